@@ -3,6 +3,7 @@ pub mod address;
 pub mod build;
 pub mod cause;
 pub mod device;
+pub mod dram;
 pub mod ftl;
 pub mod hotness;
 pub mod log;

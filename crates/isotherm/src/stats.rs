@@ -75,6 +75,65 @@ pub struct CollectorCounters {
     pub retired_blocks: u64,
 }
 
+/// What a write buffer did. Padding is counted apart: it is not what the host wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BufferCounters {
+    /// Pages that the host read.
+    pub reads: u64,
+    /// Of these, found in the buffer.
+    pub read_hits: u64,
+    /// Pages that the host wrote.
+    pub writes: u64,
+    /// Of these, overwriting a page that flash has not seen: a flash write saved.
+    pub write_hits: u64,
+    /// Pages written to flash for the host, by evictions and flushes.
+    pub flushed_pages: u64,
+    /// Pages that were trimmed before flash saw them.
+    pub discarded_pages: u64,
+    /// Pages written to flash only to fill the unit of an eviction.
+    pub padded_pages: u64,
+}
+
+/// What results say of a write buffer over a window.
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+pub struct BufferReport {
+    /// Share of the pages read that were found in the buffer; 0 if none was read.
+    pub read_hit_ratio: f64,
+    /// Share of the pages written that overwrote a buffered one; 0 if none was written.
+    pub write_hit_ratio: f64,
+    /// Pages written to flash by evictions and flushes.
+    pub flushed_pages: u64,
+    /// Pages written to flash only to fill the unit of an eviction.
+    pub padded_pages: u64,
+}
+
+impl BufferCounters {
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            reads: self.reads - earlier.reads,
+            read_hits: self.read_hits - earlier.read_hits,
+            writes: self.writes - earlier.writes,
+            write_hits: self.write_hits - earlier.write_hits,
+            flushed_pages: self.flushed_pages - earlier.flushed_pages,
+            discarded_pages: self.discarded_pages - earlier.discarded_pages,
+            padded_pages: self.padded_pages - earlier.padded_pages,
+        }
+    }
+
+    /// The ratios of results.
+    pub fn report(&self) -> BufferReport {
+        let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        BufferReport {
+            read_hit_ratio: ratio(self.read_hits, self.reads),
+            write_hit_ratio: ratio(self.write_hits, self.writes),
+            flushed_pages: self.flushed_pages,
+            padded_pages: self.padded_pages,
+        }
+    }
+}
+
 /// Erase counts over the blocks.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct WearSummary {
@@ -130,6 +189,8 @@ pub struct Snapshot {
     pub free_blocks: u32,
     /// DRAM of the simulated controller, by table.
     pub dram: Vec<MemoryItem>,
+    /// The write buffer, where there is one.
+    pub buffer: Option<BufferCounters>,
 }
 
 impl Snapshot {

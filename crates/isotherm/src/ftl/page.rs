@@ -146,11 +146,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
     }
 
     #[inline(always)]
-    fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>) -> Result<(), DeviceError> {
+    fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>, cause: Cause) -> Result<(), DeviceError> {
         let rewrite = self.map.entries[lpn.0 as usize].mapped().is_some();
         let stream = self.log.place(lpn, rewrite);
         make_room(&mut self.log, &mut self.map, stream)?;
-        let at = self.log.append_host(stream, lpn, page)?;
+        let at = self.log.append_host(stream, lpn, page, cause)?;
         // Read only now: making room may have moved the old page.
         let old = std::mem::replace(&mut self.map.entries[lpn.0 as usize], MapEntry::page(at));
         match old.mapped() {

@@ -1,0 +1,12 @@
+//! The device's DRAM: a write buffer in front of any FTL, ghosts of what left it, and the split between buffering and mapping.
+//!
+//! [`WriteBuffer`] is an FTL over an FTL, so that every FTL can have one, in simulation and with bytes. Which pages leave it
+//! is a policy of [`buffer`].
+
+pub mod buffer;
+pub mod ghost;
+pub mod index;
+pub mod list;
+pub mod write_buffer;
+
+pub use write_buffer::{BufferObserver, WriteBuffer};
