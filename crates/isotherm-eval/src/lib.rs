@@ -2,6 +2,10 @@
 
 pub mod closed_form;
 pub mod fold;
+pub mod laws;
+pub mod lifetime;
+pub mod measure;
 pub mod recorder;
 pub mod results;
 pub mod steady;
+pub mod verdict;
