@@ -2,10 +2,15 @@
 
 pub mod closed_form;
 pub mod fold;
+pub mod future;
 pub mod laws;
 pub mod lifetime;
 pub mod measure;
+pub mod memory;
+pub mod precondition;
 pub mod recorder;
 pub mod results;
+pub mod run;
+pub mod source;
 pub mod steady;
 pub mod verdict;

@@ -7,7 +7,7 @@ use crate::results::{
 };
 use hdrhistogram::Histogram;
 use isotherm::cause::{ByCause, Cause};
-use isotherm::stats::{FlashTime, Latencies, Snapshot, VICTIM_BUCKETS};
+use isotherm::stats::{FlashTime, HostCounters, Latencies, Snapshot, VICTIM_BUCKETS};
 use serde_json::{Map, Value};
 
 /// Counters by cause as an object; causes that never occurred are left out, except the host's.
@@ -45,6 +45,47 @@ pub fn flash_time(from: &Snapshot, to: &Snapshot) -> FlashTime {
         erase_ns: to.time.erase_ns - from.time.erase_ns,
         transfer_ns: to.time.transfer_ns - from.time.transfer_ns,
     }
+}
+
+/// Flash time by kind of operation.
+pub fn time_parts(time: &FlashTime) -> Map<String, Value> {
+    let parts = [
+        ("read", time.read_ns),
+        ("program", time.program_ns),
+        ("erase", time.erase_ns),
+        ("transfer", time.transfer_ns),
+    ];
+    parts.into_iter().map(|(key, ns)| (key.to_owned(), Value::from(ns))).collect()
+}
+
+/// What the host did between two snapshots.
+pub fn host(from: &Snapshot, to: &Snapshot) -> HostCounters {
+    let (a, b) = (&from.host, &to.host);
+    HostCounters {
+        bytes_written: b.bytes_written - a.bytes_written,
+        bytes_read: b.bytes_read - a.bytes_read,
+        bytes_trimmed: b.bytes_trimmed - a.bytes_trimmed,
+        pages_written: b.pages_written - a.pages_written,
+        pages_read: b.pages_read - a.pages_read,
+        pages_trimmed: b.pages_trimmed - a.pages_trimmed,
+        pages_read_unmapped: b.pages_read_unmapped - a.pages_read_unmapped,
+        pages_partly_written: b.pages_partly_written - a.pages_partly_written,
+        flushes: b.flushes - a.flushes,
+    }
+}
+
+/// Latencies of two stretches of a run, together.
+pub fn joined(mut first: Latencies, second: &Latencies) -> Latencies {
+    let pairs = [
+        (&mut first.read, &second.read),
+        (&mut first.write, &second.write),
+        (&mut first.trim, &second.trim),
+        (&mut first.flush, &second.flush),
+    ];
+    for (sum, part) in pairs {
+        sum.add(part).expect("histograms that grow by themselves can be added");
+    }
+    first
 }
 
 /// The last window of a run.
