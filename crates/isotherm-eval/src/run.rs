@@ -464,6 +464,7 @@ impl Session<'_> {
             ),
             percent_used: (endurance > 0).then(|| 100.0 * erase_count.mean / f64::from(endurance)),
             erase_count,
+            stopped,
             verdict,
             series: recording.series(),
             victim_histogram: measure::victims(start, end),
