@@ -2,8 +2,9 @@
 
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::Device;
-use crate::ftl::FTLS;
+use crate::ftl::dftl::{DemandOptions, Dftl, TranslationSpace};
 use crate::ftl::page::PageFtl;
+use crate::ftl::{FTLS, FtlOptions};
 use crate::log::LogOptions;
 use crate::nand::array::NandArray;
 use crate::nand::store::NoBytes;
@@ -43,6 +44,10 @@ pub struct Plan {
     pub over_provisioning: f64,
     /// (T-U)/T, after rounding to whole blocks.
     pub spare: f64,
+    /// Blocks that the translation pages of a demand-paged map fill.
+    pub translation_blocks: u32,
+    /// The spare factor of data alone: what is left of T after translation pages, where they are not on top of it.
+    pub spare_left: f64,
     /// Memory of the simulator's tables, estimated.
     pub memory_bytes: u64,
 }
@@ -130,8 +135,36 @@ fn shape(spec: &DeviceSpec, logical_bytes: u64) -> Result<(Geometry, u32), SpecE
     Ok((geometry, logical_pages))
 }
 
-/// Placement and plan of a specification.
-fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPlacement), SpecError> {
+/// What a specification is made of, before any of it is built.
+struct Parts {
+    plan: Plan,
+    placement: AnyPlacement,
+    ftl: FtlOptions,
+}
+
+/// Blocks that translation pages fill, and how many of them come on top of T.
+fn translation_blocks(ftl: &FtlOptions, geometry: &Geometry, logical_pages: u32) -> Result<(u32, u32), SpecError> {
+    let FtlOptions::Demand(options) = ftl else { return Ok((0, 0)) };
+    options.check(logical_pages, geometry.page_bytes())?;
+    let pages = options.translation_pages(logical_pages, geometry.page_bytes());
+    let blocks = pages.div_ceil(geometry.pages_per_block());
+    if options.translation_space == TranslationSpace::OnTop {
+        return Ok((blocks, blocks));
+    }
+    if blocks + logical_pages.div_ceil(geometry.pages_per_block()) >= geometry.blocks {
+        return Err(SpecError::new(
+            "ftl:translation_space",
+            format!("{blocks} blocks of translation pages leave no spare space"),
+            "give more over-provisioning (--op), or translation_space=on_top",
+        ));
+    }
+    Ok((blocks, 0))
+}
+
+/// Placement, FTL and plan of a specification.
+fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecError> {
+    let entry = find(FTLS, "ftl", &spec.ftl.name)?;
+    let ftl = (entry.build)(&Parameters::new(&spec.ftl.name, entry.parameters)?, spec)?;
     let (mut geometry, logical_pages) = shape(spec, environment.logical_bytes)?;
     let context = PlacementContext {
         logical_pages,
@@ -143,6 +176,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
     };
     let placement = build_placement(&spec.placement.name, &context)?;
     let physical_pages = geometry.pages();
+    let (translation_blocks, blocks_on_top) = translation_blocks(&ftl, &geometry, logical_pages)?;
     let spare_blocks = geometry.blocks - logical_pages.div_ceil(geometry.pages_per_block());
     let streams = u32::from(placement.streams());
     if streams > spare_blocks.max(1) {
@@ -152,17 +186,21 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
             "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
         ));
     }
-    let reserve_blocks = spec.gc.floor.unwrap_or_else(|| placement.gc_streams().max(1).into());
+    let reserve_blocks = spec.gc.floor.unwrap_or_else(|| {
+        let for_map = if translation_blocks > 0 { DemandOptions::reserve_blocks(translation_blocks) } else { 0 };
+        u32::from(placement.gc_streams().max(1)) + for_map
+    });
     if reserve_blocks == 0 || reserve_blocks > 65_536 {
         return Err(SpecError::new("gc.floor", format!("{reserve_blocks} is out of range"), "give 1 to 65536 blocks"));
     }
-    geometry.blocks += reserve_blocks;
+    geometry.blocks += reserve_blocks + blocks_on_top;
     let (used, logical) = (f64::from(physical_pages), f64::from(logical_pages));
     let per_page = if spec.device.recovery { 13 } else { 5 };
     let memory_bytes = u64::from(logical_pages) * 4
         + u64::from(geometry.pages()) * per_page
         + u64::from(geometry.blocks) * 48
         + placement.memory_bytes();
+    let left = used - f64::from((translation_blocks - blocks_on_top) << geometry.log2_pages_per_block);
     let plan = Plan {
         geometry,
         logical_pages,
@@ -171,9 +209,11 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
         streams,
         over_provisioning: (used - logical) / logical,
         spare: (used - logical) / used,
+        translation_blocks,
+        spare_left: (left - logical) / left,
         memory_bytes,
     };
-    Ok((plan, placement))
+    Ok(Parts { plan, placement, ftl })
 }
 
 /// The device that `spec` describes, with every default decided, without building it.
@@ -181,7 +221,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
 /// # Errors
 /// Anything wrong with the specification.
 pub fn plan(spec: &DeviceSpec, environment: &Environment) -> Result<Plan, SpecError> {
-    Ok(prepare(spec, environment)?.0)
+    Ok(prepare(spec, environment)?.plan)
 }
 
 /// Latencies in force: the preset's, with the given ones over it.
@@ -203,17 +243,19 @@ fn latency(timing: &TimingSection) -> Result<Latency, SpecError> {
     })
 }
 
-/// The simulated device type that specifications build.
-pub type SimulatedPageFtl = PageFtl<Timed<NandArray<NoBytes>>, AnyPlacement, AnyVictim>;
+/// The medium of simulated devices.
+pub type SimulatedMedium = Timed<NandArray<NoBytes>>;
+/// The page-mapped FTL of simulated devices.
+pub type SimulatedPageFtl = PageFtl<SimulatedMedium, AnyPlacement, AnyVictim>;
+/// The demand-paged FTL of simulated devices.
+pub type SimulatedDftl = Dftl<SimulatedMedium, AnyPlacement, AnyVictim>;
 
 /// Builds the device that `spec` describes.
 ///
 /// # Errors
 /// Anything wrong with the specification: the error names the key, what is wrong and what would be right.
 pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
-    let ftl = find(FTLS, "ftl", &spec.ftl.name)?;
-    Parameters::new(&spec.ftl.name, ftl.parameters)?;
-    let (plan, placement) = prepare(spec, environment)?;
+    let Parts { plan, placement, ftl } = prepare(spec, environment)?;
     let geometry = plan.geometry;
     let context =
         VictimContext { blocks: geometry.blocks, pages_per_block: geometry.pages_per_block(), seed: environment.seed };
@@ -224,11 +266,20 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
     let options = LogOptions {
         floor: plan.reserve_blocks,
         age: spec.gc.age,
-        meta_streams: 0,
+        meta_streams: u16::from(plan.translation_blocks > 0),
         wear_threshold: spec.wear.leveling.then_some(spec.wear.threshold),
     };
     let array = NandArray::without_bytes(geometry, spec.device.endurance, spec.device.recovery);
     let medium = Timed::new(array, latency(&spec.timing)?, &spec.timing);
-    let ftl = PageFtl::new(medium, placement, victim, plan.logical_pages, options);
-    Ok(Box::new(Ssd::new(ftl, spec.gc.idle)))
+    Ok(match ftl {
+        FtlOptions::Page => {
+            let ftl = PageFtl::new(medium, placement, victim, plan.logical_pages, options);
+            Box::new(Ssd::new(ftl, spec.gc.idle))
+        }
+        FtlOptions::Demand(map) => {
+            let ftl = SimulatedDftl::new(medium, placement, victim, plan.logical_pages, options, map, ())
+                .map_err(|error| SpecError::new("device", error.to_string(), "give a larger device"))?;
+            Box::new(Ssd::new(ftl, spec.gc.idle))
+        }
+    })
 }
