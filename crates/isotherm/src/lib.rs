@@ -1,5 +1,6 @@
 //! The core of isotherm: flash storage that separates hot data from cold.
 pub mod address;
+pub mod bits;
 pub mod build;
 pub mod cause;
 pub mod device;

@@ -134,6 +134,71 @@ impl BufferCounters {
     }
 }
 
+/// One decision on the split of the DRAM.
+#[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
+pub struct SplitSample {
+    /// Requests so far.
+    pub requests: u64,
+    /// The map's share of the DRAM after the decision.
+    pub mapping_share: f64,
+    /// Nanoseconds of flash time that a byte more of buffer would have saved in the interval.
+    pub cost_benefit_buffer: f64,
+    /// Nanoseconds of flash time that a byte more of map would have saved.
+    pub cost_benefit_mapping: f64,
+}
+
+/// Decisions on the split of the DRAM.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SplitCounters {
+    /// Decisions so far.
+    pub decisions: u64,
+    /// Sum of the map's shares after each.
+    pub share_sum: f64,
+    /// The map's share now.
+    pub last: f64,
+    /// Every 2^n-th decision, n growing so that there are at most 1024.
+    pub series: Vec<SplitSample>,
+    log2_stride: u8,
+}
+
+/// What results say of the split over a window.
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+pub struct SplitReport {
+    /// The map's share of the DRAM, averaged over the decisions of the window.
+    pub mapping_share_mean: f64,
+    /// The map's share at the end.
+    pub mapping_share_last: f64,
+}
+
+impl SplitCounters {
+    const SERIES_MOST: usize = 1024;
+
+    /// Adds a decision.
+    pub fn record(&mut self, sample: SplitSample) {
+        if self.decisions.trailing_zeros() >= u32::from(self.log2_stride) {
+            self.series.push(sample);
+        }
+        self.decisions += 1;
+        self.share_sum += sample.mapping_share;
+        self.last = sample.mapping_share;
+        if self.series.len() > Self::SERIES_MOST {
+            let mut index = 0;
+            self.series.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.log2_stride += 1;
+        }
+    }
+
+    /// Mean and last share since `earlier`; the last share stands for the mean where nothing was decided.
+    pub fn report_since(&self, earlier: &Self) -> SplitReport {
+        let decisions = self.decisions - earlier.decisions;
+        let mean = if decisions == 0 { self.last } else { (self.share_sum - earlier.share_sum) / decisions as f64 };
+        SplitReport { mapping_share_mean: mean, mapping_share_last: self.last }
+    }
+}
+
 /// Erase counts over the blocks.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct WearSummary {
@@ -167,6 +232,77 @@ impl FlashTime {
     }
 }
 
+/// Look-ups of a demand-paged map, and the flash operations that they and collections caused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct MappingCounters {
+    /// Look-ups that the cache answered.
+    pub hits: u64,
+    /// Look-ups that it did not.
+    pub misses: u64,
+    /// Translation pages read because of a miss.
+    pub fetches: u64,
+    /// Translation pages read to write an evicted entry back.
+    pub writeback_reads: u64,
+    /// Translation pages written because a dirty entry was evicted.
+    pub writebacks: u64,
+    /// Dirty entries that these carried.
+    pub entries_written_back: u64,
+    /// Translation pages read to update entries of pages that a collection moved or a trim took.
+    pub update_reads: u64,
+    /// Translation pages written for the same.
+    pub updates: u64,
+    /// Translation pages written when the device was formatted, or repaired after a loss of power.
+    pub rewrites: u64,
+}
+
+impl MappingCounters {
+    /// Translation pages read.
+    pub fn translation_reads(&self) -> u64 {
+        self.fetches + self.writeback_reads + self.update_reads
+    }
+
+    /// Translation pages programmed; copies by the collector are counted by their cause alone.
+    pub fn translation_programs(&self) -> u64 {
+        self.writebacks + self.updates + self.rewrites
+    }
+
+    /// Dirty entries that one eviction's write carried, on average.
+    pub fn entries_per_writeback_mean(&self) -> Option<f64> {
+        (self.writebacks > 0).then(|| self.entries_written_back as f64 / self.writebacks as f64)
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            hits: self.hits - earlier.hits,
+            misses: self.misses - earlier.misses,
+            fetches: self.fetches - earlier.fetches,
+            writeback_reads: self.writeback_reads - earlier.writeback_reads,
+            writebacks: self.writebacks - earlier.writebacks,
+            entries_written_back: self.entries_written_back - earlier.entries_written_back,
+            update_reads: self.update_reads - earlier.update_reads,
+            updates: self.updates - earlier.updates,
+            rewrites: self.rewrites - earlier.rewrites,
+        }
+    }
+}
+
+/// Clusterings of recency (ASA-FTL).
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
+pub struct AsaCounters {
+    /// Times that samples were clustered.
+    pub clusterings: u64,
+    /// Pages whose recency was sampled.
+    pub samples: u64,
+    /// Centroids of the last clustering, hottest first, in page writes.
+    pub centroids: Vec<f64>,
+    /// Writes with a recency before and after.
+    pub judged_writes: u64,
+    /// Of these, writes whose new recency fell into another cluster than the old one.
+    pub irr_misses: u64,
+}
+
 /// A named number of bytes: one table of the device's DRAM.
 pub type MemoryItem = (&'static str, u64);
 
@@ -187,10 +323,16 @@ pub struct Snapshot {
     pub mapped_pages: u64,
     /// Blocks free now.
     pub free_blocks: u32,
+    /// Look-ups of a demand-paged map; `None` where the whole map is in DRAM.
+    pub mapping: Option<MappingCounters>,
+    /// Clusterings of recency; `None` without them.
+    pub asa: Option<AsaCounters>,
     /// DRAM of the simulated controller, by table.
     pub dram: Vec<MemoryItem>,
     /// The write buffer, where there is one.
     pub buffer: Option<BufferCounters>,
+    /// The split of the DRAM, where one is shared.
+    pub split: Option<SplitCounters>,
 }
 
 impl Snapshot {

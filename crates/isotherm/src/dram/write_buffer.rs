@@ -31,6 +31,8 @@ pub trait BufferObserver {
     fn on_evict(&mut self, _lpn: Lpn) {}
     /// A page was trimmed, whether it was in the buffer or not.
     fn on_trim(&mut self, _lpn: Lpn) {}
+    /// Every dirty page was written to flash.
+    fn on_drain(&mut self) {}
 }
 
 impl BufferObserver for () {}
@@ -100,9 +102,9 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
     pub fn observer(&self) -> &O {
         &self.observer
     }
-    /// What hears of the buffer's work.
-    pub fn observer_mut(&mut self) -> &mut O {
-        &mut self.observer
+    /// Both of them.
+    pub fn parts(&mut self) -> (&mut F, &mut O) {
+        (&mut self.ftl, &mut self.observer)
     }
     /// What the buffer counted.
     pub fn counters(&self) -> &BufferCounters {
@@ -253,6 +255,7 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
             self.policy.on_clean(frame);
         }
         self.victims = frames;
+        self.observer.on_drain();
         Ok(())
     }
 }

@@ -1,6 +1,8 @@
 //! Flash translation layers: logical pages in, operations on a medium out.
 
+pub mod dftl;
 pub mod page;
+mod page_map;
 pub mod recover;
 pub mod tombstones;
 
@@ -8,7 +10,8 @@ use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Medium, PageMut, PageRef};
-use crate::registry::Entry;
+use crate::registry::{Entry, Parameters, SpecError};
+use crate::spec::DeviceSpec;
 use crate::stats::{Snapshot, WearSummary};
 
 /// A flash translation layer.
@@ -80,5 +83,17 @@ pub trait Ftl {
     fn check(&self) -> Result<(), String>;
 }
 
-/// The flash translation layers; [`crate::build`] names their types.
-pub const FTLS: &[Entry<()>] = &[page::ENTRY];
+/// What a specification asks of a flash translation layer; [`crate::build`] names the types.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum FtlOptions {
+    /// The whole map in DRAM.
+    Page,
+    /// The map on flash, a part of it in DRAM.
+    Demand(dftl::DemandOptions),
+}
+
+/// Reads a flash translation layer's checked parameters.
+pub type ReadFtl = fn(&Parameters<'_>, &DeviceSpec) -> Result<FtlOptions, SpecError>;
+
+/// The flash translation layers.
+pub const FTLS: &[Entry<ReadFtl>] = &[page::ENTRY, dftl::ENTRY];

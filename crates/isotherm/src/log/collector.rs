@@ -4,7 +4,7 @@
 
 use super::LogStore;
 use super::block_table::BlockState;
-use crate::address::{BlockId, Ppn, StreamId};
+use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Kind, Medium, Owner};
@@ -175,6 +175,7 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     map.relocate(log, &moves)?;
     log.moves = moves;
     map.before_erase(log, victim)?;
+    let cause = log.cause_of_erase(victim, cause);
     log.release(victim, cause, valid)
 }
 
@@ -194,6 +195,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 bits &= bits - 1;
                 let owner = self.medium.owner(from);
                 map.prefetch(owner);
+                if owner.kind() == Kind::Data {
+                    self.placement.prefetch(Lpn(owner.address()));
+                }
                 moves.push(Move { owner, from, to: Ppn::NONE });
             }
             at += width;
@@ -225,7 +229,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     fn destination(&mut self, owner: Owner, from: StreamId, stamp: u64, cause: Cause) -> (StreamId, Cause) {
         match owner.kind() {
             Kind::Data => {
-                let copy = GcCopy { lpn: crate::address::Lpn(owner.address()), now: self.now, from, stamp };
+                let copy = GcCopy { lpn: Lpn(owner.address()), now: self.now, from, stamp };
                 (self.placement.gc(&copy), cause)
             }
             Kind::Translation => {
@@ -234,6 +238,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             }
             Kind::Tombstone | Kind::Unreadable => (StreamId(0), cause),
         }
+    }
+
+    /// The erase of a block of translation pages belongs to their collection.
+    fn cause_of_erase(&self, victim: BlockId, cause: Cause) -> Cause {
+        let of_translation = self.blocks.stream(victim).0 >= self.placement.streams();
+        if of_translation && cause == Cause::Gc { Cause::TranslationGc } else { cause }
     }
 
     /// A moved page's old place holds nothing any more.

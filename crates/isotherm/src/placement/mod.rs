@@ -11,6 +11,7 @@ mod single;
 
 use crate::address::{Lpn, StreamId};
 use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
+use crate::stats::Snapshot;
 use std::sync::Arc;
 
 pub use clairvoyant::{Clairvoyant, Future};
@@ -77,6 +78,19 @@ pub trait Placement {
     fn on_trim(&mut self, _lpn: Lpn) {}
     /// A block was cleaned.
     fn on_reclaim(&mut self, _reclaim: &Reclaim) {}
+    /// Brings what a choice for `lpn` reads towards the cache.
+    #[inline(always)]
+    fn prefetch(&self, _lpn: Lpn) {}
+    /// Pages whose metadata the last host write read at random. An FTL that keeps this metadata on flash charges the reads,
+    /// then calls [`forget_samples`](Placement::forget_samples).
+    #[inline(always)]
+    fn samples(&self) -> &[Lpn] {
+        &[]
+    }
+    /// The samples have been charged.
+    fn forget_samples(&mut self) {}
+    /// Adds what the placement counted to `snapshot`.
+    fn fill_snapshot(&self, _snapshot: &mut Snapshot) {}
     /// Bytes of state in the controller.
     fn memory_bytes(&self) -> u64;
 }
@@ -129,6 +143,20 @@ macro_rules! dispatch {
             }
             fn on_reclaim(&mut self, reclaim: &Reclaim) {
                 match self { $(Self::$variant(placement) => placement.on_reclaim(reclaim)),* }
+            }
+            #[inline(always)]
+            fn prefetch(&self, lpn: Lpn) {
+                match self { $(Self::$variant(placement) => placement.prefetch(lpn)),* }
+            }
+            #[inline(always)]
+            fn samples(&self) -> &[Lpn] {
+                match self { $(Self::$variant(placement) => placement.samples()),* }
+            }
+            fn forget_samples(&mut self) {
+                match self { $(Self::$variant(placement) => placement.forget_samples()),* }
+            }
+            fn fill_snapshot(&self, snapshot: &mut Snapshot) {
+                match self { $(Self::$variant(placement) => placement.fill_snapshot(snapshot)),* }
             }
             fn memory_bytes(&self) -> u64 {
                 match self { $(Self::$variant(placement) => placement.memory_bytes()),* }

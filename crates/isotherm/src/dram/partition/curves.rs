@@ -145,8 +145,9 @@ pub struct MapCurve {
     reads: [f64; SEGMENTS as usize],
     /// Dirty entries that a cache ending with each segment evicted.
     evictions: [f64; SEGMENTS as usize],
-    /// Entries of moved pages that each segment held.
+    /// Entries of moved pages that each segment held, and those that none did.
     moves: [f64; SEGMENTS as usize],
+    moves_beyond: f64,
 }
 
 impl MapCurve {
@@ -161,6 +162,7 @@ impl MapCurve {
             reads: [0.0; SEGMENTS as usize],
             evictions: [0.0; SEGMENTS as usize],
             moves: [0.0; SEGMENTS as usize],
+            moves_beyond: 0.0,
         }
     }
 
@@ -193,11 +195,13 @@ impl MapCurve {
             let dirty_from = &mut self.dirty_from[slot as usize];
             *dirty_from = (*dirty_from).min(segment);
             self.moves[usize::from(segment)] += 1.0;
+        } else {
+            self.moves_beyond += 1.0;
         }
     }
 
-    /// Of each size, up to `entries` in [`SEGMENTS`] steps: reads whose entry is missing, dirty entries evicted, and moved
-    /// pages whose entry is missing; those that even the largest cache misses are left out.
+    /// Of each size, up to `entries` in [`SEGMENTS`] steps: reads whose entry is missing, but for those that even the largest
+    /// cache misses, dirty entries evicted, and moved pages whose entry is missing.
     pub fn misses(&self) -> (Curve, Curve, Curve) {
         let scale = (1u64 << self.log2_sample) as f64;
         let mut evictions = [0.0; SIZES];
@@ -206,13 +210,15 @@ impl MapCurve {
         }
         // A cache without room evicts each entry at once: at least as often as one segment does.
         evictions[0] = evictions[1];
-        (misses(&self.reads, scale), evictions, misses(&self.moves, scale))
+        let moves = misses(&self.moves, scale).map(|moves| moves + self.moves_beyond * scale);
+        (misses(&self.reads, scale), evictions, moves)
     }
 
     pub(super) fn decay(&mut self, factor: f64) {
         decay(&mut self.reads, factor);
         decay(&mut self.evictions, factor);
         decay(&mut self.moves, factor);
+        self.moves_beyond *= factor;
     }
 
     /// Bytes of firmware state.

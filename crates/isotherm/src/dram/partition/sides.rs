@@ -172,8 +172,10 @@ impl MapSide {
 }
 
 impl MapObserver for MapSide {
+    const HEARS_MOVES: bool = true;
     #[inline(always)]
-    fn on_access(&mut self, lpn: Lpn, touch: Touch, hit: bool) {
+    fn on_access(&mut self, lpn: Lpn, is_write: bool, hit: bool) {
+        let touch = if is_write { Touch::Write } else { Touch::Read };
         self.accesses.count(touch);
         if !hit {
             self.misses.count(touch);
