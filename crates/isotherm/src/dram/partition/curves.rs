@@ -1,8 +1,8 @@
 //! What both sides of the DRAM would save at every size, from LRU stack distances: the measurements of the `marginal` rule.
 //!
 //! The buffer's curve counts, for each size, the writes that would have overwritten a buffered page and the reads that would
-//! have found one. Reads look up but do not insert, so a page that was read at a distance is in a small buffer only if it
-//! has been all along: each page remembers the smallest size that has kept it since its last write.
+//! have found one. Reads look up but do not insert, so only buffers that reach to the page's segment notice a read: it renews
+//! the page within that segment. This errs by a few per cent against the buffers themselves, where reads are many.
 //!
 //! The map's curve counts, for each size, the reads that would have missed their entry and the dirty entries that would have
 //! been evicted: an entry is evicted by a size at the moment in which it crosses that size's end. Only a sample of the
@@ -61,8 +61,6 @@ fn sampling(most: u64, memory_bytes: u64) -> u8 {
 pub struct BufferCurve {
     stack: LruStack,
     log2_sample: u8,
-    /// Of each slot: the segment beyond which a cache must reach to have kept the page since its last write.
-    kept_beyond: Vec<u8>,
     /// Of each slot: flushes before the page was last written.
     written_in: Vec<u32>,
     flushes: u32,
@@ -76,7 +74,6 @@ impl BufferCurve {
         let log2_sample = sampling(pages, memory_bytes);
         let stack = stack(pages, log2_sample);
         Self {
-            kept_beyond: vec![0; stack.slots()],
             written_in: vec![0; stack.slots()],
             stack,
             log2_sample,
@@ -87,25 +84,23 @@ impl BufferCurve {
     }
 
     pub(super) fn on_access(&mut self, lpn: Lpn, touch: Touch) {
-        if !is_sampled(lpn.0, self.log2_sample) || touch == Touch::Read && self.stack.find(lpn.0).is_none() {
+        if !is_sampled(lpn.0, self.log2_sample) {
             return;
         }
-        let found = self.stack.touch(lpn.0, |_, _| {});
-        let slot = found.slot as usize;
-        let needed = found.segment.map(|segment| segment.max(self.kept_beyond[slot]));
-        match (touch, needed) {
-            (Touch::Read, Some(needed)) => {
-                self.reads[usize::from(needed)] += 1.0;
-                self.kept_beyond[slot] = needed;
-            }
-            (Touch::Read, None) => unreachable!("reads touch only what is in"),
-            (Touch::Write, needed) => {
-                // What a flush has written since is clean: overwriting it saves nothing at any size.
-                if let Some(needed) = needed.filter(|_| self.written_in[slot] == self.flushes) {
-                    self.writes[usize::from(needed)] += 1.0;
+        match touch {
+            Touch::Read => {
+                if let Some((slot, segment)) = self.stack.find(lpn.0) {
+                    self.reads[usize::from(segment)] += 1.0;
+                    self.stack.renew(slot);
                 }
-                self.kept_beyond[slot] = 0;
-                self.written_in[slot] = self.flushes;
+            }
+            Touch::Write => {
+                let found = self.stack.touch(lpn.0, |_, _| {});
+                let written_in = std::mem::replace(&mut self.written_in[found.slot as usize], self.flushes);
+                // What a flush has written since is clean: overwriting it saves nothing at any size.
+                if let Some(segment) = found.segment.filter(|_| written_in == self.flushes) {
+                    self.writes[usize::from(segment)] += 1.0;
+                }
             }
         }
     }
@@ -334,12 +329,11 @@ mod tests {
         let (reads, writes) = curve.misses();
         for buffer in &buffers {
             let segments = buffer.frames as usize / 4;
-            // Reads that a small buffer misses do not renew the page there, so that its order differs a little.
             for (saved, hits) in
                 [(reads[0] - reads[segments], buffer.read_hits), (writes[0] - writes[segments], buffer.write_hits)]
             {
                 let error = (saved / hits as f64 - 1.0).abs();
-                assert!(error < 0.01, "{segments} segments: {saved} by the curve, {hits} hits");
+                assert!(error < 0.03, "{segments} segments: {saved} by the curve, {hits} hits");
             }
         }
     }
