@@ -258,11 +258,6 @@ pub type SimulatedDftl = Dftl<SimulatedMedium, AnyPlacement, AnyVictim>;
 /// The demand-paged FTL behind a buffer with which it shares the DRAM.
 pub type SharedDftl = Dftl<SimulatedMedium, AnyPlacement, AnyVictim, MapSide>;
 
-/// Entries of the map that the smallest share of the DRAM holds: one translation page's.
-fn least_entries(geometry: &Geometry, options: &DemandOptions) -> u64 {
-    u64::from(geometry.page_bytes() / options.translation_entry_bytes)
-}
-
 /// The write buffer that a specification asks for, built for at most `frames`.
 fn buffer(spec: &DeviceSpec, frames: u32, geometry: &Geometry) -> Result<AnyBuffer, SpecError> {
     let context = BufferContext { frames, pages_per_block: geometry.pages_per_block() };
@@ -306,15 +301,19 @@ fn split(
     let context =
         SplitContext { dram_bytes, page_bytes, paper_interval_requests: 1000, paper_unit_bytes: entry_bytes, seed };
     let rule = build_split(spec.dram.split.as_ref().unwrap_or(&PolicyName::plain("fixed")), &context)?;
+    // The floor of the map: the entries of one translation page.
+    let map_page_entries = geometry.page_bytes() / map.translation_entry_bytes;
     let fixed = map.fixed_bytes(plan.logical_pages, geometry.page_bytes());
     let sizes = Sizes {
         dram_bytes,
         metadata_bytes: rule.metadata_bytes(),
         mapping_bytes: 0,
-        mapping_bytes_min: fixed + least_entries(geometry, map) * entry_bytes,
+        mapping_bytes_min: fixed + u64::from(map_page_entries) * entry_bytes,
         mapping_bytes_fixed: fixed,
         entry_bytes,
         page_bytes,
+        map_pages: map.translation_pages(plan.logical_pages, geometry.page_bytes()),
+        map_page_entries,
     };
     let least = sizes.metadata_bytes + sizes.mapping_bytes_min + page_bytes;
     if dram_bytes < least {

@@ -123,12 +123,19 @@ impl LruStack {
     }
 }
 
+/// Mixes an address, so that neighbours have nothing in common.
+#[inline(always)]
+pub fn hash(address: u32) -> u32 {
+    let mut x = address.wrapping_mul(0x9E37_79B1);
+    x = (x ^ x >> 15).wrapping_mul(0x85EB_CA6B);
+    x = (x ^ x >> 13).wrapping_mul(0xC2B2_AE35);
+    x ^ x >> 16
+}
+
 /// Whether an address is in the sample of one in 2^`log2`: by its hash, so that all accesses to it are.
 #[inline(always)]
 pub fn is_sampled(address: u32, log2: u8) -> bool {
-    let mut x = address.wrapping_mul(0x9E37_79B1);
-    x = (x ^ x >> 15).wrapping_mul(0x85EB_CA6B);
-    (x ^ x >> 13).wrapping_mul(0xC2B2_AE35) >> (32 - u32::from(log2).max(1)) == 0 || log2 == 0
+    u64::from(hash(address)) < 1 << (32 - log2)
 }
 
 #[cfg(test)]

@@ -4,20 +4,28 @@
 //! have found one. Reads look up but do not insert, so only buffers that reach to the page's segment notice a read: it renews
 //! the page within that segment. This errs by a few per cent against the buffers themselves, where reads are many.
 //!
-//! The map's curve counts, for each size, the reads that would have missed their entry and the dirty entries that would have
-//! been evicted: an entry is evicted by a size at the moment in which it crosses that size's end. Only a sample of the
-//! addresses is followed. O(segments) an access that is in the sample.
+//! The map's curve follows a sample of the translation pages, with one entry in [`THINNING`] of each, and runs a map cache of
+//! every size over it at once: an entry is evicted by a size at the moment in which it crosses that size's end. Entries are
+//! followed by page because an eviction writes back all dirty entries of its page, so that the cost of evictions depends on
+//! how many gather before, and falls off a cliff where a page's entries outlive each other. An entry is dirty in a size if
+//! it was written after that size last wrote its page: one time for each entry, one for each page and size, no lists. A
+//! write that made n followed entries clean stands for 1 + (THINNING - 1) / 4 n^2 writes: one if they were many, more if
+//! they were few, since of those some go unseen. No weight is right for every number of entries; this one errs by less than
+//! a factor of 3, and the rule scales the curve to what the map is measured to write at the size that it has.
+//!
+//! O(segments) an access that is in the sample.
 
 use crate::address::Lpn;
 use crate::dram::buffer::Touch;
-use crate::dram::stack::{LruStack, is_sampled};
+use crate::dram::index::AddressIndex;
+use crate::dram::stack::{LruStack, hash, is_sampled};
 
 /// Segments of either stack: the resolution of the splits that are compared.
 pub const SEGMENTS: u8 = 32;
 const SIZES: usize = SEGMENTS as usize + 1;
 
-/// No size: an entry that is clean in every cache.
-const NEVER: u8 = u8::MAX;
+/// One entry in this many is followed, of translation pages that are.
+pub const THINNING: u32 = 8;
 
 /// A quantity at sizes of 0 to [`SEGMENTS`] segments.
 pub type Curve = [f64; SIZES];
@@ -130,95 +138,239 @@ impl BufferCurve {
     }
 }
 
+/// Accesses in all and those that were followed: by them samples are scaled.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    all: f64,
+    followed: f64,
+}
+
+impl Share {
+    fn scale(&self) -> f64 {
+        if self.followed > 0.0 { self.all / self.followed } else { 0.0 }
+    }
+    fn decay(&mut self, factor: f64) {
+        self.all *= factor;
+        self.followed *= factor;
+    }
+}
+
 /// The map's side.
 #[derive(Clone, Debug)]
 pub struct MapCurve {
     stack: LruStack,
-    log2_sample: u8,
-    /// Of each slot: the smallest cache, by its last segment, in which the entry is dirty.
-    dirty_from: Vec<u8>,
+    log2_page_entries: u8,
+    thinning: u32,
+    /// Translation pages whose hash is below this are followed.
+    hash_below: u64,
+    /// Translation page to its row in `cleaned_at`.
+    pages: AddressIndex,
+    pages_seen: u32,
+    pages_max: u32,
+    /// Of each followed page and size: when it was written last, and its followed entries that are dirty since.
+    cleaned_at: Vec<[u32; SEGMENTS as usize]>,
+    dirty: Vec<[u8; SEGMENTS as usize]>,
+    /// Of each slot of the stack: when its entry changed last, and the row of its page.
+    written_at: Vec<u32>,
+    row_of: Vec<u32>,
+    /// Time: writes and collections followed so far.
+    now: u32,
+    /// Followed pages and segments of the entries of a collection.
+    missing: Vec<(u32, u8)>,
+    all_reads: Share,
+    all_writes: Share,
+    all_moves: Share,
     reads: [f64; SEGMENTS as usize],
-    /// Dirty entries that a cache ending with each segment evicted.
-    evictions: [f64; SEGMENTS as usize],
-    /// Entries of moved pages that each segment held, and those that none did.
-    moves: [f64; SEGMENTS as usize],
-    moves_beyond: f64,
+    writebacks: [f64; SEGMENTS as usize],
+    updates: [f64; SEGMENTS as usize],
+}
+
+/// What the map costs at every size: reads whose entry is missing, but for those that even the largest cache misses, pages
+/// written back by evictions, and pages written by collections.
+#[derive(Clone, Copy, Debug)]
+pub struct MapMisses {
+    /// Translation pages read for the host's reads.
+    pub reads: Curve,
+    /// Translation pages written by evictions.
+    pub writebacks: Curve,
+    /// Translation pages written by collections.
+    pub updates: Curve,
 }
 
 impl MapCurve {
-    /// For caches of up to `entries`, in about `memory_bytes` of DRAM.
-    pub fn new(entries: u64, memory_bytes: u64) -> Self {
-        let log2_sample = sampling(entries, memory_bytes);
-        let stack = stack(entries, log2_sample);
+    /// Bytes of firmware state for one entry that is followed: two links within the sample, its segment, its offset in its
+    /// page, and a time.
+    pub const ENTRY_BYTES: u64 = 10;
+
+    /// For caches of up to `entries` of a map of `map_pages` translation pages with `page_entries` each, in about
+    /// `memory_bytes` of DRAM.
+    pub fn new(entries: u64, map_pages: u32, page_entries: u32, memory_bytes: u64) -> Self {
+        Self::thinned(entries, map_pages, page_entries, memory_bytes, THINNING)
+    }
+
+    fn thinned(entries: u64, map_pages: u32, page_entries: u32, memory_bytes: u64, thinning: u32) -> Self {
+        let row_entries = u64::from(page_entries.div_ceil(thinning));
+        let followed = (memory_bytes / Self::row_bytes(row_entries)).clamp(1, map_pages.into());
+        let share = u64::from(map_pages) * u64::from(SEGMENTS) * u64::from(thinning);
+        let segment = (entries * followed).div_ceil(share).max(1);
+        // More than the followed entries need no room: a cache as large as that misses none of them.
+        let stack = LruStack::new(SEGMENTS, segment.min(2 * followed * row_entries) as u32);
+        // The hash may choose some more pages than the mean.
+        let pages_max = (followed + followed / 4 + 4).min(map_pages.into()) as u32;
         Self {
-            dirty_from: vec![NEVER; stack.slots()],
+            log2_page_entries: page_entries.trailing_zeros() as u8,
+            thinning,
+            hash_below: (followed << 32) / u64::from(map_pages),
+            pages: AddressIndex::new(pages_max),
+            pages_seen: 0,
+            pages_max,
+            cleaned_at: vec![[0; SEGMENTS as usize]; pages_max as usize],
+            dirty: vec![[0; SEGMENTS as usize]; pages_max as usize],
+            written_at: vec![0; stack.slots()],
+            row_of: vec![0; stack.slots()],
             stack,
-            log2_sample,
+            now: 0,
+            missing: Vec::new(),
+            all_reads: Share::default(),
+            all_writes: Share::default(),
+            all_moves: Share::default(),
             reads: [0.0; SEGMENTS as usize],
-            evictions: [0.0; SEGMENTS as usize],
-            moves: [0.0; SEGMENTS as usize],
-            moves_beyond: 0.0,
+            writebacks: [0.0; SEGMENTS as usize],
+            updates: [0.0; SEGMENTS as usize],
         }
+    }
+
+    /// Bytes of firmware state for one page that is followed: its entries, and a time and a count for each size.
+    fn row_bytes(row_entries: u64) -> u64 {
+        row_entries * Self::ENTRY_BYTES + 5 * u64::from(SEGMENTS)
+    }
+
+    /// Writes that a write stands for which made `cleaned` followed entries clean.
+    fn weight(&self, cleaned: u8) -> f64 {
+        let cleaned = f64::from(cleaned);
+        1.0 + f64::from(self.thinning - 1) / (4.0 * cleaned * cleaned)
+    }
+
+    /// The row of the translation page of `lpn`, if that entry is followed.
+    #[inline(always)]
+    fn row(&mut self, lpn: Lpn) -> Option<u32> {
+        let page = lpn.0 >> self.log2_page_entries;
+        if u64::from(hash(page)) >= self.hash_below || hash(!lpn.0) & (self.thinning - 1) != 0 {
+            return None;
+        }
+        self.pages.get(page).or_else(|| {
+            (self.pages_seen < self.pages_max).then(|| {
+                self.pages.insert(page, self.pages_seen);
+                self.pages_seen += 1;
+                self.pages_seen - 1
+            })
+        })
     }
 
     #[inline(always)]
     pub(super) fn on_access(&mut self, lpn: Lpn, touch: Touch) {
-        if !is_sampled(lpn.0, self.log2_sample) {
-            return;
-        }
-        let (dirty_from, evictions) = (&mut self.dirty_from, &mut self.evictions);
+        let row = self.row(lpn);
+        let share = if touch == Touch::Read { &mut self.all_reads } else { &mut self.all_writes };
+        share.all += 1.0;
+        let Some(row) = row else { return };
+        share.followed += 1.0;
+        self.now += 1;
+        let now = self.now;
+        // Scaled by `weight`, whose table is small; written out here because the stack is borrowed.
+        let weights: [f64; 4] = std::array::from_fn(|n| self.weight(n as u8));
+        let (written_at, row_of) = (&self.written_at, &self.row_of);
+        let (cleaned_at, dirty, writebacks) = (&mut self.cleaned_at, &mut self.dirty, &mut self.writebacks);
         let found = self.stack.touch(lpn.0, |slot, segment| {
-            if dirty_from[slot as usize] <= segment {
-                evictions[usize::from(segment)] += 1.0;
-                dirty_from[slot as usize] = segment + 1;
+            let (row, size) = (row_of[slot as usize] as usize, usize::from(segment));
+            if written_at[slot as usize] > cleaned_at[row][size] {
+                cleaned_at[row][size] = now;
+                let cleaned = std::mem::take(&mut dirty[row][size]);
+                writebacks[size] += weights.get(usize::from(cleaned)).copied().unwrap_or(1.0);
             }
         });
         let slot = found.slot as usize;
+        self.row_of[slot] = row;
+        if found.segment.is_none() {
+            self.written_at[slot] = 0;
+        }
         match (touch, found.segment) {
-            (Touch::Write, _) => self.dirty_from[slot] = 0,
+            (Touch::Write, _) => self.make_dirty(slot, row, 0),
             (Touch::Read, Some(segment)) => self.reads[usize::from(segment)] += 1.0,
-            (Touch::Read, None) => self.dirty_from[slot] = NEVER,
+            (Touch::Read, None) => {}
         }
     }
 
-    /// A collection moved `lpn`: caches that hold its entry have it dirty now, the others' translation page was written.
-    pub(super) fn on_move(&mut self, lpn: Lpn) {
-        if !is_sampled(lpn.0, self.log2_sample) {
-            return;
-        }
-        if let Some((slot, segment)) = self.stack.find(lpn.0) {
-            let dirty_from = &mut self.dirty_from[slot as usize];
-            *dirty_from = (*dirty_from).min(segment);
-            self.moves[usize::from(segment)] += 1.0;
-        } else {
-            self.moves_beyond += 1.0;
+    /// The entry in `slot` changed: it is dirty in every cache that reaches to `segment`.
+    #[inline(always)]
+    fn make_dirty(&mut self, slot: usize, row: u32, segment: u8) {
+        let written_at = self.written_at[slot];
+        // What made room for it comes before.
+        self.now += 1;
+        self.written_at[slot] = self.now;
+        let (cleaned_at, dirty) = (&self.cleaned_at[row as usize], &mut self.dirty[row as usize]);
+        for size in usize::from(segment)..usize::from(SEGMENTS) {
+            dirty[size] = dirty[size].saturating_add(u8::from(written_at <= cleaned_at[size]));
         }
     }
 
-    /// Of each size, up to `entries` in [`SEGMENTS`] steps: reads whose entry is missing, but for those that even the largest
-    /// cache misses, dirty entries evicted, and moved pages whose entry is missing.
-    pub fn misses(&self) -> (Curve, Curve, Curve) {
-        let scale = (1u64 << self.log2_sample) as f64;
-        let mut evictions = [0.0; SIZES];
-        for (size, count) in self.evictions.iter().enumerate() {
-            evictions[size + 1] = count * scale;
+    /// A collection moved `moved`: caches that hold an entry have it dirty now, the others wrote its translation page.
+    pub(super) fn on_moves(&mut self, moved: &[Lpn]) {
+        self.all_moves.all += moved.len() as f64;
+        // First every entry changes, then the pages of those that are not cached are written with all that is dirty.
+        for lpn in moved {
+            let Some(row) = self.row(*lpn) else { continue };
+            self.all_moves.followed += 1.0;
+            let segment = match self.stack.find(lpn.0) {
+                Some((slot, segment)) => {
+                    self.make_dirty(slot as usize, row, segment);
+                    segment
+                }
+                None => SEGMENTS,
+            };
+            self.missing.push((row, segment));
         }
-        // A cache without room evicts each entry at once: at least as often as one segment does.
-        evictions[0] = evictions[1];
-        let moves = misses(&self.moves, scale).map(|moves| moves + self.moves_beyond * scale);
-        (misses(&self.reads, scale), evictions, moves)
+        let mut missing = std::mem::take(&mut self.missing);
+        missing.sort_unstable();
+        for page in missing.chunk_by(|one, two| one.0 == two.0) {
+            let row = page[0].0 as usize;
+            // In order of their segments: a size misses the entries from its own end on.
+            for size in 0..page[page.len() - 1].1 {
+                let missed = page.len() - page.partition_point(|entry| entry.1 <= size);
+                self.updates[usize::from(size)] += self.weight(missed.min(255) as u8);
+                self.cleaned_at[row][usize::from(size)] = self.now;
+                self.dirty[row][usize::from(size)] = 0;
+            }
+        }
+        missing.clear();
+        self.missing = missing;
+    }
+
+    /// What every size of up to `entries` would have cost, in [`SEGMENTS`] steps.
+    pub fn misses(&self) -> MapMisses {
+        // A cache without room writes at least as often as one segment does.
+        let by_size = |counts: &[f64; SEGMENTS as usize], scale: f64| -> Curve {
+            std::array::from_fn(|size| counts[size.saturating_sub(1)] * scale)
+        };
+        MapMisses {
+            reads: misses(&self.reads, self.all_reads.scale()),
+            writebacks: by_size(&self.writebacks, self.all_writes.scale()),
+            updates: by_size(&self.updates, self.all_moves.scale()),
+        }
     }
 
     pub(super) fn decay(&mut self, factor: f64) {
-        decay(&mut self.reads, factor);
-        decay(&mut self.evictions, factor);
-        decay(&mut self.moves, factor);
-        self.moves_beyond *= factor;
+        for counts in [&mut self.reads, &mut self.writebacks, &mut self.updates] {
+            decay(counts, factor);
+        }
+        for share in [&mut self.all_reads, &mut self.all_writes, &mut self.all_moves] {
+            share.decay(factor);
+        }
     }
 
     /// Bytes of firmware state.
     pub fn memory_bytes(&self) -> u64 {
-        self.stack.memory_bytes()
+        let row_entries = u64::from((1u32 << self.log2_page_entries).div_ceil(self.thinning));
+        u64::from(self.pages_seen) * Self::row_bytes(row_entries)
     }
 }
 
@@ -229,49 +381,79 @@ mod tests {
     use crate::random::Random;
     use std::collections::BTreeMap;
 
-    /// An LRU map cache with dirty entries: reads that miss, and dirty entries that leave.
+    const PAGE_ENTRIES: u32 = 8;
+
+    /// An LRU map cache whose evictions write back whole translation pages.
     struct Cache {
         size: usize,
         order: Vec<(u32, bool)>,
         read_misses: u64,
-        evictions: u64,
+        writebacks: u64,
+        updates: u64,
     }
 
     impl Cache {
+        fn new(size: usize) -> Self {
+            Self { size, order: Vec::new(), read_misses: 0, writebacks: 0, updates: 0 }
+        }
+
+        fn clean(&mut self, page: u32) {
+            self.order.iter_mut().filter(|e| e.0 / PAGE_ENTRIES == page).for_each(|e| e.1 = false);
+        }
+
         fn access(&mut self, lpn: u32, touch: Touch) {
             let held = self.order.iter().position(|e| e.0 == lpn).map(|at| self.order.remove(at));
             self.read_misses += u64::from(held.is_none() && touch == Touch::Read);
-            self.order.insert(0, (lpn, touch == Touch::Write || held.is_some_and(|e| e.1)));
-            if self.order.len() > self.size {
-                self.evictions += u64::from(self.order.pop().is_some_and(|e| e.1));
+            if self.order.len() == self.size {
+                let (evicted, is_dirty) = self.order.pop().unwrap();
+                if is_dirty {
+                    self.writebacks += 1;
+                    self.clean(evicted / PAGE_ENTRIES);
+                }
             }
+            self.order.insert(0, (lpn, touch == Touch::Write || held.is_some_and(|e| e.1)));
+        }
+
+        fn moves(&mut self, moved: &[Lpn]) {
+            let mut pages = std::collections::BTreeSet::new();
+            for lpn in moved {
+                match self.order.iter_mut().find(|e| e.0 == lpn.0) {
+                    Some(entry) => entry.1 = true,
+                    None => {
+                        pages.insert(lpn.0 / PAGE_ENTRIES);
+                    }
+                }
+            }
+            self.updates += pages.len() as u64;
+            pages.into_iter().for_each(|page| self.clean(page));
         }
     }
 
     #[test]
     fn the_maps_curve_counts_what_a_cache_of_each_size_does() {
         let entries = u64::from(SEGMENTS) * 4;
-        let mut curve = MapCurve::new(entries, u64::MAX / 2);
-        let mut caches: Vec<Cache> = [1, 4, 9, 20, 32]
-            .map(|segments| Cache { size: segments * 4, order: Vec::new(), read_misses: 0, evictions: 0 })
-            .into();
+        let mut curve = MapCurve::thinned(entries, 20, PAGE_ENTRIES, u64::MAX / 2, 1);
+        let mut caches: Vec<Cache> = [1, 4, 9, 20, 32].map(|segments| Cache::new(segments * 4)).into();
         let mut random = Random::new(17);
-        let mut cold_reads = std::collections::BTreeSet::new();
         let mut beyond = 0;
         for _ in 0..30_000 {
-            let lpn = (random.unit().powi(2) * 150.0) as u32;
+            if random.chance(0.01) {
+                let moved: Vec<Lpn> = (0..6).map(|_| Lpn(random.below(160) as u32)).collect();
+                curve.on_moves(&moved);
+                caches.iter_mut().for_each(|cache| cache.moves(&moved));
+            }
+            let lpn = (random.unit().powi(2) * 160.0) as u32;
             let touch = if random.chance(0.4) { Touch::Read } else { Touch::Write };
-            let largest = caches.last().unwrap();
-            beyond += u64::from(touch == Touch::Read && !largest.order.iter().any(|e| e.0 == lpn));
-            cold_reads.insert(lpn);
+            beyond += u64::from(touch == Touch::Read && !caches[4].order.iter().any(|e| e.0 == lpn));
             curve.on_access(Lpn(lpn), touch);
             caches.iter_mut().for_each(|cache| cache.access(lpn, touch));
         }
-        let (reads, evictions, _) = curve.misses();
+        let misses = curve.misses();
         for cache in &caches {
             let segments = cache.size / 4;
-            assert_eq!(reads[segments] as u64 + beyond, cache.read_misses, "{segments} segments");
-            assert_eq!(evictions[segments] as u64, cache.evictions, "{segments} segments");
+            assert_eq!(misses.reads[segments].round() as u64 + beyond, cache.read_misses, "{segments} segments");
+            assert_eq!(misses.writebacks[segments] as u64, cache.writebacks, "{segments} segments");
+            assert_eq!(misses.updates[segments] as u64, cache.updates, "{segments} segments");
         }
     }
 

@@ -6,8 +6,8 @@
 //! is measured as in the paper (Table IV). A border stays where it is unless leaving it saves a stated share of the recent
 //! flash time, so that noise does not move it: a move itself costs write-backs.
 //!
-//! The curves take 1 % of the DRAM each; they follow every page of the buffer where that suffices, and a sample of the
-//! map's entries. The two sides are judged apart: that a smaller buffer sends more accesses to the map is left out, since
+//! The curves take 4 % of the DRAM; they follow every page of the buffer where that suffices, and a sample of the
+//! translation pages. The two sides are judged apart: that a smaller buffer sends more accesses to the map is left out, since
 //! what it sends are re-uses so close that a map cache of any size has them.
 
 use super::curves::{self, BufferCurve, MapCurve, SEGMENTS};
@@ -19,18 +19,18 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
     name: "marginal",
     summary: "the border goes to the least sum of both sides' measured cost curves",
     paper: "ours; curves after Mattson et al. and Waldspurger et al., SHARDS",
-    memory: "2 % of the DRAM",
+    memory: "4 % of the DRAM",
     parameters: &[
         START,
         Parameter {
             key: "interval",
-            default: "1000",
+            default: "4000",
             allowed: "1..=1000000000",
             help: "requests between two decisions",
         },
         Parameter {
             key: "least_gain",
-            default: "0.01",
+            default: "0.005",
             allowed: "0..=1",
             help: "share of the recent flash time that a move must promise to save",
         },
@@ -45,8 +45,15 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
     },
 };
 
+/// Parts of a hundred of the DRAM that the map's curve takes; the buffer's takes one.
+const MAP_SHARE: u64 = 3;
 /// Largest step, as a share of the DRAM.
 const STEP_MOST: f64 = 1.0 / 16.0;
+/// How far a measurement at the border as it is may scale the map's curve, either way.
+const SCALE_MOST: f64 = 4.0;
+/// How much more a smaller map must promise than a larger one: cold entries that it loses cost collections an update each
+/// time their pages move, and come back only when the host asks for them.
+const SHRINK_CAUTION: f64 = 4.0;
 /// Borders that are compared.
 const BORDERS: u64 = 4 * SEGMENTS as u64;
 
@@ -94,13 +101,14 @@ impl SplitRule for Marginal {
         self.interval
     }
     fn metadata_bytes(&self) -> u64 {
-        2 * self.curve_bytes
+        (1 + MAP_SHARE) * self.curve_bytes
     }
 
     fn sides(&self, sizes: &Sizes) -> (BufferSide, MapJudge) {
         let (pages, entries) = reach(sizes);
         let buffer = BufferCurve::new(pages, self.curve_bytes);
-        (BufferSide::Curve(buffer), MapJudge::Curve(MapCurve::new(entries, self.curve_bytes)))
+        let map = MapCurve::new(entries, sizes.map_pages, sizes.map_page_entries, MAP_SHARE * self.curve_bytes);
+        (BufferSide::Curve(buffer), MapJudge::Curve(map))
     }
 
     fn tune(&mut self, at: &TuningView<'_>, buffer: &mut BufferSide, map: &mut MapSide) -> Tuning {
@@ -109,16 +117,17 @@ impl SplitRule for Marginal {
         };
         let (sizes, profits) = (at.sizes, at.profits);
         let (reads, writes) = buffer.misses();
-        let (map_reads, evictions, moves) = map.misses();
+        let missed = map.misses();
         let (pages, entries) = reach(sizes);
-        // Updates of one translation page share its rewrite: what one moved entry costs is measured at the border as it is.
         let here = f64::from(sizes.entries(sizes.mapping_bytes)) / entries as f64 * f64::from(SEGMENTS);
-        let missed = curves::at(&moves, here);
-        let move_ns = if missed > 0.0 { profits.updates_ns / missed } else { 0.0 };
+        let expected = curves::at(&missed.writebacks, here) + curves::at(&missed.updates, here);
+        let scale =
+            if expected > 0.0 { (profits.map_rewrites / expected).clamp(1.0 / SCALE_MOST, SCALE_MOST) } else { 1.0 };
         let costs = Costs {
             buffer: std::array::from_fn(|i| reads[i] * profits.read_ns + writes[i] * profits.page_write_ns),
             map: std::array::from_fn(|i| {
-                map_reads[i] * profits.map_read_ns + evictions[i] * profits.map_write_ns + moves[i] * move_ns
+                missed.reads[i] * profits.map_read_ns
+                    + (missed.writebacks[i] + missed.updates[i]) * scale * profits.map_rewrite_ns
             }),
             pages_max: pages as f64,
             entries_max: entries as f64,
@@ -132,7 +141,9 @@ impl SplitRule for Marginal {
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .expect("there are borders to compare");
         let step = (sizes.dram_bytes as f64 * STEP_MOST) as u64;
-        let mapping_bytes = if now - best_ns > self.least_gain * at.recent_ns {
+        let grows = best > sizes.mapping_bytes;
+        let threshold = if grows { 1.0 } else { SHRINK_CAUTION } * self.least_gain;
+        let mapping_bytes = if now - best_ns > threshold * at.recent_ns {
             best.clamp(sizes.mapping_bytes.saturating_sub(step), sizes.mapping_bytes + step)
         } else {
             sizes.mapping_bytes

@@ -47,6 +47,10 @@ pub struct Sizes {
     pub entry_bytes: u64,
     /// A page: what the buffer must have at least.
     pub page_bytes: u64,
+    /// Translation pages of the map.
+    pub map_pages: u32,
+    /// Entries of each of them.
+    pub map_page_entries: u32,
 }
 
 impl Sizes {

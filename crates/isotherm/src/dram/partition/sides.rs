@@ -196,9 +196,9 @@ impl MapObserver for MapSide {
             ghost.insert(lpn);
         }
     }
-    fn on_move(&mut self, lpn: Lpn) {
+    fn on_moves(&mut self, moved: &[Lpn]) {
         if let MapJudge::Curve(curve) = &mut self.judge {
-            curve.on_move(lpn);
+            curve.on_moves(moved);
         }
     }
 }

@@ -62,8 +62,10 @@ pub struct Profits {
     pub read_ns: f64,
     /// Tw + Tdwo, or Tw + Tlog_GC / Nppb: a page write with its share of collections, without its map.
     pub page_write_ns: f64,
-    /// Recent time of collections for the map of what they moved.
-    pub updates_ns: f64,
+    /// Tr + Tw + Ttwo: a translation page read and written, with its share of collections.
+    pub map_rewrite_ns: f64,
+    /// Translation pages written lately, by evictions and by collections.
+    pub map_rewrites: f64,
 }
 
 /// What an FTL did, in amounts that can be subtracted and faded.
@@ -81,8 +83,8 @@ pub struct MapWork {
     pub writebacks: f64,
     /// See `writebacks`.
     pub entries_written_back: f64,
-    /// Time that collections spent on updating the map of what they moved; part of `data_reclaims_ns`.
-    pub updates_ns: f64,
+    /// Translation pages written because collections moved pages.
+    pub updates: f64,
     /// Look-ups of the map and misses among them.
     pub reads: f64,
     /// See `reads`.
@@ -102,7 +104,7 @@ impl MapWork {
             translation_reclaims_ns: f(self.translation_reclaims_ns, other.translation_reclaims_ns),
             writebacks: f(self.writebacks, other.writebacks),
             entries_written_back: f(self.entries_written_back, other.entries_written_back),
-            updates_ns: f(self.updates_ns, other.updates_ns),
+            updates: f(self.updates, other.updates),
             reads: f(self.reads, other.reads),
             read_misses: f(self.read_misses, other.read_misses),
             writes: f(self.writes, other.writes),
@@ -182,7 +184,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> MappingSpace for Dftl<M, P, V, Ma
             translation_reclaims_ns: reclaims_ns(Cause::TranslationGc),
             writebacks: map.writebacks as f64,
             entries_written_back: map.entries_written_back as f64,
-            updates_ns,
+            updates: map.updates as f64,
             ..MapWork::default()
         }
     }
@@ -194,7 +196,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> MappingSpace for Dftl<M, P, V, Ma
             ratio(recent.translation_reclaims_ns, recent.translation_reclaims, 0.0) / pages_per_block;
         let data_overhead = ratio(recent.data_reclaims_ns, recent.data_reclaims, 0.0) / pages_per_block;
         let batch = ratio(recent.entries_written_back, recent.writebacks, 1.0).max(1.0);
-        let map_write_ns = (read_ns + program_ns + translation_overhead) / batch;
+        let map_rewrite_ns = read_ns + program_ns + translation_overhead;
+        let map_write_ns = map_rewrite_ns / batch;
         let page_write_ns = program_ns + data_overhead;
         Profits {
             map_read_ns: read_ns,
@@ -203,7 +206,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> MappingSpace for Dftl<M, P, V, Ma
             buffer_write_ns: page_write_ns + map_write_ns * ratio(recent.write_misses, recent.writes, 0.0),
             read_ns,
             page_write_ns,
-            updates_ns: recent.updates_ns,
+            map_rewrite_ns,
+            map_rewrites: recent.writebacks + recent.updates,
         }
     }
 }
@@ -224,7 +228,7 @@ mod tests {
             translation_reclaims_ns: 4.0 * 3_200_000.0,
             writebacks: 5.0,
             entries_written_back: 40.0,
-            updates_ns: 0.0,
+            updates: 0.0,
             reads: 100.0,
             read_misses: 25.0,
             writes: 200.0,

@@ -47,14 +47,14 @@ pub(super) const ENTRY: Entry<ReadFtl> = Entry {
 
 /// Hears of every look-up of the map: what ghost caches are built on.
 pub trait MapObserver {
-    /// Whether `on_move` is of interest: the moves are kept for it.
+    /// Whether `on_moves` is of interest: the moves are kept for it.
     const HEARS_MOVES: bool = false;
     /// The entry of `lpn` was looked up for a read or a write of the host.
     fn on_access(&mut self, lpn: Lpn, is_write: bool, hit: bool);
     /// The entry of `lpn` has left DRAM.
     fn on_evict(&mut self, lpn: Lpn);
-    /// A collection moved the page of `lpn`, so that its entry, cached or not, has changed.
-    fn on_move(&mut self, _lpn: Lpn) {}
+    /// A collection moved these pages, so that their entries, cached or not, have changed.
+    fn on_moves(&mut self, _moved: &[Lpn]) {}
 }
 
 impl MapObserver for () {
@@ -263,8 +263,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
         let at = self.log.append_host(stream, lpn, page, cause)?;
         self.map.dirty.insert(lpn.0);
         self.map.pages.commit(lpn, at, &mut self.log);
-        if O::HEARS_MOVES {
-            self.map.moved.drain(..).for_each(|lpn| self.observer.on_move(lpn));
+        if O::HEARS_MOVES && !self.map.moved.is_empty() {
+            self.observer.on_moves(&self.map.moved);
+            self.map.moved.clear();
         }
         Ok(())
     }
