@@ -7,13 +7,13 @@
 pub mod block_table;
 mod collector;
 
-pub use collector::{Mapping, Move, collect_idle, collect_worn, make_room};
+pub use collector::{Mapping, collect_idle, collect_worn, make_room};
 
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::memory;
-use crate::nand::{Kind, Medium, MediumError, Oob, Owner, PageRef};
+use crate::nand::{Kind, Medium, MediumError, Move, Oob, Owner, PageRef};
 use crate::placement::{HostWrite, Placement, Reclaim};
 use crate::spec::AgeBase;
 use crate::stats::{CollectorCounters, Snapshot, VICTIM_BUCKETS, WearSummary};
@@ -73,8 +73,6 @@ pub struct LogStore<M, P, V> {
     sequence: u64,
     erases_since_wear_check: u32,
     counters: CollectorCounters,
-    /// Pages spoiled by failed programs, for the conservation laws.
-    spoiled_pages: u64,
     moves: Vec<Move>,
 }
 
@@ -118,7 +116,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             sequence: 0,
             erases_since_wear_check: 0,
             counters: CollectorCounters::default(),
-            spoiled_pages: 0,
             moves: Vec::with_capacity(geometry.pages_per_block() as usize),
         }
     }
@@ -240,7 +237,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     #[inline(always)]
     pub fn append_host(&mut self, stream: StreamId, lpn: Lpn, page: PageRef<'_, M>) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner: Owner::new(Kind::Data, lpn.0), sequence: self.next_sequence() };
-        let at = self.append(stream, None, |medium, at| medium.program(at, oob, page, Cause::Host))?;
+        let at = self.append(stream, |medium, at| medium.program(at, oob, page, Cause::Host))?;
         self.now += 1;
         Ok(at)
     }
@@ -257,16 +254,14 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         cause: Cause,
     ) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner, sequence: self.next_sequence() };
-        self.append(stream, None, |medium, at| medium.program_meta(at, oob, content, cause))
+        self.append(stream, |medium, at| medium.program_meta(at, oob, content, cause))
     }
 
-    /// Writes the next page of `stream` by `write`, in another block where a program fails. `stamp` is given for copies:
-    /// the stamp of the block that the page comes from.
+    /// Writes the next page of `stream` by `write`, in another block where a program fails.
     #[inline(always)]
     fn append(
         &mut self,
         stream: StreamId,
-        stamp: Option<u64>,
         mut write: impl FnMut(&mut M, Ppn) -> Result<(), MediumError>,
     ) -> Result<Ppn, DeviceError> {
         let mut stream = stream;
@@ -280,16 +275,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             if let Err(MediumError::PowerLost) = result {
                 return Err(DeviceError::PowerLost);
             }
-            open.next += 1;
-            if let Some(stamp) = stamp {
-                open.copied += 1;
-                open.copied_stamps += stamp;
-                open.youngest = open.youngest.max(stamp);
-            }
-            let full = open.next == open.end;
-            self.used_pages += 1;
             let block = self.medium.geometry().block_of(at);
             if result.is_ok() {
+                open.next += 1;
+                let full = open.next == open.end;
+                self.used_pages += 1;
                 self.valid[at.0 as usize / 64] |= 1 << (at.0 % 64);
                 self.blocks.valid[block.0 as usize] += 1;
                 self.valid_pages += 1;
@@ -298,11 +288,17 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 }
                 return Ok(at);
             }
-            // The block is not to be trusted any more: what it holds is moved before anything else is cleaned.
-            self.spoiled_pages += 1;
-            self.close_block(stream, block, BlockState::Failing);
-            self.failing.push(block);
+            self.abandon(stream, block);
         }
+    }
+
+    /// The next page of `block` failed: it is not to be trusted any more, and what it holds is moved before anything else
+    /// is cleaned.
+    fn abandon(&mut self, stream: StreamId, block: BlockId) {
+        self.open[usize::from(stream.0)].next += 1;
+        self.used_pages += 1;
+        self.close_block(stream, block, BlockState::Failing);
+        self.failing.push(block);
     }
 
     /// Gives `stream` a free block; where none is left, names another stream that has room.
