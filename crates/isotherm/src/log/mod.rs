@@ -120,17 +120,32 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         }
     }
 
-    /// A store over a medium that holds data: blocks with pages in them are full, and nothing is valid yet. What is valid
-    /// is told by [`LogStore::adopt`]; [`LogStore::finish_restore`] ends it.
+    /// A store over a medium that holds data. Blocks with pages in them are closed, but partly written ones go on being
+    /// filled, one a stream: else every loss of power would cost their rest. Nothing is valid yet: [`LogStore::adopt`]
+    /// tells what is, and [`LogStore::finish_restore`] ends it.
     pub fn restore(medium: M, placement: P, victim: V, options: LogOptions, last_sequence: u64) -> Self {
         let mut log = Self::new(medium, placement, victim, options);
         log.free.retain(|block| log.medium.programmed_pages(*block) == 0);
-        for index in 0..log.blocks.states.len() {
-            let written = log.medium.programmed_pages(BlockId(index as u32));
-            if written > 0 && log.blocks.states[index] == BlockState::Free {
-                log.blocks.states[index] = BlockState::Closed;
-                log.used_pages += u64::from(written);
+        let pages_per_block = log.medium.geometry().pages_per_block();
+        let mut partly_written = Vec::new();
+        for block in (0..log.blocks.blocks()).map(BlockId) {
+            let written = log.medium.programmed_pages(block);
+            if written == 0 || log.blocks.state(block) == BlockState::Retired {
+                continue;
             }
+            log.blocks.states[block.0 as usize] = BlockState::Closed;
+            log.used_pages += u64::from(written);
+            if written < pages_per_block {
+                partly_written.push((written, block));
+            }
+        }
+        partly_written.sort_unstable();
+        for ((written, block), stream) in partly_written.into_iter().zip(0..log.open.len()) {
+            let first = log.medium.geometry().first_page(block).0;
+            let open = &mut log.open[stream];
+            *open = OpenBlock { next: first + written, end: first + pages_per_block, ..OpenBlock::default() };
+            log.blocks.states[block.0 as usize] = BlockState::Open;
+            log.blocks.streams[block.0 as usize] = StreamId(stream as u16);
         }
         log.sequence = last_sequence;
         log
@@ -145,13 +160,22 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.valid_pages += 1;
     }
 
-    /// All valid pages are told: blocks become candidates for cleaning.
-    pub fn finish_restore(&mut self) {
+    /// All valid pages are told: blocks become candidates for cleaning. A collection that was cut short may have used up
+    /// the reserve, so blocks without valid pages are erased until it is there again.
+    ///
+    /// # Errors
+    /// Loss of power.
+    pub fn finish_restore(&mut self) -> Result<(), DeviceError> {
         // What was invalidated before the loss is whatever was programmed and is not valid now.
         self.counters.invalidated_pages = self.medium.counters().programmed().total() - self.valid_pages;
         for block in self.blocks.closed().collect::<Vec<_>>() {
-            self.victim.on_close(block, &self.blocks);
+            if self.blocks.valid(block) == 0 && self.free.len() as u32 <= self.options.floor {
+                self.release(block, Cause::Recovery, 0)?;
+            } else {
+                self.victim.on_close(block, &self.blocks);
+            }
         }
+        Ok(())
     }
 
     /// The medium below.
