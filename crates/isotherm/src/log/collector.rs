@@ -9,7 +9,7 @@ use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Kind, Medium, Owner};
 use crate::placement::{GcCopy, Placement};
-use crate::victim::VictimPolicy;
+use crate::victim::{VictimPolicy, Written};
 
 /// A page that a collection moves.
 #[derive(Clone, Copy, Debug)]
@@ -211,7 +211,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             let (stream, cause) = self.destination(entry.owner, from, stamp, cause);
             let source = entry.from;
             match self.append(stream, Some(stamp), |medium, at| medium.copy(source, at, cause)) {
-                Ok(at) => entry.to = at,
+                Ok(at) => {
+                    entry.to = at;
+                    self.victim.on_program(at, Written::Copy(source));
+                }
                 Err(failure) => error = Some(failure),
             }
             self.drop_valid(source, victim);
@@ -243,5 +246,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.blocks.valid[block.0 as usize] -= 1;
         self.valid_pages -= 1;
         self.counters.invalidated_pages += 1;
+        self.victim.on_page_death(at);
     }
 }
