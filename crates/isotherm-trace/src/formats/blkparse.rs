@@ -55,7 +55,8 @@ impl LineFormat for Blkparse {
             return Ok(());
         }
         let (flush, op) = rwbs(row)?;
-        if op.is_none() {
+        // Flushes without data have no sector, and some kernels' only a process.
+        if op.is_none() || row.next_byte().is_none_or(|byte| byte == b'[') {
             return Event { device, arrival_ns, flush, op, offset: 0, length: 0 }.push(sink);
         }
         let offset = row.sectors(Field::Offset)?;
