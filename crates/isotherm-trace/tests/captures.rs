@@ -134,10 +134,15 @@ fn public_samples_are_detected_and_read_whole() {
     let folder = Path::new(&folder).join("formats");
     let plain = OpenOptions::default();
     let unit = |unit| OpenOptions { time_unit: Some(unit), ..OpenOptions::default() };
-    // One of the samples has a row with a negative offset.
-    let bad = folder.join("wiscsee-sqlitewal-inserts-ext4.txt.zst");
-    let error = profile(bad.to_str().expect("a path"), &plain).expect_err("a negative offset").to_string();
-    assert!(error.contains("line 113, column 14: offset \"-8388608\" is negative"), "{error}");
+    // Two samples have a row that no reader should take: a negative offset, and a time before the start that wrapped.
+    for (file, expected) in [
+        ("wiscsee-sqlitewal-inserts-ext4.txt.zst", "line 113, column 14: offset \"-8388608\" is negative"),
+        ("blkparse-ext4-java.txt.zst", "line 29662, column 25: time of 1266874889 s lies before the start"),
+    ] {
+        let bad = folder.join(file);
+        let error = profile(bad.to_str().expect("a path"), &plain).expect_err("an absurd value").to_string();
+        assert!(error.contains(expected), "{error}");
+    }
     let one_bad_row = OpenOptions { skip_bad: 1, ..OpenOptions::default() };
     for (file, options, format, requests, reads) in [
         ("msr-prxy_0-head20000.csv.zst", &plain, "msr", 20_000, None),
@@ -148,7 +153,7 @@ fn public_samples_are_detected_and_read_whole() {
         ("postmark-aligned2.disksim.trace.zst", &plain, "disksim", 62_257, None),
         ("tencent-cbs-head50000.csv.zst", &plain, "tencent", 50_000, None),
         ("fiu-cheetah-head9997.blkparse.zst", &plain, "fiu", 9998, Some(8896)),
-        ("blkparse-ext4-java.txt.zst", &plain, "blkparse", 9887, Some(9039)),
+        ("blkparse-ext4-java.txt.zst", &one_bad_row, "blkparse", 9886, Some(9038)),
         ("wiscsee-sqlitewal-inserts-ext4.txt.zst", &one_bad_row, "wiscsee", 19_999, Some(48)),
         ("wiscsee-sqlitewal-update-ext4.txt.zst", &plain, "wiscsee", 5008, Some(4)),
         ("systor17-sample999.csv.zst", &plain, "systor", 999, Some(826)),
