@@ -3,5 +3,6 @@
 pub mod closed_form;
 pub mod fold;
 pub mod recorder;
+pub mod report;
 pub mod results;
 pub mod steady;

@@ -71,4 +71,10 @@ pub struct Published {
     /// Unit or reading, such as `relative to page mapping`.
     #[serde(default)]
     pub unit: String,
+    /// Value of the figure's x axis beside which it is drawn; without it the number is a line across the chart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x: Option<serde_json::Value>,
+    /// Value of the figure's `series` axis that it belongs to; the first one where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<serde_json::Value>,
 }
