@@ -152,7 +152,7 @@ fn write_figure(out: &mut String, figure: &Figure, index: usize) {
 fn write_table(out: &mut String, table: &Table) {
     let caption = escape(&table.caption);
     out.push_str(&format!(
-        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\"><table class=\"sortable\">\n<caption>{caption}</caption>\n<thead>\n"
+        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\"><table class=\"sortable\">\n<caption><span>{caption}</span></caption>\n<thead>\n"
     ));
     write_groups(out, &table.columns);
     out.push_str("<tr>");

@@ -8,6 +8,11 @@ use super::table::{causes, number, number_at};
 use crate::results::{BlockHistogram, LatencyBucket, RunResult};
 use serde_json::Value;
 
+/// The grey of the palette.
+const GREY: usize = 6;
+/// Its colours for what is written beyond the host's own pages, the strongest first. Causes begin with the host.
+const EXTRA: [usize; 7] = [7, 1, 0, 2, 3, 4, 5];
+
 /// Where each run is drawn. Runs that differ in one axis share a panel and differ in colour; every combination of the
 /// other axes has a panel of its own, so that a panel holds few lines and a colour means one policy throughout.
 pub(super) struct Arrangement<'a> {
@@ -107,9 +112,10 @@ pub(super) fn amplification_by_cause(runs: &[RunResult]) -> Option<Figure> {
     let series: Vec<BarSeries> = causes(runs)
         .iter()
         .enumerate()
-        .map(|(slot, cause)| BarSeries {
+        .map(|(index, cause)| BarSeries {
             name: cause.replace('_', " "),
-            slot,
+            // The host's own part is the same for all: it is drawn in grey, and the colours go to what differs.
+            slot: if cause == "host" { GREY } else { EXTRA[index % EXTRA.len()] },
             origin: Origin::Measured,
             values: runs.iter().map(|run| share(run, cause)).collect(),
         })

@@ -36,13 +36,15 @@ fn figures<const N: usize>(title: &str, figures: [Option<super::figure::Figure>;
     Section::new(title, figures.into_iter().flatten().map(Block::Figure).collect())
 }
 
-/// The answer in a sentence: who writes least, and against whom.
+/// The answer in a sentence: who writes least, and against whom. Runs that are not valid do not compete.
 fn lead(runs: &[RunResult]) -> String {
+    let none_valid = runs.iter().all(|r| !r.verdict.valid);
+    let competes = |r: &&RunResult| r.verdict.valid || none_valid;
     let amplified: Vec<(&RunResult, f64)> =
-        runs.iter().filter_map(|r| r.write_amplification.map(|wa| (r, wa))).collect();
+        runs.iter().filter(competes).filter_map(|r| Some((r, r.write_amplification?))).collect();
     let best = amplified.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     let worst = amplified.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    match (best, worst) {
+    let answer = match (best, worst) {
         (Some((run, wa)), _) if runs.len() == 1 => format!(
             "{}: {} pages programmed for each page that the host wrote, {} victims collected.",
             run.label,
@@ -57,9 +59,10 @@ fn lead(runs: &[RunResult]) -> String {
             worst.label,
             number(*most)
         ),
-        (Some((_, wa)), _) => format!("All devices write the same: write amplification is {}.", number(*wa)),
+        (Some((_, wa)), _) => format!("Write amplification is {} on every device that can be judged.", number(*wa)),
         (None, _) => "The host wrote nothing, so write amplification has no value.".to_owned(),
-    }
+    };
+    if none_valid { format!("Not to be trusted, see below: {answer}") } else { answer }
 }
 
 fn caption(runs: &[RunResult]) -> String {
@@ -71,7 +74,7 @@ fn caption(runs: &[RunResult]) -> String {
     format!("{order} A dash stands where a number has no value.")
 }
 
-/// One notice for all runs: what is wrong is said once for each run that it befalls.
+/// One notice for all runs.
 pub(super) fn verdict(runs: &[RunResult]) -> Notice {
     let invalid: Vec<&RunResult> = runs.iter().filter(|r| !r.verdict.valid).collect();
     let writes = runs.iter().map(|r| r.verdict.drive_writes).fold(f64::INFINITY, f64::min);
@@ -90,8 +93,20 @@ pub(super) fn verdict(runs: &[RunResult]) -> Notice {
         (1, 1) => "The run is not valid: do not judge by its numbers.".to_owned(),
         (n, all) => format!("{n} of {all} runs are not valid: do not judge by their numbers."),
     };
-    let said = |run: &&RunResult| format!("{}: {}", run.label, run.verdict.reasons.join("; "));
-    Notice { tone: Tone::Bad, title, reasons: invalid.iter().map(said).collect() }
+    Notice { tone: Tone::Bad, title, reasons: by_reason(&invalid) }
+}
+
+/// Runs that fail for the same reasons share a line.
+fn by_reason(invalid: &[&RunResult]) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for run in invalid {
+        let reasons = run.verdict.reasons.join("; ");
+        match lines.iter_mut().find(|l| l.0 == reasons) {
+            Some(line) => line.1.push(&run.label),
+            None => lines.push((reasons, vec![&run.label])),
+        }
+    }
+    lines.into_iter().map(|(reasons, labels)| format!("{}: {reasons}", labels.join(" \u{b7} "))).collect()
 }
 
 /// What was replayed, and where its writes went.

@@ -23,7 +23,7 @@
   const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
   const tick = (value) => {
     if (value !== 0 && Math.abs(value) < 1e-3) return value.toExponential(0);
-    return Math.abs(value) >= 10000 ? compact.format(value) : formatNumber(Number(value.toPrecision(10)));
+    return Math.abs(value) >= 1e6 ? compact.format(value) : formatNumber(Number(value.toPrecision(10)));
   };
 
   /** How a series looks: its colour goes round the palette, and a second round is dashed. */
@@ -34,16 +34,67 @@
     published: series.origin === "published",
   });
 
-  const axisOption = (axis, paint, extra) => ({
+  const axisOption = (axis, paint, { showMaxLabel, ...extra }) => ({
     type: axis.scale === "logarithmic" ? "log" : "value",
     name: axisTitle(axis),
     nameTextStyle: { color: paint.soft, fontSize: 12 },
-    axisLabel: { color: paint.soft, fontSize: 11, formatter: tick, hideOverlap: true },
+    axisLabel: { color: paint.soft, fontSize: 11, formatter: tick, hideOverlap: true, showMaxLabel },
     axisLine: { show: true, lineStyle: { color: paint.line } },
     axisTick: { show: false },
     splitLine: { lineStyle: { color: paint.line, opacity: 0.6 } },
     ...extra,
   });
+
+  /** The step of round numbers that parts `span` into about `wanted` pieces. */
+  const roundStep = (span, wanted) => {
+    const power = 10 ** Math.floor(Math.log10(span / wanted));
+    return [1, 2, 2.5, 5, 10].map((m) => m * power).find((m) => m >= (span / wanted) * (1 - 1e-9));
+  };
+
+  /** Every number that a chart shows along x and y. */
+  const numbersAlong = {
+    bars: (chart) => {
+      const sums = chart.categories.map((_, i) => chart.series.reduce((sum, s) => sum + (s.values[i] ?? 0), 0));
+      const values = chart.stacked ? sums : chart.series.flatMap((s) => s.values);
+      return [[chart.value, [0, ...values, ...chart.rules.map((r) => r.value)]]];
+    },
+    plane: (chart) => {
+      const points = chart.series.flatMap((s) => s.points).filter(([, y]) => y !== null);
+      return [[chart.x, points.map((p) => p[0])], [chart.y, [...points.map((p) => p[1]), ...chart.rules.map((r) => r.value)]]];
+    },
+    histogram: (chart) => [[chart.x, chart.series.flatMap((s) => s.edges)], [chart.y, [0, ...chart.series.flatMap((s) => s.values)]]],
+    heat_map: () => [],
+  };
+
+  /** One range for each axis of a figure, so that its panels can be compared by eye. */
+  const ranges = (figure) => {
+    const limits = new Map();
+    for (const { chart } of figure.panels) {
+      for (const [axis, numbers] of numbersAlong[chart.kind](chart)) {
+        const title = axisTitle(axis);
+        for (const n of numbers) {
+          if (n === null || (axis.scale === "logarithmic" && n <= 0)) continue;
+          const [low, high] = limits.get(title) ?? [n, n];
+          limits.set(title, [Math.min(low, n), Math.max(high, n)]);
+        }
+      }
+    }
+    return limits;
+  };
+
+  /** Round ends and steps; `tight` ends the axis where the numbers do, as a distribution over intervals wants it. */
+  const rangeOption = (axis, limits, wanted, tight = false) => {
+    const [least, most] = limits.get(axisTitle(axis)) ?? [0, 1];
+    if (axis.scale === "logarithmic") return { min: 10 ** Math.floor(Math.log10(least)), max: 10 ** Math.ceil(Math.log10(most)) };
+    // Where nought is near it belongs in the picture; where it is far, the differences do.
+    const low = least > 0 && least < 0.4 * most ? 0 : least;
+    const step = roundStep(most > low ? most - low : Math.abs(most) || 1, wanted);
+    const clean = (n) => Number(n.toPrecision(12));
+    const round = Math.ceil(most / step - 1e-9) * step;
+    const max = tight ? most : round;
+    const showMaxLabel = max === round;
+    return { min: clean(Math.floor(low / step + 1e-9) * step), max: clean(max > low ? max : max + step), interval: clean(step), showMaxLabel };
+  };
 
   const below = { nameLocation: "middle", nameGap: 28 };
   // The name of an upright axis lies level above it: nobody turns the head, and no width is lost on a phone.
@@ -65,7 +116,7 @@
   const ruleLines = (rules, axisName, paint) => ({
     silent: true, symbol: "none", animation: false,
     lineStyle: { color: paint.soft, type: "dashed", width: 1 },
-    label: { color: paint.soft, fontSize: 11, formatter: ({ name }) => name, position: axisName === "xAxis" ? "end" : "insideEndTop" },
+    label: { color: paint.soft, fontSize: 11, formatter: ({ name }) => name, position: axisName === "xAxis" ? "start" : "insideEndTop" },
     data: rules.map((rule) => ({ name: rule.label, [axisName]: rule.value })),
   });
 
@@ -75,11 +126,22 @@
     textStyle: { fontFamily: paint.font, color: paint.ink },
   });
 
-  /** Bars lie level; the names of the categories have a column of fixed width that long names break in. */
-  const bars = (chart, paint, width, hidden) => {
-    const names = width < NARROW_PX ? Math.round(width * 0.3) : 190;
+  const NAMES_PX = 190;
+  /** Whether the names of the categories have no room left of their bars, and stand above them. */
+  const namesAbove = (chart, width) => width < NARROW_PX || chart.categories.some((name) => name.length > 30);
+  const barHeight = (chart) => (chart.stacked ? 20 : Math.max(10, 20 - 2 * chart.series.length));
+  const groupHeight = (chart) => (chart.stacked ? 20 : chart.series.length * barHeight(chart) * 1.15);
+
+  const categoryLabel = (chart, paint, width) => {
+    const common = { color: paint.ink, fontSize: 12, interval: 0 };
+    if (!namesAbove(chart, width)) return { ...common, width: NAMES_PX, overflow: "truncate" };
+    return { ...common, inside: true, align: "left", verticalAlign: "bottom", margin: 0, padding: [0, 0, groupHeight(chart) / 2 + 7, 0], width: width - 24, overflow: "truncate" };
+  };
+
+  /** Bars lie level, so that names can be read without turning the head. */
+  const bars = (chart, paint, width, hidden, limits) => {
     const shown = chart.series.filter((s) => !hidden.has(s.name));
-    const height = chart.stacked ? 20 : Math.max(9, 20 - 2 * shown.length);
+    const height = barHeight(chart);
     const series = shown.map((s) => {
       const { colour, published } = look(s, paint);
       return {
@@ -98,11 +160,11 @@
     if (series.length > 0) series[0].markLine = ruleLines(chart.rules, "xAxis", paint);
     return {
       ...frame(paint),
-      grid: { left: names + 8, right: 48, top: chart.rules.length ? 22 : 6, bottom: 46 },
-      xAxis: axisOption(chart.value, paint, { ...below, min: 0 }),
+      grid: { left: namesAbove(chart, width) ? 8 : NAMES_PX + 8, right: 48, top: chart.rules.length ? 22 : 6, bottom: 46 },
+      xAxis: axisOption(chart.value, paint, { ...below, ...rangeOption(chart.value, limits, width < NARROW_PX ? 4 : 8) }),
       yAxis: {
         type: "category", inverse: true, data: chart.categories,
-        axisLabel: { color: paint.ink, fontSize: 12, width: names, overflow: "break", interval: 0 },
+        axisLabel: categoryLabel(chart, paint, width), z: 3,
         axisLine: { lineStyle: { color: paint.line } }, axisTick: { show: false },
       },
       series,
@@ -114,18 +176,14 @@
     };
   };
 
-  const barsHeight = (chart) => {
-    const rows = chart.stacked ? 36 : Math.max(36, chart.series.length * 15 + 14);
-    return rows * chart.categories.length + 74;
-  };
+  const barsHeight = (chart, width) => (groupHeight(chart) + (namesAbove(chart, width) ? 40 : 16)) * chart.categories.length + 74;
 
-  const plane = (chart, paint, width, hidden) => {
+  const plane = (chart, paint, width, hidden, limits) => {
     const left = 52;
-    const drawable = ([x, y]) => [x, y];
     const series = chart.series.filter((s) => !hidden.has(s.name)).map((s) => {
       const { colour, dash, symbol, published } = look(s, paint);
       const few = s.points.length <= 24;
-      const common = { name: s.name, data: s.points.map(drawable), symbol, symbolSize: 7, itemStyle: { color: colour } };
+      const common = { name: s.name, data: s.points, symbol, symbolSize: 7, itemStyle: { color: colour } };
       if (s.mark === "points") {
         const hollow = { color: "transparent", borderColor: colour, borderWidth: 2 };
         return { ...common, type: "scatter", symbolSize: 11, itemStyle: published ? hollow : { color: colour } };
@@ -140,8 +198,8 @@
     return {
       ...frame(paint),
       grid: { left, right: 18, top: 30, bottom: 46 },
-      xAxis: axisOption(chart.x, paint, { ...below, min: chart.x.scale === "logarithmic" ? undefined : "dataMin", max: chart.x.scale === "logarithmic" ? undefined : "dataMax" }),
-      yAxis: axisOption(chart.y, paint, { ...above(paint, left), scale: true }),
+      xAxis: axisOption(chart.x, paint, { ...below, ...rangeOption(chart.x, limits, 6) }),
+      yAxis: axisOption(chart.y, paint, { ...above(paint, left), ...rangeOption(chart.y, limits, 5) }),
       series,
       tooltip: tooltip(paint, (items) => {
         const list = Array.isArray(items) ? items : [items];
@@ -151,7 +209,7 @@
     };
   };
 
-  const histogram = (chart, paint, width, hidden) => {
+  const histogram = (chart, paint, width, hidden, limits) => {
     const left = 46;
     const shown = chart.series.filter((s) => !hidden.has(s.name));
     const series = shown.map((s) => {
@@ -173,8 +231,8 @@
     return {
       ...frame(paint),
       grid: { left, right: 18, top: 30, bottom: 46 },
-      xAxis: axisOption(chart.x, paint, { ...below, min: "dataMin", max: "dataMax" }),
-      yAxis: axisOption(chart.y, paint, { ...above(paint, left), min: 0 }),
+      xAxis: axisOption(chart.x, paint, { ...below, ...rangeOption(chart.x, limits, 6, true) }),
+      yAxis: axisOption(chart.y, paint, { ...above(paint, left), ...rangeOption(chart.y, limits, 5) }),
       series,
       tooltip: tooltip(paint, (items) => {
         const x = items[0].value[0];
@@ -190,9 +248,7 @@
 
   /** Positions of round numbers along `count` cells, as a map from cell to text. */
   const roundTicks = ([start, step], count, wanted) => {
-    const raw = (step * count) / wanted;
-    const power = 10 ** Math.floor(Math.log10(raw));
-    const nice = [1, 2, 5, 10].map((m) => m * power).find((m) => m >= raw);
+    const nice = roundStep(step * count, wanted);
     const ticks = new Map();
     for (let value = Math.ceil(start / nice) * nice; value < start + step * count; value += nice) {
       ticks.set(Math.min(count - 1, Math.round((value - start) / step)), tick(Number(value.toPrecision(6))));
@@ -250,7 +306,7 @@
     const width = item.element.clientWidth;
     const [option, height] = kinds[item.chart.kind];
     item.instance.resize({ width, height: height(item.chart, width) });
-    item.instance.setOption(option(item.chart, theme(), width, item.hidden), { notMerge: true });
+    item.instance.setOption(option(item.chart, theme(), width, item.hidden, item.limits), { notMerge: true });
   };
 
   const drawAll = () => drawn.forEach(draw);
@@ -291,10 +347,11 @@
   for (const element of document.querySelectorAll("figure[data-figure]")) {
     const figure = figures[Number(element.dataset.figure)];
     const hidden = new Set();
+    const limits = ranges(figure);
     const own = [...element.querySelectorAll(".chart")].map((place) => {
       const chart = figure.panels[Number(place.dataset.panel)].chart;
       const size = { width: place.clientWidth || 300, height: 200 };
-      return { element: place, chart, hidden, instance: echarts.init(place, null, { renderer: "svg", ...size }) };
+      return { element: place, chart, hidden, limits, instance: echarts.init(place, null, { renderer: "svg", ...size }) };
     });
     legend(element.querySelector("[data-legend]"), figure, hidden, () => own.forEach(draw));
     drawn.push(...own);
