@@ -13,6 +13,7 @@ pub mod memory;
 pub mod pool;
 pub mod precondition;
 pub mod recorder;
+pub mod report;
 pub mod results;
 pub mod run;
 pub mod source;
