@@ -5,8 +5,11 @@ mod list;
 mod options;
 mod output;
 mod progress;
+mod report;
 mod run;
+mod sweep;
 mod table;
+mod validate;
 
 use clap::{Parser, Subcommand};
 use isotherm_eval::run::RunError;
@@ -31,6 +34,12 @@ enum Verb {
     Run(run::RunArgs),
     /// Replay one trace on every combination of placements, victim policies and over-provisioning, best first
     Compare(compare::CompareArgs),
+    /// Run every point of an experiment file on all cores, resumable
+    Sweep(sweep::SweepArgs),
+    /// Write the HTML report of a results file again
+    Report(report::ReportArgs),
+    /// Check the simulator against closed forms of write amplification
+    Validate(validate::ValidateArgs),
     /// List what can be named: placements, victims, FTLs, trace formats, synthetic patterns, timings
     List(list::ListArgs),
 }
@@ -46,6 +55,9 @@ fn main() -> ExitCode {
     let result = match Command::parse().verb {
         Verb::Run(args) => run::run(&args),
         Verb::Compare(args) => compare::run(&args),
+        Verb::Sweep(args) => sweep::run(&args),
+        Verb::Report(args) => report::run(&args),
+        Verb::Validate(args) => validate::run(&args),
         Verb::List(args) => list::run(&args),
     };
     result.unwrap_or_else(|error| {

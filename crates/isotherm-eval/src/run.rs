@@ -143,19 +143,21 @@ pub struct Prepared<'a> {
     last_window_from: u64,
 }
 
-/// Surveys the trace as far as the run needs it. Runs over the same trace, page size and folding may share the survey.
+/// Whether a run needs to know the span, the length or the pages of its trace before it starts.
+pub fn needs_survey(spec: &RunSpec) -> bool {
+    spec.device.device.logical_size.is_none()
+        || spec.replay.fill.0 > 0.0
+        || spec.replay.measure_last.is_some()
+        || spec.replay.address == AddressMode::Compact
+        || spec.device.placement.name.name == future::CLAIRVOYANT
+}
+
+/// Surveys the trace of a run. Runs over the same trace, page size and folding may share the survey.
 ///
 /// # Errors
 /// The trace cannot be read.
-pub fn survey(spec: &RunSpec) -> Result<Option<Survey>, RunError> {
-    let needed = spec.device.device.logical_size.is_none()
-        || spec.replay.fill.0 > 0.0
-        || spec.replay.precondition != Precondition::None
-        || spec.replay.measure_last.is_some()
-        || spec.replay.address == AddressMode::Compact
-        || spec.device.placement.name.name == future::CLAIRVOYANT;
-    let compact = spec.replay.address == AddressMode::Compact;
-    needed.then(|| spec.trace.survey(spec.device.device.page_size.0, compact)).transpose()
+pub fn survey(spec: &RunSpec) -> Result<Survey, RunError> {
+    spec.trace.survey(spec.device.device.page_size.0, spec.replay.address == AddressMode::Compact)
 }
 
 /// Checks everything that can be checked before memory is allocated.
