@@ -51,7 +51,7 @@ impl<'a> Arrangement<'a> {
             let others: Vec<String> = varying
                 .iter()
                 .filter(|axis| *axis != colour)
-                .map(|axis| run.axes.get(axis).map(|value| format!("{axis} {}", axis_text(value))))
+                .map(|axis| run.axes.get(axis).map(|value| axis_title(axis, value)))
                 .collect::<Option<_>>()?;
             let (slot, panel) = (position(&mut names, &name), position(&mut panels, &others.join(", ")));
             if places.iter().any(|p| (p.slot, p.panel) == (slot, panel)) {
@@ -80,6 +80,14 @@ pub(super) fn varying_axes(runs: &[RunResult]) -> Vec<String> {
     let Some(first) = runs.first() else { return Vec::new() };
     let varies = |key: &String, value: &Value| runs.iter().any(|run| run.axes.get(key) != Some(value));
     first.axes.iter().filter(|(key, value)| varies(key, value)).map(|(key, _)| key.clone()).collect()
+}
+
+/// The value of an axis where nothing else tells which axis it is: a policy's name says so itself, a number does not.
+pub(super) fn axis_title(axis: &str, value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        _ => format!("{} {}", axis.replace('_', " "), axis_text(value)),
+    }
 }
 
 /// The value of an axis for people.

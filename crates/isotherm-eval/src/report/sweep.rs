@@ -2,7 +2,7 @@
 
 use super::figure::{Axis, BarSeries, Bars, Chart, Figure, Mark, Origin, Panel, Plane, PlaneSeries, Rule};
 use super::page::{Block, Cell, Column, Page, Section, Table};
-use super::panels::{axis_text, numbers_at, position, varying_axes};
+use super::panels::{axis_text, axis_title, numbers_at, position, varying_axes};
 use super::table::{self, number};
 use super::{ReportError, runs};
 use crate::results::{Experiment, Figure as Wanted, FigureKind, Published, ResultsFile, RunResult};
@@ -95,7 +95,7 @@ fn select(wanted: &Wanted, runs: &[RunResult]) -> Result<Selection, ReportError>
     for (run, y) in chosen.iter().zip(numbers) {
         let title = others
             .iter()
-            .map(|a| Ok(format!("{a} {}", axis_text(&axis(run, a)?))))
+            .map(|a| Ok(axis_title(a, &axis(run, a)?)))
             .collect::<Result<Vec<_>, ReportError>>()?;
         let series = match &wanted.series {
             Some(name) => axis_text(&axis(run, name)?),
