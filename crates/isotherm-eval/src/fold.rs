@@ -7,6 +7,7 @@
 
 use isotherm::registry::SpecError;
 use isotherm::request::{Op, Request};
+use std::sync::Arc;
 
 /// What is done with addresses past the device's end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -118,7 +119,7 @@ pub enum Folding {
     /// Modulo a number of bytes.
     Wrap(u64),
     /// Dense numbers of the touched pages.
-    Compact(TouchedPages),
+    Compact(Arc<TouchedPages>),
 }
 
 impl Folding {
@@ -183,7 +184,7 @@ mod tests {
         touched.insert(&batch).unwrap();
         touched.number();
         assert_eq!(touched.count(), 6);
-        Folding::Compact(touched).fold(&mut batch);
+        Folding::Compact(Arc::new(touched)).fold(&mut batch);
         assert_eq!(batch, [write(3 * 4096 + 512, 8192), write(0, 4096), write(4096, 8192)]);
     }
 

@@ -56,6 +56,7 @@ mod tests {
             blocks: 10,
             pages_per_block: 100,
             page_bytes: 4096,
+            streams: 1,
             over_provisioning: 0.0,
             spare: 0.0,
             simulator_memory_bytes: 0,

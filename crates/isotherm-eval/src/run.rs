@@ -16,7 +16,7 @@ use isotherm::build::{self, Environment, Plan};
 use isotherm::cause::Cause;
 use isotherm::device::{Device, DeviceError};
 use isotherm::quantity::ByteSize;
-use isotherm::registry::SpecError;
+use isotherm::registry::{PolicyName, SpecError};
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
 use isotherm::stats::{Latencies, Snapshot};
@@ -181,7 +181,13 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
     let logical_bytes = spec.device.device.logical_size.map_or_else(default_bytes, |size| size.0);
     let mut device_spec = spec.device.clone();
     device_spec.device.logical_size = Some(ByteSize(logical_bytes));
-    let plan = build::plan(&device_spec, logical_bytes)?;
+    let mut known = device_spec.clone();
+    if known.placement.name.name == future::CLAIRVOYANT {
+        // Its streams follow from the future, which is read when the run starts; all else can be checked now.
+        known.placement.name = PolicyName::plain("single");
+    }
+    let environment = Environment { logical_bytes, seed: spec.seed, future: None };
+    let plan = build::plan(&known, &environment)?;
 
     let active_bytes = match spec.device.device.logical_size {
         _ if fill == 0.0 => logical_bytes,
@@ -212,6 +218,7 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
 /// Where a replay stands.
 struct Session<'a> {
     prepared: &'a Prepared<'a>,
+    plan: Plan,
     device: Box<dyn Device>,
     control: &'a Control,
     recorder: Recorder,
@@ -249,19 +256,7 @@ impl Prepared<'_> {
 
     /// The device in numbers.
     pub fn device_summary(&self) -> DeviceSummary {
-        let plan = &self.plan;
-        let (logical, physical) = (f64::from(plan.logical_pages), f64::from(plan.physical_pages));
-        DeviceSummary {
-            logical_pages: u64::from(plan.logical_pages),
-            physical_pages: u64::from(plan.physical_pages),
-            reserve_blocks: u64::from(plan.reserve_blocks),
-            blocks: u64::from(plan.geometry.blocks),
-            pages_per_block: u64::from(plan.geometry.pages_per_block()),
-            page_bytes: u64::from(plan.geometry.page_bytes()),
-            over_provisioning: (physical - logical) / logical,
-            spare: (physical - logical) / physical,
-            simulator_memory_bytes: plan.memory_bytes,
-        }
+        summary(&self.plan)
     }
 
     /// Runs.
@@ -281,6 +276,7 @@ impl Prepared<'_> {
                 self.page_writes,
             )?,
         };
+        let plan = build::plan(&self.device_spec, &environment)?;
         let mut device = build::build(&self.device_spec, &environment)?;
         let prepared = precondition::write(&mut *device, spec, &self.folding, self.active_bytes, control)?;
         device.reset_latencies();
@@ -290,6 +286,7 @@ impl Prepared<'_> {
         let recorder = Recorder::new(&start, device.logical_pages(), device.page_bytes());
         let mut session = Session {
             prepared: self,
+            plan,
             device,
             control,
             recorder,
@@ -320,6 +317,21 @@ impl Prepared<'_> {
             measure_last_pages: spec.replay.measure_last,
         };
         Ok(session.result(workload, &start, &end, &erases, stopped, elapsed_ns))
+    }
+}
+
+fn summary(plan: &Plan) -> DeviceSummary {
+    DeviceSummary {
+        logical_pages: u64::from(plan.logical_pages),
+        physical_pages: u64::from(plan.physical_pages),
+        reserve_blocks: u64::from(plan.reserve_blocks),
+        blocks: u64::from(plan.geometry.blocks),
+        pages_per_block: u64::from(plan.geometry.pages_per_block()),
+        page_bytes: u64::from(plan.geometry.page_bytes()),
+        streams: u64::from(plan.streams),
+        over_provisioning: plan.over_provisioning,
+        spare: plan.spare,
+        simulator_memory_bytes: plan.memory_bytes,
     }
 }
 
@@ -389,8 +401,9 @@ impl Session<'_> {
         stopped: Stopped,
         elapsed_ns: u64,
     ) -> RunResult {
-        let Prepared { spec, plan, device_spec, .. } = self.prepared;
-        let device = self.prepared.device_summary();
+        let Prepared { spec, device_spec, .. } = self.prepared;
+        let plan = self.plan;
+        let device = summary(&plan);
         let mut recording: Recording = self.recorder.finish(end);
         let (window_start, earlier) = self.mark.unwrap_or_else(|| (start.clone(), Latencies::default()));
         let last_window = measure::window(&window_start, end, self.device.latencies());
@@ -529,7 +542,7 @@ mod tests {
                 part.iter().filter(|r| r.op == Op::Write).map(|r| pages_of(r, 4096)).sum()
             };
             assert_eq!((count(&cut[..at]), count(&cut[at..])), (pages, 6 - pages));
-            assert_eq!(cut.iter().map(|r| r.length).sum::<u64>(), batch.iter().map(|r| r.length).sum());
+            assert_eq!(cut.iter().map(|r| r.length).sum::<u64>(), batch.iter().map(|r| r.length).sum::<u64>());
         }
     }
 }

@@ -1,9 +1,10 @@
 //! A trace as an experiment sees it: a name, the options to open it with, and what one pass over it tells.
 
 use crate::fold::TouchedPages;
+use crate::results::TraceSummary;
 use crate::run::RunError;
 use isotherm::request::{Op, Request};
-use isotherm_trace::{OpenOptions, TraceError, TraceReader};
+use isotherm_trace::{OpenOptions, Profile, TraceError, TraceReader};
 
 /// Requests in a batch: enough to amortise a virtual call and to prefetch ahead, few enough to stay in the second-level cache.
 pub const BATCH: usize = 4096;
@@ -45,7 +46,15 @@ impl TraceSource {
         Ok(())
     }
 
-    /// One pass over the trace.
+    /// Profiles the trace for people and for results, in pages of `page_bytes`.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn profile(&self, page_bytes: u64) -> Result<Profile, TraceError> {
+        isotherm_trace::profile_pages(&self.name, &self.options, page_bytes)
+    }
+
+    /// One pass over the trace, for what a run needs to know of it.
     ///
     /// # Errors
     /// The trace cannot be read, or `compact` is asked for and its addresses are absurd.
@@ -89,4 +98,29 @@ pub struct Survey {
     pub duration_ns: u64,
     /// The pages touched, where they are to be compacted.
     pub touched: Option<std::sync::Arc<TouchedPages>>,
+}
+
+impl From<&Profile> for TraceSummary {
+    fn from(profile: &Profile) -> Self {
+        Self {
+            name: profile.source.clone(),
+            format: profile.format.clone(),
+            requests: profile.requests,
+            reads: profile.reads.requests,
+            writes: profile.writes.requests,
+            trims: profile.trims.requests,
+            flushes: profile.flushes,
+            read_bytes: profile.reads.bytes,
+            written_bytes: profile.writes.bytes,
+            trimmed_bytes: profile.trims.bytes,
+            span_bytes: profile.span_bytes,
+            footprint_bytes: profile.footprint_pages * profile.page_bytes,
+            written_footprint_bytes: profile.written_pages * profile.page_bytes,
+            unaligned_share: profile.unaligned_share,
+            page_bytes: profile.page_bytes,
+            overwrite_factor: profile.overwrite_factor,
+            duration_ns: profile.duration_ns,
+            skipped_lines: profile.skipped_rows,
+        }
+    }
 }

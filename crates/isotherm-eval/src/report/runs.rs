@@ -25,7 +25,7 @@ pub(super) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
         figures("Garbage collection and wear", [panels::victims(&arrangement), panels::erases(&arrangement)]),
         figures("Latency of requests", [panels::latency(&arrangement)]),
         workload(results),
-        repeat(results)?,
+        repeat(results),
     ];
     let sections = sections.into_iter().filter(|s| !s.blocks.is_empty()).collect();
     Ok(Report { title, lead: lead(runs), version: results.version.clone(), sections })
@@ -133,6 +133,7 @@ fn trace_facts(trace: &TraceSummary) -> Vec<Fact> {
         Fact::new("Read", bytes(trace.read_bytes)),
         Fact::new("Span of addresses", bytes(trace.span_bytes)),
         Fact::new("Footprint", bytes(trace.footprint_bytes)),
+        Fact::new("Each page is written", format!("{} \u{d7}", number(trace.overwrite_factor))),
         Fact::new("Unaligned requests", percent(trace.unaligned_share)),
         Fact::new("Skipped lines", count(trace.skipped_lines)),
         Fact::new("Duration", format!("{} s", number(trace.duration_ns as f64 / 1e9))),
@@ -153,7 +154,7 @@ fn workload_facts(workload: &Workload) -> Vec<Fact> {
 }
 
 /// The command and the specifications: with them anyone repeats the runs.
-pub(super) fn repeat(results: &ResultsFile) -> Result<Section, ReportError> {
+pub(super) fn repeat(results: &ResultsFile) -> Section {
     let mut blocks = vec![Block::Code(Code { title: "Command".into(), text: results.command.clone(), folded: false })];
     let seeds = results.runs.iter().map(|r| r.seed);
     let (least, most) = (seeds.clone().min().unwrap_or(0), seeds.max().unwrap_or(0));
@@ -166,11 +167,10 @@ pub(super) fn repeat(results: &ResultsFile) -> Result<Section, ReportError> {
     }
     blocks.push(Block::Facts(facts));
     for run in &results.runs {
-        let spec = toml::to_string(&run.spec);
-        let text = spec.map_err(|source| ReportError::Spec { run: run.label.clone(), source })?;
+        let text = run.spec.to_toml();
         blocks.push(Block::Code(Code { title: format!("Specification of {}", run.label), text, folded: true }));
     }
-    Ok(Section::new("Repeat it", blocks))
+    Section::new("Repeat it", blocks)
 }
 
 fn device_facts(device: &DeviceSummary) -> Vec<Fact> {

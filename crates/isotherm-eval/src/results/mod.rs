@@ -66,6 +66,8 @@ pub struct TraceSummary {
     pub footprint_bytes: u64,
     /// Bytes of distinct pages written.
     pub written_footprint_bytes: u64,
+    /// Times that each written page is written, on average.
+    pub overwrite_factor: f64,
     /// Share of read and write requests that do not begin and end on a page boundary.
     pub unaligned_share: f64,
     /// Page size in which the footprint and alignment are counted.
@@ -106,6 +108,8 @@ pub struct DeviceSummary {
     pub reserve_blocks: u64,
     /// Blocks in all, the reserve included.
     pub blocks: u64,
+    /// Open blocks that pages are told apart by.
+    pub streams: u64,
     /// Pages in one block (a superblock where striped).
     pub pages_per_block: u64,
     /// Bytes in one page.
@@ -142,6 +146,8 @@ pub struct RunResult {
     /// The last window alone (the whole run unless `--measure-last` is given).
     pub last_window: WindowResult,
 
+    /// Why the run ended before the trace did (no space, worn out); `null` where it did not.
+    pub stopped: Option<String>,
     /// Requests carried out, of every kind.
     pub host_requests: u64,
     /// Pages touched by host writes.
