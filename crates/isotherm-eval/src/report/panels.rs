@@ -274,16 +274,22 @@ pub(super) fn latency(arrangement: &Arrangement) -> Option<Figure> {
     )
 }
 
-/// The complement of the cumulative distribution at the upper edge of each bucket, in microseconds and per cent.
+/// The complement of the cumulative distribution at the edges of the buckets, in microseconds and per cent, from the last
+/// edge that every request reaches to the last that any reaches. None where one bucket holds all: a point is no curve.
 fn slower_than(buckets: &[LatencyBucket]) -> Option<Vec<(f64, Option<f64>)>> {
     let requests: u64 = buckets.iter().map(|b| b.count).sum();
-    let mut slower = (requests > 0).then_some(requests)?;
-    let mut points = Vec::with_capacity(buckets.len());
+    let mut slower = requests;
+    let mut points: Vec<(f64, Option<f64>)> = Vec::new();
     for bucket in buckets {
         slower -= bucket.count;
-        points.push((bucket.up_to_ns as f64 / 1e3, (slower > 0).then_some(slower as f64 / requests as f64 * 100.0)));
+        if slower == requests {
+            points.clear();
+        }
+        if slower > 0 {
+            points.push((bucket.up_to_ns as f64 / 1e3, Some(slower as f64 / requests as f64 * 100.0)));
+        }
     }
-    Some(points)
+    (points.len() > 1).then_some(points)
 }
 
 /// Host writes by address and time, once for each trace.
@@ -344,9 +350,11 @@ mod tests {
     #[test]
     fn the_share_of_slower_requests_falls_to_none() {
         let bucket = |up_to_ns, count| LatencyBucket { up_to_ns, count };
-        let points = slower_than(&[bucket(1000, 90), bucket(2000, 9), bucket(4000, 1)]).unwrap();
-        assert_eq!(points, [(1.0, Some(10.0)), (2.0, Some(1.0)), (4.0, None)]);
-        assert!(slower_than(&[bucket(1000, 0)]).is_none());
+        let points =
+            slower_than(&[bucket(500, 0), bucket(1000, 0), bucket(2000, 90), bucket(4000, 9), bucket(8000, 1)]);
+        assert_eq!(points.unwrap(), [(1.0, Some(100.0)), (2.0, Some(10.0)), (4.0, Some(1.0))]);
+        assert!(slower_than(&[bucket(1000, 7)]).is_none(), "one bucket holds all");
+        assert!(slower_than(&[bucket(1000, 0)]).is_none(), "no request");
     }
 
     #[test]

@@ -96,6 +96,9 @@ pub(super) fn verdict(runs: &[RunResult]) -> Notice {
     Notice { tone: Tone::Bad, title, reasons: by_reason(&invalid) }
 }
 
+/// Lines of reasons that a reader can still take in; the column "Valid" of the table has the rest.
+const REASONS_MAX: usize = 12;
+
 /// Runs that fail for the same reasons share a line.
 fn by_reason(invalid: &[&RunResult]) -> Vec<String> {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
@@ -106,7 +109,13 @@ fn by_reason(invalid: &[&RunResult]) -> Vec<String> {
             None => lines.push((reasons, vec![&run.label])),
         }
     }
-    lines.into_iter().map(|(reasons, labels)| format!("{}: {reasons}", labels.join(" \u{b7} "))).collect()
+    let more = lines.len().saturating_sub(REASONS_MAX);
+    let say = |(reasons, labels): (String, Vec<&str>)| format!("{}: {reasons}", labels.join(" \u{b7} "));
+    let mut said: Vec<String> = lines.into_iter().take(REASONS_MAX).map(say).collect();
+    if more > 0 {
+        said.push(format!("and {more} more, which the table marks in the column Valid"));
+    }
+    said
 }
 
 /// What was replayed, and where its writes went.
@@ -136,8 +145,12 @@ fn trace_facts(trace: &TraceSummary) -> Vec<Fact> {
         Fact::new("Each page is written", format!("{} \u{d7}", number(trace.overwrite_factor))),
         Fact::new("Unaligned requests", percent(trace.unaligned_share)),
         Fact::new("Skipped lines", count(trace.skipped_lines)),
-        Fact::new("Duration", format!("{} s", number(trace.duration_ns as f64 / 1e9))),
+        Fact::new("Duration", if trace.duration_ns == 0 { "no times".into() } else { seconds(trace.duration_ns) }),
     ]
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{} s", number(ns as f64 / 1e9))
 }
 
 fn workload_facts(workload: &Workload) -> Vec<Fact> {

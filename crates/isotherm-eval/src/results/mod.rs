@@ -62,16 +62,16 @@ pub struct TraceSummary {
     pub trimmed_bytes: u64,
     /// One past the last byte touched: the default logical size.
     pub span_bytes: u64,
-    /// Bytes of distinct pages touched by reads, writes or trims.
+    /// Bytes of distinct pages read or written.
     pub footprint_bytes: u64,
     /// Bytes of distinct pages written.
     pub written_footprint_bytes: u64,
-    /// Times that each written page is written, on average.
-    pub overwrite_factor: f64,
     /// Share of read and write requests that do not begin and end on a page boundary.
     pub unaligned_share: f64,
     /// Page size in which the footprint and alignment are counted.
     pub page_bytes: u64,
+    /// Bytes written over the bytes of the distinct pages written.
+    pub overwrite_factor: f64,
     /// Time from the first to the last arrival.
     pub duration_ns: u64,
     /// Lines or records that could not be read and were skipped by permission.
@@ -108,12 +108,12 @@ pub struct DeviceSummary {
     pub reserve_blocks: u64,
     /// Blocks in all, the reserve included.
     pub blocks: u64,
-    /// Open blocks that pages are told apart by.
-    pub streams: u64,
     /// Pages in one block (a superblock where striped).
     pub pages_per_block: u64,
     /// Bytes in one page.
     pub page_bytes: u64,
+    /// Streams that the placement writes to, each with an open block.
+    pub streams: u64,
     /// (T-U)/U.
     pub over_provisioning: f64,
     /// (T-U)/T.
@@ -146,8 +146,6 @@ pub struct RunResult {
     /// The last window alone (the whole run unless `--measure-last` is given).
     pub last_window: WindowResult,
 
-    /// Why the run ended before the trace did (no space, worn out); `null` where it did not.
-    pub stopped: Option<String>,
     /// Requests carried out, of every kind.
     pub host_requests: u64,
     /// Pages touched by host writes.
@@ -220,6 +218,8 @@ pub struct RunResult {
     /// endurance is given.
     pub percent_used: Option<f64>,
 
+    /// Why the device stopped before the trace ended (out of space, worn out); `null` where it did not.
+    pub stopped: Option<String>,
     /// Whether the run means something, and if not, why.
     pub verdict: Verdict,
 

@@ -27,8 +27,10 @@ pub fn compare() -> ResultsFile {
     let surveys = Surveys::of(&jobs).unwrap();
     let mut runs = run_all(&jobs, &surveys, &Control::default(), |_, _| Ok(())).unwrap();
     rank(&mut runs);
+    // Short runs are judged invalid, rightly; the pages must be seen with both judgements.
     for run in &mut runs {
         run.trace = EVIL.to_owned();
+        (run.verdict.valid, run.verdict.reasons) = (true, Vec::new());
     }
     let verdict = &mut runs.last_mut().unwrap().verdict;
     verdict.valid = false;

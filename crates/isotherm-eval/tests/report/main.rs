@@ -70,6 +70,8 @@ fn numbers_on_the_page_are_those_of_the_results() {
     let wa = results.runs[0].write_amplification.unwrap();
     let shown = browser.evaluate("document.querySelector('[data-key=write_amplification]').textContent");
     assert_eq!(shown.as_str().unwrap(), format!("{wa:.3}"));
+    let own = browser.evaluate("[...document.querySelectorAll('[data-key=write_amplification]')].every(c => c.textContent === formatNumber(Number(c.dataset.value)))");
+    assert_eq!(own, true, "tables and charts write the same number in the same way");
     let labels = browser.evaluate("[...document.querySelectorAll('#figure-0 svg text')].map(t => t.textContent)");
     assert!(labels.as_array().unwrap().contains(&Value::from(format!("{wa:.3}"))), "{labels}");
     let parts = browser.evaluate("figures[0].panels[0].chart.series.map(s => s.values[0]).reduce((a, b) => a + b, 0)");
