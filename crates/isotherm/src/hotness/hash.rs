@@ -35,6 +35,37 @@ impl Probe {
     }
 }
 
+/// Where a slot of some bits lies in an array of words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    word: u32,
+    shift: u32,
+}
+
+impl Place {
+    /// The bits from this place on, at the low end of a word; bits above the slot belong to its neighbours.
+    #[inline(always)]
+    pub(crate) fn read(self, words: &[u64]) -> u64 {
+        words[self.word as usize] >> self.shift
+    }
+
+    /// The word of this place, and the slot's distance from its low end.
+    #[inline(always)]
+    pub(crate) fn word(self, words: &mut [u64]) -> (&mut u64, u32) {
+        (&mut words[self.word as usize], self.shift)
+    }
+}
+
+/// The places of the first `N` hash functions of `lpn` among `slots` slots of `2^log2_slot_bits` bits.
+#[inline(always)]
+pub(crate) fn places<const N: usize>(lpn: Lpn, slots: u32, log2_slot_bits: u32) -> [Place; N] {
+    let mut probe = Probe::new(lpn);
+    std::array::from_fn(|_| {
+        let bit = probe.slot(slots) << log2_slot_bits;
+        Place { word: bit >> 6, shift: bit & 63 }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

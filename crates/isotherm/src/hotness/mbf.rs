@@ -15,7 +15,7 @@
 //!
 //! Complexity: O(hashes) per write, O(filter_bits) words every `decay` writes.
 
-use super::hash::Probe;
+use super::hash::{self, Place};
 use super::{Hotness, Temperature};
 use crate::address::Lpn;
 use crate::registry::{Parameter, Parameters, SpecError};
@@ -121,20 +121,44 @@ impl Mbf {
     /// Which filters hold `lpn`: bit 0 is the newest filter, bit `filters - 1` the next one to be reset.
     #[inline(always)]
     pub fn holders(&self, lpn: Lpn) -> u64 {
-        let mut probe = Probe::new(lpn);
-        let mut held = self.all_filters;
-        for _ in 0..self.hashes {
-            let (word, shift) = self.place(probe.slot(self.filter_bits));
-            held &= self.lanes[word] >> shift;
+        match self.hashes {
+            2 => self.holders_at(&self.places::<2>(lpn)),
+            hashes => self.holders_at(&self.places::<HASHES_MAX>(lpn)[..hashes]),
         }
-        held
     }
 
-    /// Word and shift of a position's lane.
     #[inline(always)]
-    fn place(&self, position: u32) -> (usize, u32) {
-        let bit = position << self.log2_lane_bits;
-        ((bit >> 6) as usize, bit & 63)
+    fn places<const N: usize>(&self, lpn: Lpn) -> [Place; N] {
+        hash::places(lpn, self.filter_bits, self.log2_lane_bits)
+    }
+
+    #[inline(always)]
+    fn holders_at(&self, places: &[Place]) -> u64 {
+        places.iter().fold(self.all_filters, |held, place| held & place.read(&self.lanes))
+    }
+
+    /// Records and judges a write whose page has these `places`. Inlined into each number of hash functions.
+    #[inline(always)]
+    fn observe_at(&mut self, places: &[Place]) -> Temperature {
+        let held = self.holders_at(places);
+        let free = self.all_filters & !held;
+        // In all filters: nothing to record, and the threshold is within reach, so the page is hot.
+        if free == 0 && self.shortcut {
+            self.end_of_write();
+            return Temperature::HOT;
+        }
+        let mut judged = held;
+        if free != 0 {
+            let filter = self.first_free(free);
+            for place in places {
+                let (word, shift) = place.word(&mut self.lanes);
+                *word |= 1 << (shift + filter);
+            }
+            judged |= u64::from(!self.decide_before) << filter;
+        }
+        let hot = self.weight_of(judged) >= self.threshold;
+        self.end_of_write();
+        Temperature::hot_if(hot)
     }
 
     #[inline(always)]
@@ -168,26 +192,10 @@ impl Mbf {
 impl Hotness for Mbf {
     #[inline]
     fn observe(&mut self, lpn: Lpn) -> Temperature {
-        let held = self.holders(lpn);
-        let free = self.all_filters & !held;
-        // In all filters: nothing to record, and the threshold is within reach, so the page is hot.
-        if free == 0 && self.shortcut {
-            self.end_of_write();
-            return Temperature::HOT;
+        match self.hashes {
+            2 => self.observe_at(&self.places::<2>(lpn)),
+            hashes => self.observe_at(&self.places::<HASHES_MAX>(lpn)[..hashes]),
         }
-        let mut judged = held;
-        if free != 0 {
-            let filter = self.first_free(free);
-            let mut probe = Probe::new(lpn);
-            for _ in 0..self.hashes {
-                let (word, shift) = self.place(probe.slot(self.filter_bits));
-                self.lanes[word] |= 1 << (shift + filter);
-            }
-            judged |= u64::from(!self.decide_before) << filter;
-        }
-        let hot = self.weight_of(judged) >= self.threshold;
-        self.end_of_write();
-        Temperature::hot_if(hot)
     }
 
     #[inline]

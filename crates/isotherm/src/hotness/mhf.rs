@@ -13,7 +13,7 @@
 //!
 //! Complexity: O(hashes) per write, O(counters) every `decay` writes, divided by the counters in a word when packed.
 
-use super::hash::Probe;
+use super::hash::{self, Place};
 use super::{Hotness, Temperature};
 use crate::address::Lpn;
 use crate::registry::{Parameter, Parameters, SpecError};
@@ -109,36 +109,48 @@ impl Mhf {
     /// The smallest counter of `lpn`: an upper bound of its decayed number of writes, while nothing overflowed.
     #[inline(always)]
     pub fn count(&self, lpn: Lpn) -> u64 {
-        let mut probe = Probe::new(lpn);
-        let mut smallest = u64::MAX;
-        for _ in 0..self.hashes {
-            let (word, shift) = self.place(probe.slot(self.counters));
-            smallest = smallest.min((self.words[word] >> shift) & self.counter_max);
+        match self.hashes {
+            2 => self.count_at(&self.places::<2>(lpn)),
+            hashes => self.count_at(&self.places::<HASHES_MAX>(lpn)[..hashes]),
         }
-        smallest
     }
 
-    /// Word and shift of a counter.
     #[inline(always)]
-    fn place(&self, counter: u32) -> (usize, u32) {
-        let bit = counter << self.log2_counter_bits;
-        ((bit >> 6) as usize, bit & 63)
+    fn places<const N: usize>(&self, lpn: Lpn) -> [Place; N] {
+        hash::places(lpn, self.counters, self.log2_counter_bits)
     }
 
-    /// Increments the counters of `lpn` that hold at most `limit`.
     #[inline(always)]
-    fn increment(&mut self, lpn: Lpn, limit: u64) {
-        let mut probe = Probe::new(lpn);
-        for _ in 0..self.hashes {
-            let (word, shift) = self.place(probe.slot(self.counters));
-            let count = (self.words[word] >> shift) & self.counter_max;
+    fn count_at(&self, places: &[Place]) -> u64 {
+        places.iter().fold(u64::MAX, |smallest, place| smallest.min(place.read(&self.words) & self.counter_max))
+    }
+
+    /// Increments the counters at `places` that hold at most `limit`.
+    #[inline(always)]
+    fn increment(&mut self, places: &[Place], limit: u64) {
+        for &place in places {
+            let count = place.read(&self.words) & self.counter_max;
             if self.halve_on_overflow && count == self.counter_max && count <= limit {
                 self.halve();
             }
-            // `count` may have been halved; a full one that was not stays as it is.
-            let count = (self.words[word] >> shift) & self.counter_max;
-            self.words[word] += u64::from(count < self.counter_max && count <= limit) << shift;
+            let (word, shift) = place.word(&mut self.words);
+            // The counter may have been halved; a full one that was not stays as it is.
+            let count = (*word >> shift) & self.counter_max;
+            *word += u64::from(count < self.counter_max && count <= limit) << shift;
         }
+    }
+
+    /// Records and judges a write whose page has these `places`. Inlined into each number of hash functions.
+    #[inline(always)]
+    fn observe_at(&mut self, places: &[Place]) -> Temperature {
+        let before = if self.minimum_only || self.decide_before { self.count_at(places) } else { 0 };
+        self.increment(places, if self.minimum_only { before } else { self.counter_max });
+        let judged = if self.decide_before { before } else { self.count_at(places) };
+        self.until_decay -= 1;
+        if self.until_decay == 0 {
+            self.decay();
+        }
+        Temperature::hot_if(judged >= self.threshold)
     }
 
     fn halve(&mut self) {
@@ -148,10 +160,10 @@ impl Mhf {
             }
             return;
         }
-        for counter in 0..self.counters {
-            let (word, shift) = self.place(counter);
-            let count = (self.words[word] >> shift) & self.counter_max;
-            self.words[word] = (self.words[word] & !(self.counter_max << shift)) | ((count >> 1) << shift);
+        for bit in (0..self.counters).map(|counter| counter << self.log2_counter_bits) {
+            let (word, shift) = (&mut self.words[(bit >> 6) as usize], bit & 63);
+            let count = (*word >> shift) & self.counter_max;
+            *word = (*word & !(self.counter_max << shift)) | ((count >> 1) << shift);
         }
     }
 }
@@ -159,14 +171,10 @@ impl Mhf {
 impl Hotness for Mhf {
     #[inline]
     fn observe(&mut self, lpn: Lpn) -> Temperature {
-        let before = if self.minimum_only || self.decide_before { self.count(lpn) } else { 0 };
-        self.increment(lpn, if self.minimum_only { before } else { self.counter_max });
-        let judged = if self.decide_before { before } else { self.count(lpn) };
-        self.until_decay -= 1;
-        if self.until_decay == 0 {
-            self.decay();
+        match self.hashes {
+            2 => self.observe_at(&self.places::<2>(lpn)),
+            hashes => self.observe_at(&self.places::<HASHES_MAX>(lpn)[..hashes]),
         }
-        Temperature::hot_if(judged >= self.threshold)
     }
 
     #[inline]
