@@ -1,0 +1,88 @@
+//! What a simulated device is to those who drive it: requests in, counters out.
+
+use crate::request::Request;
+use crate::stats::{Latencies, Snapshot, WearSummary};
+
+/// Why a device stopped. The fault is in the workload or the specification, never in the simulator.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// A request reaches past the end of the device.
+    #[error(
+        "request {request}: bytes {offset} to {end} reach past the device's {capacity_bytes} bytes; give a larger --logical-size, or fold addresses with --address wrap or compact"
+    )]
+    OutOfRange {
+        /// Index of the request in its batch.
+        request: usize,
+        /// First byte asked for.
+        offset: u64,
+        /// One past the last byte asked for.
+        end: u64,
+        /// The device's logical size.
+        capacity_bytes: u64,
+    },
+    /// No free block is left and no victim would free one.
+    #[error("the device is full: {detail}; give more over-provisioning (--op) or fewer streams")]
+    NoSpace {
+        /// What the collector found.
+        detail: String,
+    },
+    /// So many blocks failed that the rest cannot hold the logical pages.
+    #[error("the device is worn out: {retired_blocks} of {blocks} blocks have failed; it is read-only now")]
+    WornOut {
+        /// Blocks that failed.
+        retired_blocks: u32,
+        /// Blocks in all.
+        blocks: u32,
+    },
+    /// A page could not be read back.
+    #[error("LPN {lpn} cannot be read: its page has failed")]
+    Unreadable {
+        /// The logical page.
+        lpn: u32,
+    },
+    /// Power was cut (fault injection).
+    #[error("power was lost")]
+    PowerLost,
+}
+
+/// A device that replays requests and counts. One virtual call serves a batch of a few thousand requests.
+///
+/// # Contract
+/// - After an error the requests before the one at fault have been carried out, and counters are whole.
+/// - The same build, the same requests: the same counters.
+pub trait Device: Send {
+    /// Carries out `batch` in order.
+    ///
+    /// # Errors
+    /// See [`DeviceError`].
+    fn submit(&mut self, batch: &[Request]) -> Result<(), DeviceError>;
+    /// Lets the device clean in the background for `budget_ns` of its own time.
+    ///
+    /// # Errors
+    /// As [`Device::submit`].
+    fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError>;
+    /// Everything counted since the device was built.
+    fn snapshot(&self) -> Snapshot;
+    /// Erase counts over the blocks.
+    fn wear(&self) -> WearSummary;
+    /// Erase count of every block, for distributions.
+    fn block_erases(&self) -> Vec<u32>;
+    /// Valid pages of every closed block now, for the utilisation histogram.
+    fn block_valid_pages(&self) -> Vec<u32>;
+    /// Latency of requests since the last reset; empty without a timing model.
+    fn latencies(&self) -> &Latencies;
+    /// Forgets latencies recorded so far, as at the start of a measured window.
+    fn reset_latencies(&mut self);
+    /// Checks every conservation law of the counters and tables.
+    ///
+    /// # Errors
+    /// The first law that is broken, in words: a bug of the simulator.
+    fn check(&self) -> Result<(), String>;
+    /// Logical pages.
+    fn logical_pages(&self) -> u32;
+    /// Physical pages, the collector's reserve included.
+    fn physical_pages(&self) -> u32;
+    /// Bytes in a page.
+    fn page_bytes(&self) -> u32;
+}

@@ -1,0 +1,161 @@
+//! What a device counted: by cause, by collection, by block, by request. Snapshots subtract, so that any window of a run
+//! can be reported.
+
+use crate::cause::ByCause;
+use hdrhistogram::Histogram;
+
+/// What the host asked for, as the device counted it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HostCounters {
+    /// Bytes of write requests.
+    pub bytes_written: u64,
+    /// Bytes of read requests.
+    pub bytes_read: u64,
+    /// Bytes of trim requests.
+    pub bytes_trimmed: u64,
+    /// Pages touched by write requests, partly or whole.
+    pub pages_written: u64,
+    /// Pages touched by read requests.
+    pub pages_read: u64,
+    /// Whole pages that trim requests covered (partly covered pages keep their data).
+    pub pages_trimmed: u64,
+    /// Pages read that held no data: no flash was touched for them.
+    pub pages_read_unmapped: u64,
+    /// Page writes that covered only a part of a page (read-modify-write where the page held data).
+    pub pages_partly_written: u64,
+    /// Flush requests.
+    pub flushes: u64,
+}
+
+/// What the medium did. A copy counts here alone: it is one read and one program inside the array.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MediumCounters {
+    /// Pages read to the controller.
+    pub reads: ByCause,
+    /// Pages programmed from the controller.
+    pub programs: ByCause,
+    /// Pages copied inside the array (copy-back), each a read and a program without transfer.
+    pub copies: ByCause,
+    /// Blocks erased.
+    pub erases: ByCause,
+}
+
+impl MediumCounters {
+    /// Pages programmed by any means: programs and copies.
+    pub fn programmed(&self) -> ByCause {
+        let mut sum = self.programs;
+        for cause in crate::cause::Cause::ALL {
+            sum[cause] += self.copies[cause];
+        }
+        sum
+    }
+}
+
+/// Buckets of the histogram of victims' invalid share: bucket `i` of 0..=20 holds shares in [i/20, (i+1)/20).
+pub const VICTIM_BUCKETS: usize = 21;
+
+/// What the collector did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CollectorCounters {
+    /// Victims collected (foreground and background, wear levelling aside).
+    pub collections: u64,
+    /// Of these, in idle time.
+    pub background_collections: u64,
+    /// Invalid pages found in victims.
+    pub victim_invalid_pages: u64,
+    /// Pages of all victims, valid or not.
+    pub victim_pages: u64,
+    /// Victims by their invalid share.
+    pub victim_histogram: [u64; VICTIM_BUCKETS],
+    /// Pages that went to another stream than the placement asked for, because no free block was left for it.
+    pub displaced_pages: u64,
+    /// Pages invalidated since the device was built, by overwrites, trims and moves.
+    pub invalidated_pages: u64,
+    /// Blocks retired after a program or erase failure or at the end of their endurance.
+    pub retired_blocks: u64,
+}
+
+/// Erase counts over the blocks.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct WearSummary {
+    /// Sum over all blocks.
+    pub total: u64,
+    /// Least worn block.
+    pub min: u32,
+    /// Most worn block.
+    pub max: u32,
+    /// Mean over all blocks.
+    pub mean: f64,
+}
+
+/// Time spent by the flash array, as counts times latencies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FlashTime {
+    /// Cell reads (copies included).
+    pub read_ns: u64,
+    /// Cell programs (copies included).
+    pub program_ns: u64,
+    /// Block erases.
+    pub erase_ns: u64,
+    /// Transfers over the channel.
+    pub transfer_ns: u64,
+}
+
+impl FlashTime {
+    /// All of it.
+    pub fn total_ns(&self) -> u64 {
+        self.read_ns + self.program_ns + self.erase_ns + self.transfer_ns
+    }
+}
+
+/// A named number of bytes: one table of the device's DRAM.
+pub type MemoryItem = (&'static str, u64);
+
+/// Everything a device counted since it was built.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// The host's requests.
+    pub host: HostCounters,
+    /// The medium's operations.
+    pub medium: MediumCounters,
+    /// The collector's work.
+    pub collector: CollectorCounters,
+    /// Time of the flash array; zero without a timing model.
+    pub time: FlashTime,
+    /// Valid pages on the medium now, of every kind.
+    pub valid_pages: u64,
+    /// Logical pages that hold data now.
+    pub mapped_pages: u64,
+    /// Blocks free now.
+    pub free_blocks: u32,
+    /// DRAM of the simulated controller, by table.
+    pub dram: Vec<MemoryItem>,
+}
+
+impl Snapshot {
+    /// Pages programmed for each page the host wrote; NaN before the first write.
+    pub fn write_amplification(&self) -> f64 {
+        self.medium.programmed().total() as f64 / self.host.pages_written as f64
+    }
+}
+
+/// Latency histograms of requests, by operation, in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Latencies {
+    /// Reads.
+    pub read: Histogram<u64>,
+    /// Writes.
+    pub write: Histogram<u64>,
+    /// Trims.
+    pub trim: Histogram<u64>,
+    /// Flushes.
+    pub flush: Histogram<u64>,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        // Three significant digits; the range grows by itself.
+        let empty = || Histogram::new(3).expect("three digits are a valid precision");
+        Self { read: empty(), write: empty(), trim: empty(), flush: empty() }
+    }
+}
