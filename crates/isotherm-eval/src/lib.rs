@@ -1,1 +1,3 @@
-//! Placeholder documentation.
+//! Experiments on simulated devices: replay a trace, judge the result, compare, sweep, check against theory, report.
+
+pub mod hotness;
