@@ -219,3 +219,60 @@ impl From<&SchemeResult> for SchemeCost {
         }
     }
 }
+
+impl Findings {
+    /// One line for each trace, reference and scheme.
+    pub fn agreement_csv(&self) -> String {
+        let mut csv = String::from(
+            "trace,reference,scheme,memory_bytes,writes,reference_hot_ratio,hot_ratio,\
+             false_identification_rate,false_hot_rate,false_cold_rate,precision,recall\n",
+        );
+        for trace in &self.traces {
+            for agreement in &trace.agreements {
+                for scheme in &agreement.schemes {
+                    csv += &format!(
+                        "{},\"{}\",\"{}\",{},{},{},{},{},{},{},{},{}\n",
+                        trace.name,
+                        agreement.reference,
+                        scheme.name,
+                        scheme.memory_bytes,
+                        trace.writes,
+                        agreement.reference_hot_ratio,
+                        scheme.hot_ratio,
+                        scheme.false_identification_rate,
+                        scheme.false_hot_rate,
+                        scheme.false_cold_rate,
+                        scheme.precision,
+                        scheme.recall
+                    );
+                }
+            }
+        }
+        csv
+    }
+
+    /// One line for each point of each sweep on each trace.
+    pub fn sweeps_csv(&self) -> String {
+        let mut csv = String::from("trace,sweep,figure,series,x,y,scheme,memory_bytes\n");
+        for trace in &self.traces {
+            for sweep in &trace.sweeps {
+                for series in &sweep.series {
+                    for point in &series.points {
+                        csv += &format!(
+                            "{},{},{},\"{}\",{},{},\"{}\",{}\n",
+                            trace.name,
+                            sweep.name,
+                            sweep.figure,
+                            series.name,
+                            point.x,
+                            point.y,
+                            point.scheme,
+                            point.memory_bytes
+                        );
+                    }
+                }
+            }
+        }
+        csv
+    }
+}
