@@ -86,3 +86,33 @@ pub trait Device: Send {
     /// Bytes in a page.
     fn page_bytes(&self) -> u32;
 }
+
+/// A device that keeps its bytes: what a file system or a block server stands on. Ranges need not be aligned to pages.
+///
+/// # Contract
+/// - A read returns the last write of every byte, and zeros where nothing was written or everything was trimmed.
+/// - A write is durable when it returns; trims are durable after the next flush.
+pub trait BlockDevice {
+    /// Bytes that the device holds.
+    fn capacity_bytes(&self) -> u64;
+    /// Reads `out.len()` bytes from `offset` on.
+    ///
+    /// # Errors
+    /// See [`DeviceError`].
+    fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), DeviceError>;
+    /// Writes `data` at `offset`.
+    ///
+    /// # Errors
+    /// See [`DeviceError`].
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError>;
+    /// Discards a range; only whole pages in it lose their content.
+    ///
+    /// # Errors
+    /// See [`DeviceError`].
+    fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError>;
+    /// Makes everything durable.
+    ///
+    /// # Errors
+    /// See [`DeviceError`].
+    fn flush(&mut self) -> Result<(), DeviceError>;
+}

@@ -1,11 +1,19 @@
 //! The core of isotherm: flash storage that separates hot data from cold.
 pub mod address;
+pub mod build;
 pub mod cause;
 pub mod device;
+pub mod ftl;
 pub mod hotness;
+pub mod log;
+pub mod memory;
+pub mod nand;
+pub mod placement;
 pub mod quantity;
 pub mod random;
 pub mod registry;
 pub mod request;
 pub mod spec;
+pub mod ssd;
 pub mod stats;
+pub mod victim;

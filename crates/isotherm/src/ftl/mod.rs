@@ -1,0 +1,76 @@
+//! Flash translation layers: logical pages in, operations on a medium out.
+
+pub mod page;
+pub mod recover;
+pub mod tombstones;
+
+use crate::address::Lpn;
+use crate::cause::Cause;
+use crate::device::DeviceError;
+use crate::nand::{Medium, PageMut, PageRef};
+use crate::registry::Entry;
+use crate::stats::{Snapshot, WearSummary};
+
+/// A flash translation layer.
+///
+/// # Contract
+/// - A read returns the last write of the page, or nothing if it was never written or trimmed since.
+/// - A write is durable when it returns; a trim is durable after the next flush. After a loss of power, an unflushed trim
+///   may bring back the newest data before it, never older data.
+/// - LPNs are below `logical_pages()`; the caller has checked that.
+pub trait Ftl {
+    /// The medium below.
+    type Medium: Medium;
+
+    /// Logical pages.
+    fn logical_pages(&self) -> u32;
+    /// First of two hints that `lpn` will be written soon: brings its map entry towards the cache.
+    fn prefetch_entry(&self, _lpn: Lpn) {}
+    /// Second hint, a few writes later: brings the state of its old page towards the cache.
+    fn prefetch_page(&self, _lpn: Lpn) {}
+    /// Reads a page; false if it holds no data, and then `out` is left alone.
+    ///
+    /// # Errors
+    /// Faults of the medium.
+    fn read(&mut self, lpn: Lpn, out: PageMut<'_, Self::Medium>, cause: Cause) -> Result<bool, DeviceError>;
+    /// Writes a page.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    fn write(&mut self, lpn: Lpn, page: PageRef<'_, Self::Medium>) -> Result<(), DeviceError>;
+    /// Forgets the content of `pages` pages from `lpn` on.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    fn trim(&mut self, lpn: Lpn, pages: u32) -> Result<(), DeviceError>;
+    /// Makes everything so far durable.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    fn flush(&mut self) -> Result<(), DeviceError>;
+    /// Cleans in the background for `budget_ns`.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError>;
+    /// The medium, to read it.
+    fn medium(&self) -> &Self::Medium;
+    /// The medium, to mark where requests begin and end.
+    fn medium_mut(&mut self) -> &mut Self::Medium;
+    /// Gives the medium back and forgets everything in memory, as a loss of power does.
+    fn into_medium(self) -> Self::Medium;
+    /// Adds what the FTL counted to `snapshot`.
+    fn fill_snapshot(&self, snapshot: &mut Snapshot);
+    /// Erase counts over the blocks.
+    fn wear(&self) -> WearSummary;
+    /// Valid pages of every closed block.
+    fn block_valid_pages(&self) -> Vec<u32>;
+    /// Checks every conservation law.
+    ///
+    /// # Errors
+    /// The law that is broken.
+    fn check(&self) -> Result<(), String>;
+}
+
+/// The flash translation layers; [`crate::build`] names their types.
+pub const FTLS: &[Entry<()>] = &[page::ENTRY];

@@ -1,0 +1,310 @@
+//! Tombstones: trims made durable.
+//!
+//! A trim leaves no trace on the medium, so that a rebuild of the map from the OOB areas would bring trimmed data back.
+//! Trims are therefore logged: extents of trimmed pages wait in memory until a flush, or until a page of them is full, and
+//! are then written to a *tombstone page* (cause `trim`). A tombstone page is valid as long as one of its pages is still
+//! trimmed. Two more rules close the gaps: before a block is erased that held data whose trim still waits, the waiting
+//! trims are written (or older data could come back instead); and when tombstone pages pile up, they are compacted.
+
+use crate::address::{BlockId, Ppn, StreamId};
+use crate::cause::Cause;
+use crate::device::DeviceError;
+use crate::log::LogStore;
+use crate::nand::{Kind, Medium, Owner};
+use crate::placement::Placement;
+use crate::victim::VictimPolicy;
+
+/// An entry of the map: a page, nothing, or a trim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct MapEntry(u32);
+
+const TOMBSTONE: u32 = 1 << 30;
+
+impl MapEntry {
+    /// Never written, or trimmed so long ago that no tombstone is needed.
+    pub const NONE: Self = Self(u32::MAX);
+    /// Trimmed, and the trim is not written yet.
+    const WAITING: Self = Self(u32::MAX - 1);
+
+    /// Mapped to a page.
+    #[inline(always)]
+    pub fn page(at: Ppn) -> Self {
+        debug_assert!(at.0 < TOMBSTONE);
+        Self(at.0)
+    }
+
+    /// Trimmed by the tombstone in `slot`.
+    pub fn tombstone(slot: u32) -> Self {
+        Self(TOMBSTONE | slot)
+    }
+
+    /// The page that holds the data, if there is one.
+    #[inline(always)]
+    pub fn mapped(self) -> Option<Ppn> {
+        (self.0 < TOMBSTONE).then_some(Ppn(self.0))
+    }
+
+    /// The tombstone that trims the page.
+    #[inline(always)]
+    fn slot(self) -> Option<u32> {
+        (self.0 & (3 << 30) == TOMBSTONE).then_some(self.0 & (TOMBSTONE - 1))
+    }
+}
+
+/// A run of trimmed pages, with the sequence number of its trim: 16 bytes on the medium.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// First LPN.
+    pub start: u32,
+    /// Pages.
+    pub count: u32,
+    /// Sequence number of the trim.
+    pub sequence: u64,
+}
+
+const EXTENT_BYTES: usize = 16;
+
+impl Extent {
+    fn encode(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.start.to_le_bytes());
+        out.extend_from_slice(&self.count.to_le_bytes());
+        out.extend_from_slice(&self.sequence.to_le_bytes());
+    }
+
+    fn lpns(self) -> std::ops::Range<usize> {
+        self.start as usize..(self.start + self.count) as usize
+    }
+}
+
+/// The extents of a tombstone page; padding (an extent of no pages) ends them.
+pub fn decode(content: &[u8]) -> Vec<Extent> {
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    content
+        .chunks_exact(EXTENT_BYTES)
+        .map(|c| Extent {
+            start: word(&c[0..4]),
+            count: word(&c[4..8]),
+            sequence: u64::from_le_bytes(c[8..16].try_into().expect("eight bytes")),
+        })
+        .take_while(|extent| extent.count > 0)
+        .collect()
+}
+
+/// A tombstone page.
+#[derive(Clone, Debug)]
+struct Slot {
+    at: Ppn,
+    /// Pages whose map entry points here.
+    live: u32,
+    extents: Vec<Extent>,
+}
+
+/// The trims of an FTL, waiting and written.
+#[derive(Clone, Debug)]
+pub struct Tombstones {
+    extents_per_page: usize,
+    waiting: Vec<Extent>,
+    slots: Vec<Slot>,
+    free_slots: Vec<u32>,
+    /// Blocks that held data whose trim waits, each once.
+    exposed: Vec<BlockId>,
+    is_exposed: Vec<bool>,
+    /// Tombstone pages above which they are compacted.
+    most_pages: usize,
+    content: Vec<u8>,
+}
+
+/// Tombstone pages that are always allowed before compaction.
+const LEAST_PAGES: usize = 8;
+
+impl Tombstones {
+    /// No trims yet.
+    pub fn new(page_bytes: u32, blocks: u32) -> Self {
+        Self {
+            extents_per_page: page_bytes as usize / EXTENT_BYTES,
+            waiting: Vec::new(),
+            slots: Vec::new(),
+            free_slots: Vec::new(),
+            exposed: Vec::new(),
+            is_exposed: vec![false; blocks as usize],
+            most_pages: LEAST_PAGES,
+            content: Vec::with_capacity(page_bytes as usize),
+        }
+    }
+
+    /// Logs a trim of one mapped page and marks its entry. `block` held its data.
+    pub fn trim(&mut self, lpn: u32, entry: &mut MapEntry, block: BlockId, sequence: u64) {
+        *entry = MapEntry::WAITING;
+        match self.waiting.last_mut() {
+            // Pages trimmed one after another by one request share a sequence number.
+            Some(last) if last.start + last.count == lpn && last.sequence == sequence => last.count += 1,
+            _ => self.waiting.push(Extent { start: lpn, count: 1, sequence }),
+        }
+        if !std::mem::replace(&mut self.is_exposed[block.0 as usize], true) {
+            self.exposed.push(block);
+        }
+    }
+
+    /// Whether a page of trims waits.
+    pub fn page_is_full(&self) -> bool {
+        self.waiting.len() >= self.extents_per_page
+    }
+
+    /// Whether any trim waits.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether erasing `block` now could bring back data older than an unwritten trim.
+    pub fn is_exposed(&self, block: BlockId) -> bool {
+        self.is_exposed[block.0 as usize]
+    }
+
+    /// Pages of trims to be written, for making room.
+    pub fn waiting_pages(&self) -> usize {
+        self.waiting.len().div_ceil(self.extents_per_page)
+    }
+
+    /// A page whose entry was `entry` has been rewritten: its tombstone, if any, loses it.
+    #[inline(always)]
+    pub fn forget<M: Medium, P: Placement, V: VictimPolicy>(&mut self, entry: MapEntry, log: &mut LogStore<M, P, V>) {
+        if let Some(slot) = entry.slot() {
+            self.lose(slot, log);
+        }
+    }
+
+    fn lose<M: Medium, P: Placement, V: VictimPolicy>(&mut self, slot: u32, log: &mut LogStore<M, P, V>) {
+        let dead = &mut self.slots[slot as usize];
+        dead.live -= 1;
+        if dead.live == 0 {
+            log.invalidate(dead.at);
+            dead.extents = Vec::new();
+            self.free_slots.push(slot);
+        }
+    }
+
+    /// A tombstone page has moved.
+    pub fn relocate(&mut self, slot: u32, to: Ppn) {
+        self.slots[slot as usize].at = to;
+    }
+
+    /// Writes every waiting trim. The caller has made room, or the collector's reserve is used.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    pub fn write<M: Medium, P: Placement, V: VictimPolicy>(
+        &mut self,
+        entries: &mut [MapEntry],
+        log: &mut LogStore<M, P, V>,
+    ) -> Result<(), DeviceError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut written = Vec::new();
+        for extents in waiting.chunks(self.extents_per_page) {
+            let slot = self.take_slot();
+            self.content.clear();
+            extents.iter().for_each(|e| e.encode(&mut self.content));
+            let owner = Owner::new(Kind::Tombstone, slot);
+            self.slots[slot as usize].at = log.append_meta(StreamId(0), owner, &self.content, Cause::Trim)?;
+            self.slots[slot as usize].extents = extents.to_vec();
+            // One live page more than counted keeps the slot until all of this batch is claimed.
+            self.slots[slot as usize].live = 1;
+            written.push(slot);
+            self.claim(slot, &written, entries, log);
+        }
+        for slot in written {
+            self.lose(slot, log);
+        }
+        for block in self.exposed.drain(..) {
+            self.is_exposed[block.0 as usize] = false;
+        }
+        Ok(())
+    }
+
+    /// Points the entries of still trimmed pages to `slot`. A page that was trimmed, rewritten and trimmed again within a
+    /// batch belongs to the later trim.
+    fn claim<M: Medium, P: Placement, V: VictimPolicy>(
+        &mut self,
+        slot: u32,
+        batch: &[u32],
+        entries: &mut [MapEntry],
+        log: &mut LogStore<M, P, V>,
+    ) {
+        for extent in self.slots[slot as usize].extents.clone() {
+            for entry in &mut entries[extent.lpns()] {
+                match entry.slot() {
+                    None if *entry != MapEntry::WAITING => continue,
+                    None => {}
+                    Some(earlier) if earlier != slot && batch.contains(&earlier) => self.lose(earlier, log),
+                    Some(_) => continue,
+                }
+                *entry = MapEntry::tombstone(slot);
+                self.slots[slot as usize].live += 1;
+            }
+        }
+    }
+
+    fn take_slot(&mut self) -> u32 {
+        self.free_slots.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { at: Ppn::NONE, live: 0, extents: Vec::new() });
+            self.slots.len() as u32 - 1
+        })
+    }
+
+    /// Tombstone pages that are valid.
+    pub fn pages(&self) -> usize {
+        self.slots.len() - self.free_slots.len()
+    }
+
+    /// Rebuilds a tombstone page found on the medium. `live` of its extents' pages point to it.
+    pub fn restore(&mut self, slot: u32, at: Ppn, extents: Vec<Extent>, live: u32) {
+        while self.slots.len() <= slot as usize {
+            self.free_slots.push(self.slots.len() as u32);
+            self.slots.push(Slot { at: Ppn::NONE, live: 0, extents: Vec::new() });
+        }
+        self.free_slots.retain(|free| *free != slot);
+        self.slots[slot as usize] = Slot { at, live, extents };
+    }
+
+    /// Whether tombstone pages have piled up so far that rewriting them pays.
+    pub fn wants_compaction(&self) -> bool {
+        self.pages() > self.most_pages
+    }
+
+    /// Puts every live trim back among the waiting ones, so that the next [`Tombstones::write`] packs them anew. The slots
+    /// returned, and their pages, stay valid until [`Tombstones::drop_slots`], so that a loss of power between finds them.
+    pub fn unpack(&mut self, entries: &mut [MapEntry]) -> Vec<u32> {
+        let live = |slots: &[Slot], s: u32| slots[s as usize].live > 0;
+        let old: Vec<u32> = (0..self.slots.len() as u32).filter(|s| live(&self.slots, *s)).collect();
+        for slot in &old {
+            let extents = std::mem::take(&mut self.slots[*slot as usize].extents);
+            self.slots[*slot as usize].live = 1;
+            for extent in extents {
+                self.unpack_extent(extent, *slot, entries);
+            }
+        }
+        old
+    }
+
+    /// Ends a compaction: the slots that were unpacked are written anew, and their old pages hold nothing.
+    pub fn drop_slots<M: Medium, P: Placement, V: VictimPolicy>(&mut self, old: &[u32], log: &mut LogStore<M, P, V>) {
+        for slot in old {
+            self.lose(*slot, log);
+        }
+        self.most_pages = (2 * self.pages()).max(LEAST_PAGES);
+    }
+
+    fn unpack_extent(&mut self, extent: Extent, slot: u32, entries: &mut [MapEntry]) {
+        let mut run: Option<Extent> = None;
+        for lpn in extent.lpns() {
+            if entries[lpn].slot() == Some(slot) {
+                entries[lpn] = MapEntry::WAITING;
+                let run = run.get_or_insert(Extent { start: lpn as u32, count: 0, ..extent });
+                run.count += 1;
+            } else {
+                self.waiting.extend(run.take());
+            }
+        }
+        self.waiting.extend(run);
+    }
+}

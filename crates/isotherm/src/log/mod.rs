@@ -1,0 +1,487 @@
+//! The log store: units written out of place into blocks, several of which are open at a time, and a collector.
+//!
+//! One type serves NAND and segments of a device, because it is generic over a [`Medium`]. It owns the blocks, the open
+//! block of every stream, the validity bitmap and the policies; whoever maps addresses ([`Mapping`]) sits above it and
+//! hears of every page that the collector moves.
+
+pub mod block_table;
+mod collector;
+
+pub use collector::{Mapping, Move, collect_idle, collect_worn, make_room};
+
+use crate::address::{BlockId, Lpn, Ppn, StreamId};
+use crate::cause::Cause;
+use crate::device::DeviceError;
+use crate::memory;
+use crate::nand::{Kind, Medium, MediumError, Oob, Owner, PageRef};
+use crate::placement::{HostWrite, Placement, Reclaim};
+use crate::spec::AgeBase;
+use crate::stats::{CollectorCounters, Snapshot, VICTIM_BUCKETS, WearSummary};
+use crate::victim::VictimPolicy;
+use block_table::{BlockState, BlockTable};
+use std::collections::VecDeque;
+
+/// How a log store behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct LogOptions {
+    /// Free blocks below which a collection must run before a host stream opens another.
+    pub floor: u32,
+    /// What the age of a block counts from.
+    pub age: AgeBase,
+    /// Streams beyond the placement's own, for pages that the FTL composes (translation pages).
+    pub meta_streams: u16,
+    /// Difference of erase counts that static wear levelling allows; `None` switches it off.
+    pub wear_threshold: Option<u32>,
+}
+
+/// The open block of a stream.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenBlock {
+    /// Next page to program; equal to `end` when the stream has no room.
+    next: u32,
+    /// One past the last page.
+    end: u32,
+    /// Host page writes when the first page was written.
+    opened_at: u64,
+    /// Pages that a collection copied in, and the sum of the stamps of the blocks they came from.
+    copied: u64,
+    copied_stamps: u64,
+    /// Newest stamp among the pages.
+    youngest: u64,
+}
+
+/// A log-structured store of pages over a medium. `P` places pages, `V` picks victims.
+#[derive(Clone, Debug)]
+pub struct LogStore<M, P, V> {
+    medium: M,
+    placement: P,
+    victim: V,
+    options: LogOptions,
+    blocks: BlockTable,
+    /// When each block was opened, in host page writes.
+    opened_at: Vec<u64>,
+    /// One bit a page.
+    valid: Vec<u64>,
+    valid_pages: u64,
+    open: Vec<OpenBlock>,
+    free: VecDeque<BlockId>,
+    failing: Vec<BlockId>,
+    /// Pages programmed in blocks that are not free, valid or not.
+    used_pages: u64,
+    /// Host page writes so far: the clock of every policy.
+    now: u64,
+    sequence: u64,
+    erases_since_wear_check: u32,
+    counters: CollectorCounters,
+    /// Pages spoiled by failed programs, for the conservation laws.
+    spoiled_pages: u64,
+    moves: Vec<Move>,
+}
+
+/// Turns a medium's failure that no retry mends into the device's.
+pub(crate) fn fatal(error: MediumError, lpn: u32) -> DeviceError {
+    match error {
+        MediumError::PowerLost => DeviceError::PowerLost,
+        _ => DeviceError::Unreadable { lpn },
+    }
+}
+
+impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
+    /// An empty store: every good block of the medium is free.
+    pub fn new(medium: M, placement: P, victim: V, options: LogOptions) -> Self {
+        let geometry = *medium.geometry();
+        let streams = usize::from(placement.streams()) + usize::from(options.meta_streams);
+        let mut blocks = BlockTable::new(geometry.blocks, geometry.pages_per_block(), options.age);
+        let mut free = VecDeque::with_capacity(geometry.blocks as usize);
+        for block in (0..geometry.blocks).map(BlockId) {
+            blocks.erases[block.0 as usize] = medium.erase_count(block);
+            if medium.is_bad(block) {
+                blocks.states[block.0 as usize] = BlockState::Retired;
+            } else {
+                free.push_back(block);
+            }
+        }
+        Self {
+            medium,
+            placement,
+            victim,
+            options,
+            blocks,
+            opened_at: memory::zeroed_table(geometry.blocks as usize),
+            valid: memory::zeroed_table((geometry.pages() as usize).div_ceil(64)),
+            valid_pages: 0,
+            open: vec![OpenBlock::default(); streams],
+            free,
+            failing: Vec::new(),
+            used_pages: 0,
+            now: 0,
+            sequence: 0,
+            erases_since_wear_check: 0,
+            counters: CollectorCounters::default(),
+            spoiled_pages: 0,
+            moves: Vec::with_capacity(geometry.pages_per_block() as usize),
+        }
+    }
+
+    /// A store over a medium that holds data: blocks with pages in them are full, and nothing is valid yet. What is valid
+    /// is told by [`LogStore::adopt`]; [`LogStore::finish_restore`] ends it.
+    pub fn restore(medium: M, placement: P, victim: V, options: LogOptions, last_sequence: u64) -> Self {
+        let mut log = Self::new(medium, placement, victim, options);
+        log.free.retain(|block| log.medium.programmed_pages(*block) == 0);
+        for index in 0..log.blocks.states.len() {
+            let written = log.medium.programmed_pages(BlockId(index as u32));
+            if written > 0 && log.blocks.states[index] == BlockState::Free {
+                log.blocks.states[index] = BlockState::Closed;
+                log.used_pages += u64::from(written);
+            }
+        }
+        log.sequence = last_sequence;
+        log
+    }
+
+    /// A page of a store being restored is valid.
+    pub fn adopt(&mut self, at: Ppn) {
+        debug_assert!(!self.is_valid(at));
+        let block = self.medium.geometry().block_of(at);
+        self.valid[at.0 as usize / 64] |= 1 << (at.0 % 64);
+        self.blocks.valid[block.0 as usize] += 1;
+        self.valid_pages += 1;
+    }
+
+    /// All valid pages are told: blocks become candidates for cleaning.
+    pub fn finish_restore(&mut self) {
+        // What was invalidated before the loss is whatever was programmed and is not valid now.
+        self.counters.invalidated_pages = self.medium.counters().programmed().total() - self.valid_pages;
+        for block in self.blocks.closed().collect::<Vec<_>>() {
+            self.victim.on_close(block, &self.blocks);
+        }
+    }
+
+    /// The medium below.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+    /// The medium below, to read it.
+    pub fn medium_mut(&mut self) -> &mut M {
+        &mut self.medium
+    }
+    /// Gives the medium back, and forgets everything in memory.
+    pub fn into_medium(self) -> M {
+        self.medium
+    }
+    /// The placement.
+    pub fn placement(&self) -> &P {
+        &self.placement
+    }
+    /// The placement, for an FTL that keeps metadata for it.
+    pub fn placement_mut(&mut self) -> &mut P {
+        &mut self.placement
+    }
+    /// The blocks.
+    pub fn blocks(&self) -> &BlockTable {
+        &self.blocks
+    }
+    /// What the collector did.
+    pub fn counters(&self) -> &CollectorCounters {
+        &self.counters
+    }
+    /// Host page writes so far.
+    #[inline(always)]
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+    /// Valid pages of every kind.
+    pub fn valid_pages(&self) -> u64 {
+        self.valid_pages
+    }
+    /// Free blocks.
+    pub fn free_blocks(&self) -> u32 {
+        self.free.len() as u32
+    }
+    /// Whether a page is valid.
+    pub fn is_valid(&self, at: Ppn) -> bool {
+        self.valid[at.0 as usize / 64] >> (at.0 % 64) & 1 == 1
+    }
+    /// The first stream beyond the placement's own.
+    pub fn meta_stream(&self, index: u16) -> StreamId {
+        StreamId(self.placement.streams() + index)
+    }
+
+    /// The next sequence number.
+    #[inline(always)]
+    pub fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// Brings what an overwrite of the page at `at` will touch towards the cache.
+    #[inline(always)]
+    pub fn prefetch(&self, at: Ppn) {
+        memory::prefetch(&self.valid, at.0 as usize / 64);
+        memory::prefetch(&self.blocks.valid, self.medium.geometry().block_of(at).0 as usize);
+    }
+
+    /// Stream of a host write.
+    #[inline(always)]
+    pub fn place(&mut self, lpn: Lpn, rewrite: bool) -> StreamId {
+        self.placement.host(&HostWrite { lpn, now: self.now, rewrite })
+    }
+
+    #[inline(always)]
+    fn has_room(&self, stream: StreamId) -> bool {
+        let open = &self.open[usize::from(stream.0)];
+        open.next < open.end
+    }
+
+    /// Programs a page of host data and advances the clock. Room must have been made ([`make_room`]).
+    ///
+    /// # Errors
+    /// Loss of power, or no space.
+    #[inline(always)]
+    pub fn append_host(&mut self, stream: StreamId, lpn: Lpn, page: PageRef<'_, M>) -> Result<Ppn, DeviceError> {
+        let oob = Oob { owner: Owner::new(Kind::Data, lpn.0), sequence: self.next_sequence() };
+        let at = self.append(stream, None, |medium, at| medium.program(at, oob, page, Cause::Host))?;
+        self.now += 1;
+        Ok(at)
+    }
+
+    /// Programs a page that the FTL composed. Room must have been made, or the collector's reserve is used.
+    ///
+    /// # Errors
+    /// Loss of power, or no space.
+    pub fn append_meta(
+        &mut self,
+        stream: StreamId,
+        owner: Owner,
+        content: &[u8],
+        cause: Cause,
+    ) -> Result<Ppn, DeviceError> {
+        let oob = Oob { owner, sequence: self.next_sequence() };
+        self.append(stream, None, |medium, at| medium.program_meta(at, oob, content, cause))
+    }
+
+    /// Writes the next page of `stream` by `write`, in another block where a program fails. `stamp` is given for copies:
+    /// the stamp of the block that the page comes from.
+    #[inline(always)]
+    fn append(
+        &mut self,
+        stream: StreamId,
+        stamp: Option<u64>,
+        mut write: impl FnMut(&mut M, Ppn) -> Result<(), MediumError>,
+    ) -> Result<Ppn, DeviceError> {
+        let mut stream = stream;
+        loop {
+            if !self.has_room(stream) {
+                stream = self.open_block(stream)?;
+            }
+            let open = &mut self.open[usize::from(stream.0)];
+            let at = Ppn(open.next);
+            let result = write(&mut self.medium, at);
+            if let Err(MediumError::PowerLost) = result {
+                return Err(DeviceError::PowerLost);
+            }
+            open.next += 1;
+            if let Some(stamp) = stamp {
+                open.copied += 1;
+                open.copied_stamps += stamp;
+                open.youngest = open.youngest.max(stamp);
+            }
+            let full = open.next == open.end;
+            self.used_pages += 1;
+            let block = self.medium.geometry().block_of(at);
+            if result.is_ok() {
+                self.valid[at.0 as usize / 64] |= 1 << (at.0 % 64);
+                self.blocks.valid[block.0 as usize] += 1;
+                self.valid_pages += 1;
+                if full {
+                    self.close_block(stream, block, BlockState::Closed);
+                }
+                return Ok(at);
+            }
+            // The block is not to be trusted any more: what it holds is moved before anything else is cleaned.
+            self.spoiled_pages += 1;
+            self.close_block(stream, block, BlockState::Failing);
+            self.failing.push(block);
+        }
+    }
+
+    /// Gives `stream` a free block; where none is left, names another stream that has room.
+    fn open_block(&mut self, stream: StreamId) -> Result<StreamId, DeviceError> {
+        let Some(block) = self.free.pop_front() else {
+            let other = (0..self.open.len()).find(|s| self.open[*s].next < self.open[*s].end);
+            self.counters.displaced_pages += 1;
+            return other.map(|s| StreamId(s as u16)).ok_or_else(|| self.no_space());
+        };
+        debug_assert_eq!(self.blocks.state(block), BlockState::Free);
+        let geometry = self.medium.geometry();
+        let first = geometry.first_page(block).0;
+        self.open[usize::from(stream.0)] = OpenBlock {
+            next: first,
+            end: first + geometry.pages_per_block(),
+            opened_at: self.now,
+            ..OpenBlock::default()
+        };
+        self.blocks.states[block.0 as usize] = BlockState::Open;
+        self.blocks.streams[block.0 as usize] = stream;
+        Ok(stream)
+    }
+
+    fn close_block(&mut self, stream: StreamId, block: BlockId, state: BlockState) {
+        let open = &mut self.open[usize::from(stream.0)];
+        let pages = u64::from(open.next - self.medium.geometry().first_page(block).0);
+        let host_pages = pages - open.copied;
+        self.blocks.stamps[block.0 as usize] = match self.options.age {
+            // Pages written by the host date from now; copies keep the age of the block they came from.
+            AgeBase::Closed => (host_pages * self.now + open.copied_stamps) / pages.max(1),
+            AgeBase::Youngest if host_pages > 0 => self.now,
+            AgeBase::Youngest => open.youngest,
+            AgeBase::LastInvalidation => self.now,
+        };
+        self.opened_at[block.0 as usize] = open.opened_at;
+        *open = OpenBlock::default();
+        self.blocks.states[block.0 as usize] = state;
+        if state == BlockState::Closed {
+            self.victim.on_close(block, &self.blocks);
+        }
+    }
+
+    /// The page at `at` holds no current data any more.
+    #[inline(always)]
+    pub fn invalidate(&mut self, at: Ppn) {
+        let block = self.medium.geometry().block_of(at);
+        let word = &mut self.valid[at.0 as usize / 64];
+        debug_assert!(*word >> (at.0 % 64) & 1 == 1, "{at:?} is invalidated twice");
+        *word &= !(1 << (at.0 % 64));
+        self.blocks.valid[block.0 as usize] -= 1;
+        self.valid_pages -= 1;
+        self.counters.invalidated_pages += 1;
+        if self.options.age == AgeBase::LastInvalidation {
+            self.blocks.stamps[block.0 as usize] = self.now;
+        }
+        if self.blocks.state(block) == BlockState::Closed {
+            self.victim.on_invalidate(block, &self.blocks);
+        }
+    }
+
+    /// Erases a block whose `valid` pages have moved, and frees it, or retires it if it failed.
+    fn release(&mut self, block: BlockId, cause: Cause, valid: u32) -> Result<(), DeviceError> {
+        let index = block.0 as usize;
+        debug_assert_eq!(self.blocks.valid(block), 0);
+        self.used_pages -= u64::from(self.medium.programmed_pages(block));
+        let failing = self.blocks.state(block) == BlockState::Failing;
+        let usable = match self.medium.erase(block, cause) {
+            Ok(()) => !failing,
+            Err(MediumError::PowerLost) => return Err(DeviceError::PowerLost),
+            Err(_) => false,
+        };
+        self.blocks.erases[index] = self.medium.erase_count(block);
+        self.erases_since_wear_check += 1;
+        if usable {
+            self.blocks.states[index] = BlockState::Free;
+            self.free.push_back(block);
+        } else {
+            self.blocks.states[index] = BlockState::Retired;
+            self.counters.retired_blocks += 1;
+        }
+        self.placement.on_reclaim(&Reclaim {
+            stream: self.blocks.stream(block),
+            opened_at: self.opened_at[index],
+            stamp: self.blocks.stamp(block),
+            now: self.now,
+            valid,
+        });
+        Ok(())
+    }
+
+    /// Adds medium, collector, time and tables to `snapshot`.
+    pub fn fill_snapshot(&self, snapshot: &mut Snapshot) {
+        snapshot.medium = *self.medium.counters();
+        snapshot.collector = self.counters;
+        snapshot.time = self.medium.time();
+        snapshot.valid_pages = self.valid_pages;
+        snapshot.free_blocks = self.free_blocks();
+        snapshot.dram.push(("placement", self.placement.memory_bytes()));
+        snapshot.dram.push(("victim", self.victim.memory_bytes()));
+        let bitmap = self.valid.len() as u64 * 8;
+        snapshot.dram.push(("blocks", self.blocks.bytes() + self.opened_at.len() as u64 * 8 + bitmap));
+    }
+
+    /// Why no page can be written.
+    fn no_space(&self) -> DeviceError {
+        let retired = self.counters.retired_blocks;
+        if retired > 0 {
+            return DeviceError::WornOut { retired_blocks: retired as u32, blocks: self.blocks.blocks() };
+        }
+        DeviceError::NoSpace {
+            detail: format!(
+                "{} of {} pages are valid, {} blocks are free, {} streams hold open blocks",
+                self.valid_pages,
+                self.medium.geometry().pages(),
+                self.free.len(),
+                self.open.iter().filter(|o| o.next < o.end).count()
+            ),
+        }
+    }
+
+    /// Counts a victim.
+    fn count_victim(&mut self, block: BlockId) {
+        let pages = u64::from(self.blocks.pages_per_block());
+        let invalid = pages - u64::from(self.blocks.valid(block));
+        self.counters.collections += 1;
+        self.counters.victim_invalid_pages += invalid;
+        self.counters.victim_pages += pages;
+        self.counters.victim_histogram[(invalid * (VICTIM_BUCKETS as u64 - 1) / pages) as usize] += 1;
+    }
+
+    /// Erase counts over the blocks.
+    pub fn wear(&self) -> WearSummary {
+        let erases = &self.blocks.erases;
+        let total: u64 = erases.iter().map(|e| u64::from(*e)).sum();
+        WearSummary {
+            total,
+            min: erases.iter().copied().min().unwrap_or(0),
+            max: erases.iter().copied().max().unwrap_or(0),
+            mean: total as f64 / erases.len().max(1) as f64,
+        }
+    }
+
+    /// Bytes of the simulator's tables: medium, blocks, bitmap and policies.
+    pub fn table_bytes(&self) -> u64 {
+        self.medium.table_bytes()
+            + self.blocks.bytes()
+            + self.opened_at.len() as u64 * 8
+            + self.valid.len() as u64 * 8
+            + self.victim.memory_bytes()
+            + self.placement.memory_bytes()
+    }
+
+    /// Checks the conservation laws: every page programmed is valid, was invalidated, or was spoiled; columns agree with
+    /// the bitmap, and blocks with the medium.
+    ///
+    /// # Errors
+    /// The law that is broken.
+    pub fn check(&self) -> Result<(), String> {
+        let law = |holds: bool, text: &dyn Fn() -> String| if holds { Ok(()) } else { Err(text()) };
+        let bits: u64 = self.valid.iter().map(|w| u64::from(w.count_ones())).sum();
+        law(bits == self.valid_pages, &|| format!("{bits} valid bits, {} valid pages", self.valid_pages))?;
+        let programmed = self.medium.counters().programmed().total();
+        let accounted = self.valid_pages + self.counters.invalidated_pages;
+        law(programmed == accounted, &|| format!("{programmed} programs, {accounted} pages valid or invalidated"))?;
+        let mut used = 0;
+        for block in (0..self.blocks.blocks()).map(BlockId) {
+            let first = self.medium.geometry().first_page(block).0;
+            let pages = self.medium.geometry().pages_per_block();
+            let bits = (first..first + pages).filter(|p| self.is_valid(Ppn(*p))).count() as u32;
+            let (state, written) = (self.blocks.state(block), self.medium.programmed_pages(block));
+            law(bits == self.blocks.valid(block), &|| {
+                format!("{block}: {bits} bits, {} valid", self.blocks.valid(block))
+            })?;
+            law(bits <= written, &|| format!("{block}: {bits} valid of {written} programmed"))?;
+            law(state != BlockState::Free || written == 0, &|| format!("{block} is free with {written} pages"))?;
+            if state != BlockState::Retired {
+                used += u64::from(written);
+            }
+        }
+        law(used == self.used_pages, &|| format!("{used} pages programmed, {} accounted", self.used_pages))
+    }
+}

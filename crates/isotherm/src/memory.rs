@@ -1,0 +1,48 @@
+//! Large tables and prefetching: the only module with `unsafe`.
+//!
+//! A table of a large device is far bigger than the processor's caches, and with 4 KiB pages far bigger than its TLB.
+//! Tables therefore ask the kernel for huge pages, and the replay loop prefetches the entries of coming requests.
+#![allow(unsafe_code)]
+
+/// A table of `length` zeros, on huge pages where the system has them. Untouched parts take no memory.
+pub fn zeroed_table<T: Copy + Default>(length: usize) -> Vec<T> {
+    table(length, T::default())
+}
+
+/// A table of `length` times `value`, on huge pages where the system has them.
+pub fn table<T: Copy>(length: usize, value: T) -> Vec<T> {
+    let mut entries: Vec<T> = Vec::with_capacity(length);
+    advise_huge_pages(&mut entries);
+    entries.resize(length, value);
+    entries
+}
+
+/// Asks for huge pages behind the whole capacity of `entries`, before it is first touched.
+fn advise_huge_pages<T>(entries: &mut Vec<T>) {
+    const PAGE: usize = 4096;
+    let bytes = entries.capacity() * size_of::<T>();
+    if !cfg!(target_os = "linux") || bytes < 4 << 20 {
+        return;
+    }
+    let start = (entries.as_mut_ptr() as usize).next_multiple_of(PAGE);
+    let end = (entries.as_mut_ptr() as usize + bytes) & !(PAGE - 1);
+    // SAFETY: the range lies inside the allocation that `entries` owns; MADV_HUGEPAGE changes neither its content nor
+    // its protection, and a refusal only leaves small pages.
+    unsafe {
+        libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE);
+    }
+}
+
+/// Brings `table[index]` towards the first-level cache. An index past the end is ignored.
+#[inline(always)]
+pub fn prefetch<T>(table: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let address = table.as_ptr().wrapping_add(index);
+        // SAFETY: a prefetch never faults, whatever the address; nothing is read.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (table, index);
+}

@@ -1,0 +1,296 @@
+//! The flash array: strict about order, exact about wear, small in memory.
+//!
+//! Lean mode keeps four bytes a page (the owner). With recovery it also keeps the sequence number (eight bytes a page) and
+//! the content of pages that the FTL composed.
+
+use super::store::{HeapBytes, NoBytes, PageStore};
+use super::{Kind, Medium, MediumError, Oob, Owner, PageMut, PageRef};
+use crate::address::{BlockId, Geometry, Ppn};
+use crate::cause::Cause;
+use crate::memory;
+use crate::stats::MediumCounters;
+use std::collections::BTreeMap;
+
+/// A simulated NAND array.
+///
+/// # Panics
+/// Every method that changes pages panics on a broken rule of NAND (out of order, programmed twice, bad block): such a
+/// call is a bug of the FTL and no result after it could be trusted.
+#[derive(Clone, Debug)]
+pub struct NandArray<S> {
+    geometry: Geometry,
+    owners: Vec<Owner>,
+    /// Next page to program in each block. Fits, since a block has at most 2^15 pages.
+    next_pages: Vec<u16>,
+    erase_counts: Vec<u32>,
+    bad: Vec<bool>,
+    /// Erases that a block endures; `u32::MAX` for no limit.
+    endurance: u32,
+    recovery: Option<RecoveryData>,
+    counters: MediumCounters,
+    store: S,
+}
+
+/// What only a rebuild of the map needs.
+#[derive(Clone, Debug)]
+struct RecoveryData {
+    sequences: Vec<u64>,
+    meta: BTreeMap<u32, Box<[u8]>>,
+}
+
+impl NandArray<NoBytes> {
+    /// An array without payload; `recovery` keeps what a rebuild of the map needs; `endurance` 0 is no limit.
+    pub fn without_bytes(geometry: Geometry, endurance: u32, recovery: bool) -> Self {
+        Self::new(geometry, endurance, recovery, NoBytes)
+    }
+}
+
+impl NandArray<HeapBytes> {
+    /// An array that keeps every byte, and always what recovery needs.
+    pub fn with_bytes(geometry: Geometry, endurance: u32) -> Self {
+        Self::new(geometry, endurance, true, HeapBytes::new(geometry.pages(), geometry.log2_page_bytes))
+    }
+}
+
+impl<S: PageStore> NandArray<S> {
+    fn new(geometry: Geometry, endurance: u32, recovery: bool, store: S) -> Self {
+        assert!(geometry.log2_pages_per_block <= 15, "a block has at most 2^15 pages");
+        let (pages, blocks) = (geometry.pages() as usize, geometry.blocks as usize);
+        Self {
+            geometry,
+            owners: memory::zeroed_table(pages),
+            next_pages: memory::zeroed_table(blocks),
+            erase_counts: memory::zeroed_table(blocks),
+            bad: vec![false; blocks],
+            endurance: if endurance == 0 { u32::MAX } else { endurance },
+            recovery: recovery.then(|| RecoveryData { sequences: memory::zeroed_table(pages), meta: BTreeMap::new() }),
+            counters: MediumCounters::default(),
+            store,
+        }
+    }
+
+    /// Claims the next page of a block for `owner`, checking NAND's order.
+    #[inline(always)]
+    fn claim(&mut self, at: Ppn, owner: Owner) {
+        let block = self.geometry.block_of(at).0 as usize;
+        let next = &mut self.next_pages[block];
+        assert!(self.geometry.index_in_block(at) == u32::from(*next), "NAND order broken at {at:?}: next is {next}");
+        *next += 1;
+        self.owners[at.0 as usize] = owner;
+    }
+
+    fn must_be_programmed(&self, at: Ppn) {
+        let next = self.next_pages[self.geometry.block_of(at).0 as usize];
+        assert!(self.geometry.index_in_block(at) < u32::from(next), "read of unprogrammed {at:?}");
+    }
+}
+
+impl<S: PageStore> Medium for NandArray<S> {
+    type Store = S;
+
+    #[inline(always)]
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    #[inline(always)]
+    fn program(&mut self, at: Ppn, oob: Oob, page: PageRef<'_, Self>, cause: Cause) -> Result<(), MediumError> {
+        self.claim(at, oob.owner);
+        self.counters.programs[cause] += 1;
+        if let Some(recovery) = &mut self.recovery {
+            recovery.sequences[at.0 as usize] = oob.sequence;
+        }
+        self.store.program(at, page);
+        Ok(())
+    }
+
+    fn program_meta(&mut self, at: Ppn, oob: Oob, content: &[u8], cause: Cause) -> Result<(), MediumError> {
+        assert!(content.len() <= self.geometry.page_bytes() as usize, "metadata larger than a page");
+        self.claim(at, oob.owner);
+        self.counters.programs[cause] += 1;
+        let kept = self.store.program_bytes(at, content);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.sequences[at.0 as usize] = oob.sequence;
+            if !kept {
+                recovery.meta.insert(at.0, content.into());
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn read(&mut self, at: Ppn, out: PageMut<'_, Self>, cause: Cause) -> Result<(), MediumError> {
+        self.must_be_programmed(at);
+        self.counters.reads[cause] += 1;
+        if self.owners[at.0 as usize].kind() == Kind::Unreadable {
+            return Err(MediumError::Unreadable(at));
+        }
+        self.store.read(at, out);
+        Ok(())
+    }
+
+    fn read_meta(&mut self, at: Ppn, out: &mut Vec<u8>, cause: Cause) -> Result<(), MediumError> {
+        self.must_be_programmed(at);
+        self.counters.reads[cause] += 1;
+        out.clear();
+        if self.owners[at.0 as usize].kind() == Kind::Unreadable {
+            return Err(MediumError::Unreadable(at));
+        }
+        if !self.store.read_bytes(at, out)
+            && let Some(content) = self.recovery.as_ref().and_then(|r| r.meta.get(&at.0))
+        {
+            out.extend_from_slice(content);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError> {
+        let owner = self.owners[source.0 as usize];
+        self.claim(target, owner);
+        self.counters.copies[cause] += 1;
+        if let Some(recovery) = &mut self.recovery {
+            recovery.sequences[target.0 as usize] = recovery.sequences[source.0 as usize];
+            if let Some(content) = recovery.meta.get(&source.0).cloned() {
+                recovery.meta.insert(target.0, content);
+            }
+        }
+        self.store.copy(source, target);
+        Ok(())
+    }
+
+    fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
+        let index = block.0 as usize;
+        assert!(!self.bad[index], "erase of a bad {block}");
+        self.counters.erases[cause] += 1;
+        self.erase_counts[index] += 1;
+        self.next_pages[index] = 0;
+        if let Some(recovery) = &mut self.recovery {
+            let first = self.geometry.first_page(block).0;
+            let mut rest = recovery.meta.split_off(&first);
+            recovery.meta.append(&mut rest.split_off(&(first + self.geometry.pages_per_block())));
+        }
+        if self.erase_counts[index] >= self.endurance {
+            self.bad[index] = true;
+            return Err(MediumError::EraseFailed(block));
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn owner(&self, at: Ppn) -> Owner {
+        self.owners[at.0 as usize]
+    }
+
+    fn sequence(&self, at: Ppn) -> u64 {
+        self.recovery.as_ref().map_or(0, |r| r.sequences[at.0 as usize])
+    }
+
+    #[inline(always)]
+    fn programmed_pages(&self, block: BlockId) -> u32 {
+        u32::from(self.next_pages[block.0 as usize])
+    }
+
+    #[inline(always)]
+    fn erase_count(&self, block: BlockId) -> u32 {
+        self.erase_counts[block.0 as usize]
+    }
+
+    fn is_bad(&self, block: BlockId) -> bool {
+        self.bad[block.0 as usize]
+    }
+
+    fn counters(&self) -> &MediumCounters {
+        &self.counters
+    }
+
+    fn table_bytes(&self) -> u64 {
+        let per_page = size_of::<Owner>() + if self.recovery.is_some() { size_of::<u64>() } else { 0 };
+        let per_block = size_of::<u16>() + size_of::<u32>() + size_of::<bool>();
+        self.owners.len() as u64 * per_page as u64
+            + self.next_pages.len() as u64 * per_block as u64
+            + self.store.bytes()
+    }
+
+    #[inline(always)]
+    fn prefetch_owner(&self, at: Ppn) {
+        memory::prefetch(&self.owners, at.0 as usize);
+    }
+
+    fn spoil_page(&mut self, at: Ppn) {
+        self.claim(at, Owner::new(Kind::Unreadable, 0));
+    }
+
+    fn spoil_block(&mut self, block: BlockId) {
+        let first = self.geometry.first_page(block).0;
+        for index in 0..self.geometry.pages_per_block() {
+            self.owners[(first + index) as usize] = Owner::new(Kind::Unreadable, 0);
+        }
+        self.next_pages[block.0 as usize] = self.geometry.pages_per_block() as u16;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oob(address: u32) -> Oob {
+        Oob { owner: Owner::new(Kind::Data, address), sequence: u64::from(address) }
+    }
+
+    fn small() -> NandArray<NoBytes> {
+        NandArray::without_bytes(Geometry::simple(4, 4, 4096), 3, true)
+    }
+
+    #[test]
+    fn copies_keep_owner_and_sequence_and_count_apart() {
+        let mut array = small();
+        array.program(Ppn(0), oob(7), (), Cause::Host).unwrap();
+        array.copy(Ppn(0), Ppn(4), Cause::Gc).unwrap();
+        assert_eq!(array.owner(Ppn(4)), Owner::new(Kind::Data, 7));
+        assert_eq!(array.sequence(Ppn(4)), 7);
+        assert_eq!(array.counters().programs[Cause::Host], 1);
+        assert_eq!(array.counters().copies[Cause::Gc], 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "NAND order broken")]
+    fn programming_out_of_order_panics() {
+        let _ = small().program(Ppn(1), oob(0), (), Cause::Host);
+    }
+
+    #[test]
+    #[should_panic(expected = "NAND order broken")]
+    fn programming_twice_panics() {
+        let mut array = small();
+        array.program(Ppn(0), oob(0), (), Cause::Host).unwrap();
+        let _ = array.program(Ppn(0), oob(0), (), Cause::Host);
+    }
+
+    #[test]
+    #[should_panic(expected = "unprogrammed")]
+    fn reading_an_erased_page_panics() {
+        let _ = small().read(Ppn(0), (), Cause::Host);
+    }
+
+    #[test]
+    fn endurance_ends_in_a_bad_block() {
+        let mut array = small();
+        assert_eq!(array.erase(BlockId(2), Cause::Gc), Ok(()));
+        assert_eq!(array.erase(BlockId(2), Cause::Gc), Ok(()));
+        assert_eq!(array.erase(BlockId(2), Cause::Gc), Err(MediumError::EraseFailed(BlockId(2))));
+        assert!(array.is_bad(BlockId(2)));
+    }
+
+    #[test]
+    fn composed_pages_come_back_until_erased() {
+        let mut array = small();
+        let tombstone = Oob { owner: Owner::new(Kind::Tombstone, 3), sequence: 9 };
+        array.program_meta(Ppn(0), tombstone, b"trim", Cause::Trim).unwrap();
+        let mut out = Vec::new();
+        array.read_meta(Ppn(0), &mut out, Cause::Recovery).unwrap();
+        assert_eq!(out, b"trim");
+        array.erase(BlockId(0), Cause::Gc).unwrap();
+        assert!(array.recovery.as_ref().unwrap().meta.is_empty());
+    }
+}

@@ -1,0 +1,178 @@
+//! The medium: blocks of pages that are programmed in order, read at will and erased whole.
+//!
+//! [`Medium`] is the contract that flash arrays ([`array::NandArray`]) and segments of a block device share, so that one
+//! log store serves flash translation layers and log-structured file systems. Time ([`timing`]) and faults ([`fault`])
+//! are decorators: whoever writes to a medium knows neither.
+
+pub mod array;
+pub mod fault;
+pub mod store;
+pub mod timing;
+
+use crate::address::{BlockId, Geometry, MAX_PAGES, Ppn};
+use crate::cause::Cause;
+use crate::stats::{FlashTime, MediumCounters};
+use store::PageStore;
+
+/// What a page on the medium holds, as its OOB area says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// Data of the host; the address is an LPN.
+    Data,
+    /// A translation page; the address is its number in the translation directory.
+    Translation,
+    /// A log of trims; the address is the number of its slot.
+    Tombstone,
+    /// Not readable: a failed program, or one that a loss of power tore.
+    Unreadable,
+}
+
+/// The address that a page's OOB area records, with its kind: 30 bits of address below 2 bits of kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct Owner(u32);
+
+impl Owner {
+    /// An owner of `kind` at `address`, which is below [`MAX_PAGES`].
+    #[inline(always)]
+    pub fn new(kind: Kind, address: u32) -> Self {
+        debug_assert!(address < MAX_PAGES);
+        Self((kind as u32) << 30 | address)
+    }
+
+    /// What the page holds.
+    #[inline(always)]
+    pub fn kind(self) -> Kind {
+        match self.0 >> 30 {
+            0 => Kind::Data,
+            1 => Kind::Translation,
+            2 => Kind::Tombstone,
+            _ => Kind::Unreadable,
+        }
+    }
+
+    /// The address: an LPN for data.
+    #[inline(always)]
+    pub fn address(self) -> u32 {
+        self.0 & (MAX_PAGES - 1)
+    }
+}
+
+/// The OOB area of a page: whose it is, and when it was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Oob {
+    /// Kind and address.
+    pub owner: Owner,
+    /// Rises with every page written by the FTL. A copy keeps the number of its source: it is the same version.
+    pub sequence: u64,
+}
+
+/// A failure of the medium itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MediumError {
+    /// The page could not be programmed; it is spoiled, and its block should be retired.
+    #[error("page {0:?} cannot be programmed")]
+    ProgramFailed(Ppn),
+    /// The block could not be erased, and is never usable again.
+    #[error("{0} cannot be erased")]
+    EraseFailed(BlockId),
+    /// The page holds nothing readable.
+    #[error("page {0:?} is unreadable")]
+    Unreadable(Ppn),
+    /// Power was lost before the operation took effect.
+    #[error("power was lost")]
+    PowerLost,
+}
+
+/// A page as a medium receives it: `()` without payload, `&[u8]` with.
+pub type PageRef<'a, M> = <<M as Medium>::Store as PageStore>::Page<'a>;
+/// Where a medium puts a page that it reads: `()` without payload, `&mut [u8]` with.
+pub type PageMut<'a, M> = <<M as Medium>::Store as PageStore>::PageMut<'a>;
+
+/// Blocks of pages with an OOB area.
+///
+/// # Contract
+/// - Pages of a block are programmed in order, each once after an erase. A violation is a bug of the caller and panics.
+/// - A copy keeps owner, sequence and payload. It counts as one read and one program.
+/// - Every operation is counted under its cause exactly once, also when it fails on a fault.
+/// - After [`MediumError::PowerLost`] nothing changes any more.
+pub trait Medium: Sized {
+    /// How payload is kept.
+    type Store: PageStore;
+
+    /// Shape of the medium.
+    fn geometry(&self) -> &Geometry;
+    /// Programs a page of data.
+    ///
+    /// # Errors
+    /// Faults of the medium.
+    fn program(&mut self, at: Ppn, oob: Oob, page: PageRef<'_, Self>, cause: Cause) -> Result<(), MediumError>;
+    /// Programs a page whose content the FTL itself composed (translation pages, tombstones). Media without payload keep
+    /// it only where recovery is asked for.
+    ///
+    /// # Errors
+    /// Faults of the medium.
+    fn program_meta(&mut self, at: Ppn, oob: Oob, content: &[u8], cause: Cause) -> Result<(), MediumError>;
+    /// Reads a page of data.
+    ///
+    /// # Errors
+    /// Faults of the medium, or a page that is unreadable.
+    fn read(&mut self, at: Ppn, out: PageMut<'_, Self>, cause: Cause) -> Result<(), MediumError>;
+    /// Reads a page written by [`Medium::program_meta`] into `out` (emptied first; left empty where content is not kept).
+    ///
+    /// # Errors
+    /// Faults of the medium, or a page that is unreadable.
+    fn read_meta(&mut self, at: Ppn, out: &mut Vec<u8>, cause: Cause) -> Result<(), MediumError>;
+    /// Copies a page inside the medium.
+    ///
+    /// # Errors
+    /// Faults of the medium.
+    fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError>;
+    /// Erases a block.
+    ///
+    /// # Errors
+    /// Faults of the medium, or the end of the block's endurance.
+    fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError>;
+
+    /// Owner of a programmed page. Costs no flash operation: the controller keeps it, or recovery's scan pays for it.
+    fn owner(&self, at: Ppn) -> Owner;
+    /// Sequence of a programmed page; 0 where sequences are not recorded.
+    fn sequence(&self, at: Ppn) -> u64;
+    /// Pages programmed in a block since its last erase.
+    fn programmed_pages(&self, block: BlockId) -> u32;
+    /// Times that a block was erased.
+    fn erase_count(&self, block: BlockId) -> u32;
+    /// Whether a block has failed for good.
+    fn is_bad(&self, block: BlockId) -> bool;
+    /// Operations so far.
+    fn counters(&self) -> &MediumCounters;
+    /// Bytes of tables that the simulator holds for the medium.
+    fn table_bytes(&self) -> u64;
+    /// Brings the owner of a page towards the cache.
+    fn prefetch_owner(&self, _at: Ppn) {}
+    /// Makes the next page of a block unreadable, as a failed or torn program does.
+    fn spoil_page(&mut self, at: Ppn);
+    /// Makes all pages of a block unreadable, as a torn erase does.
+    fn spoil_block(&mut self, block: BlockId);
+
+    /// A request of the host begins. Media with a clock note the arrival.
+    fn begin_request(&mut self, _arrival_ns: u64) {}
+    /// The request is done. Media with a clock say how long it took.
+    fn end_request(&mut self) -> Option<u64> {
+        None
+    }
+    /// Time between the end of all work and `arrival_ns`, where a clock knows it.
+    fn idle_before(&self, _arrival_ns: u64) -> u64 {
+        0
+    }
+    /// Time that one background collection of `valid` pages would take.
+    fn collection_ns(&self, _valid: u32) -> u64 {
+        0
+    }
+    /// Time of the array so far.
+    fn time(&self) -> FlashTime {
+        FlashTime::default()
+    }
+}

@@ -1,0 +1,421 @@
+//! Time, as a decorator: the same operations, with a clock beside them.
+//!
+//! Two models from one code. *Serial* adds latencies up, one operation after another: the operation time of the papers.
+//! *Queueing* keeps every plane and every channel busy until its own time; requests arrive as the trace says (open loop)
+//! or as earlier ones complete (closed loop). The flash time of results is counts times latencies in every mode.
+//!
+//! Departures from real devices: planes of a die work independently; a plane's register holds one page, so that a
+//! transfer waits for the plane; a copy-back crosses planes for free, which the papers' operation times imply.
+
+use super::{Medium, MediumError, Oob, Owner, PageMut, PageRef};
+use crate::address::{BlockId, Geometry, Ppn};
+use crate::cause::Cause;
+use crate::registry::Entry;
+use crate::spec::{TimeMode, TimingSection};
+use crate::stats::{FlashTime, MediumCounters};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Latencies of one flash chip, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Latency {
+    /// Cell array to page register.
+    pub read_ns: u64,
+    /// Page register to cell array.
+    pub program_ns: u64,
+    /// Erase of one block.
+    pub erase_ns: u64,
+    /// One page over the channel.
+    pub transfer_ns: u64,
+}
+
+const fn microseconds(read: u64, program: u64, erase: u64, transfer: u64) -> Latency {
+    // Arguments are tenths of a microsecond, the finest digit that the papers print.
+    Latency { read_ns: read * 100, program_ns: program * 100, erase_ns: erase * 100, transfer_ns: transfer * 100 }
+}
+
+/// The named sets of latencies.
+pub const TIMINGS: &[Entry<Latency>] = &[
+    timing(
+        "slc",
+        "2 KB page SLC: 72.8 / 252.8 / 1500 us, transfer included",
+        "Adaptive partitioning, Table I",
+        microseconds(728, 2528, 15000, 0),
+    ),
+    timing(
+        "mlc",
+        "4 KB page MLC: 165.6 / 905.6 / 1500 us, transfer included",
+        "Adaptive partitioning, Table I",
+        microseconds(1656, 9056, 15000, 0),
+    ),
+    timing(
+        "epoch",
+        "25 / 220 / 1500 us and 121.6 us a transfer",
+        "Write pattern based hot/cold separation, Table 2",
+        microseconds(250, 2200, 15000, 1216),
+    ),
+    timing("mbf", "25 / 200 / 1500 us", "Multiple Bloom filters, text", microseconds(250, 2000, 15000, 0)),
+];
+
+const fn timing(name: &'static str, summary: &'static str, paper: &'static str, latency: Latency) -> Entry<Latency> {
+    Entry { name, summary, paper, memory: "none", parameters: &[], build: latency }
+}
+
+/// Busy times of planes and channels.
+#[derive(Clone, Debug)]
+struct Queue {
+    plane_free_ns: Vec<u64>,
+    channel_free_ns: Vec<u64>,
+    /// When operations of the current request may start: its arrival, or the end of a collection that blocks it.
+    ready_ns: u64,
+    /// Latest end of an operation of the current request.
+    end_ns: u64,
+    /// Ends of outstanding requests, in closed loop.
+    outstanding: Option<BinaryHeap<Reverse<u64>>>,
+    depth: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Clock {
+    Off,
+    Serial { request_ns: u64 },
+    Queue(Queue),
+}
+
+/// A medium with a clock.
+#[derive(Clone, Debug)]
+pub struct Timed<M> {
+    inner: M,
+    latency: Latency,
+    copy_back: bool,
+    arrival_ns: u64,
+    clock: Clock,
+}
+
+impl<M: Medium> Timed<M> {
+    /// Puts a clock beside `inner`; latencies come from `latency`, the model from `timing`.
+    pub fn new(inner: M, latency: Latency, timing: &TimingSection) -> Self {
+        let geometry = *inner.geometry();
+        let queue = |closed: bool| {
+            Clock::Queue(Queue {
+                plane_free_ns: vec![0; geometry.planes() as usize],
+                channel_free_ns: vec![0; usize::from(geometry.channels)],
+                ready_ns: 0,
+                end_ns: 0,
+                outstanding: closed.then(BinaryHeap::new),
+                depth: timing.queue_depth as usize,
+            })
+        };
+        let clock = match timing.mode {
+            TimeMode::None => Clock::Off,
+            TimeMode::Serial => Clock::Serial { request_ns: 0 },
+            TimeMode::Open => queue(false),
+            TimeMode::Closed => queue(true),
+        };
+        Self { inner, latency, copy_back: timing.copy_back, arrival_ns: 0, clock }
+    }
+
+    /// The medium inside.
+    pub fn into_inner(self) -> M {
+        self.inner
+    }
+
+    #[inline(always)]
+    fn record_read(&mut self, at: Ppn) {
+        let latency = self.latency;
+        match &mut self.clock {
+            Clock::Off => {}
+            Clock::Serial { request_ns } => *request_ns += latency.read_ns + latency.transfer_ns,
+            Clock::Queue(queue) => {
+                let (plane, channel) = Queue::place(self.inner.geometry(), at);
+                let sensed = queue.plane_free_ns[plane].max(queue.ready_ns) + latency.read_ns;
+                let end = sensed.max(queue.channel_free_ns[channel]) + latency.transfer_ns;
+                queue.plane_free_ns[plane] = end;
+                queue.finish_transfer(channel, end, latency.transfer_ns);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn record_program(&mut self, at: Ppn) {
+        let latency = self.latency;
+        match &mut self.clock {
+            Clock::Off => {}
+            Clock::Serial { request_ns } => *request_ns += latency.program_ns + latency.transfer_ns,
+            Clock::Queue(queue) => {
+                let (plane, channel) = Queue::place(self.inner.geometry(), at);
+                queue.program(plane, channel, queue.ready_ns, latency);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn record_copy(&mut self, source: Ppn, target: Ppn) {
+        let latency = self.latency;
+        let transfers_ns = if self.copy_back { 0 } else { 2 * latency.transfer_ns };
+        match &mut self.clock {
+            Clock::Off => {}
+            Clock::Serial { request_ns } => *request_ns += latency.read_ns + latency.program_ns + transfers_ns,
+            Clock::Queue(queue) => {
+                let (from, from_channel) = Queue::place(self.inner.geometry(), source);
+                let (to, to_channel) = Queue::place(self.inner.geometry(), target);
+                let crossing = Latency { transfer_ns: transfers_ns / 2, ..latency };
+                let sensed = queue.plane_free_ns[from].max(queue.ready_ns) + latency.read_ns;
+                let out = sensed.max(if transfers_ns > 0 { queue.channel_free_ns[from_channel] } else { 0 })
+                    + crossing.transfer_ns;
+                queue.plane_free_ns[from] = out;
+                queue.finish_transfer(from_channel, out, crossing.transfer_ns);
+                queue.program(to, to_channel, out, crossing);
+            }
+        }
+    }
+
+    fn record_erase(&mut self, block: BlockId) {
+        let erase_ns = self.latency.erase_ns;
+        match &mut self.clock {
+            Clock::Off => {}
+            Clock::Serial { request_ns } => *request_ns += erase_ns,
+            Clock::Queue(queue) => {
+                // The erase waits for the copies out of the block; what follows in this request waits for the erase.
+                let geometry = self.inner.geometry();
+                let start = queue.end_ns.max(queue.ready_ns);
+                let first = geometry.first_page(block);
+                let planes = match geometry.striping {
+                    crate::address::Striping::Superblock => geometry.planes().min(geometry.pages_per_block()),
+                    crate::address::Striping::PerDie => 1,
+                };
+                let mut end = start;
+                for index in 0..planes {
+                    let plane = geometry.plane_of(Ppn(first.0 + index)) as usize;
+                    queue.plane_free_ns[plane] = queue.plane_free_ns[plane].max(start) + erase_ns;
+                    end = end.max(queue.plane_free_ns[plane]);
+                }
+                queue.end_ns = end;
+                queue.ready_ns = end;
+            }
+        }
+    }
+}
+
+impl Queue {
+    fn place(geometry: &Geometry, at: Ppn) -> (usize, usize) {
+        let plane = geometry.plane_of(at);
+        (plane as usize, geometry.channel_of_plane(plane) as usize)
+    }
+
+    fn finish_transfer(&mut self, channel: usize, end_ns: u64, transfer_ns: u64) {
+        if transfer_ns > 0 {
+            self.channel_free_ns[channel] = end_ns;
+        }
+        self.end_ns = self.end_ns.max(end_ns);
+    }
+
+    fn program(&mut self, plane: usize, channel: usize, ready_ns: u64, latency: Latency) {
+        let mut start = self.plane_free_ns[plane].max(ready_ns);
+        if latency.transfer_ns > 0 {
+            start = start.max(self.channel_free_ns[channel]);
+        }
+        let loaded = start + latency.transfer_ns;
+        self.finish_transfer(channel, loaded, latency.transfer_ns);
+        self.plane_free_ns[plane] = loaded + latency.program_ns;
+        self.end_ns = self.end_ns.max(self.plane_free_ns[plane]);
+    }
+}
+
+impl<M: Medium> Medium for Timed<M> {
+    type Store = M::Store;
+
+    #[inline(always)]
+    fn geometry(&self) -> &Geometry {
+        self.inner.geometry()
+    }
+    #[inline(always)]
+    fn program(&mut self, at: Ppn, oob: Oob, page: PageRef<'_, Self>, cause: Cause) -> Result<(), MediumError> {
+        self.record_program(at);
+        self.inner.program(at, oob, page, cause)
+    }
+    fn program_meta(&mut self, at: Ppn, oob: Oob, content: &[u8], cause: Cause) -> Result<(), MediumError> {
+        self.record_program(at);
+        self.inner.program_meta(at, oob, content, cause)
+    }
+    #[inline(always)]
+    fn read(&mut self, at: Ppn, out: PageMut<'_, Self>, cause: Cause) -> Result<(), MediumError> {
+        self.record_read(at);
+        self.inner.read(at, out, cause)
+    }
+    fn read_meta(&mut self, at: Ppn, out: &mut Vec<u8>, cause: Cause) -> Result<(), MediumError> {
+        self.record_read(at);
+        self.inner.read_meta(at, out, cause)
+    }
+    #[inline(always)]
+    fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError> {
+        self.record_copy(source, target);
+        self.inner.copy(source, target, cause)
+    }
+    fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
+        self.record_erase(block);
+        self.inner.erase(block, cause)
+    }
+    #[inline(always)]
+    fn owner(&self, at: Ppn) -> Owner {
+        self.inner.owner(at)
+    }
+    fn sequence(&self, at: Ppn) -> u64 {
+        self.inner.sequence(at)
+    }
+    #[inline(always)]
+    fn programmed_pages(&self, block: BlockId) -> u32 {
+        self.inner.programmed_pages(block)
+    }
+    #[inline(always)]
+    fn erase_count(&self, block: BlockId) -> u32 {
+        self.inner.erase_count(block)
+    }
+    fn is_bad(&self, block: BlockId) -> bool {
+        self.inner.is_bad(block)
+    }
+    fn counters(&self) -> &MediumCounters {
+        self.inner.counters()
+    }
+    fn table_bytes(&self) -> u64 {
+        self.inner.table_bytes()
+    }
+    #[inline(always)]
+    fn prefetch_owner(&self, at: Ppn) {
+        self.inner.prefetch_owner(at);
+    }
+    fn spoil_page(&mut self, at: Ppn) {
+        self.inner.spoil_page(at);
+    }
+    fn spoil_block(&mut self, block: BlockId) {
+        self.inner.spoil_block(block);
+    }
+
+    fn begin_request(&mut self, arrival_ns: u64) {
+        self.arrival_ns = arrival_ns;
+        match &mut self.clock {
+            Clock::Off => {}
+            Clock::Serial { request_ns } => *request_ns = 0,
+            Clock::Queue(queue) => {
+                if let Some(outstanding) = &mut queue.outstanding {
+                    // Closed loop: a request starts when a place in the queue falls free.
+                    self.arrival_ns = if outstanding.len() < queue.depth {
+                        0
+                    } else {
+                        outstanding.pop().map_or(0, |Reverse(end)| end)
+                    };
+                }
+                queue.ready_ns = self.arrival_ns;
+                queue.end_ns = self.arrival_ns;
+            }
+        }
+    }
+
+    fn end_request(&mut self) -> Option<u64> {
+        match &mut self.clock {
+            Clock::Off => None,
+            Clock::Serial { request_ns } => Some(*request_ns),
+            Clock::Queue(queue) => {
+                if let Some(outstanding) = &mut queue.outstanding {
+                    outstanding.push(Reverse(queue.end_ns));
+                }
+                Some(queue.end_ns - self.arrival_ns)
+            }
+        }
+    }
+
+    fn idle_before(&self, arrival_ns: u64) -> u64 {
+        match &self.clock {
+            Clock::Queue(queue) if queue.outstanding.is_none() => {
+                arrival_ns.saturating_sub(queue.plane_free_ns.iter().copied().max().unwrap_or(0))
+            }
+            _ => 0,
+        }
+    }
+
+    fn collection_ns(&self, valid: u32) -> u64 {
+        let transfers = if self.copy_back { 0 } else { 2 * self.latency.transfer_ns };
+        u64::from(valid) * (self.latency.read_ns + self.latency.program_ns + transfers) + self.latency.erase_ns
+    }
+
+    fn time(&self) -> FlashTime {
+        let counters = self.inner.counters();
+        let (reads, programs, copies) = (counters.reads.total(), counters.programs.total(), counters.copies.total());
+        let copy_transfers = if self.copy_back { 0 } else { 2 * copies };
+        FlashTime {
+            read_ns: (reads + copies) * self.latency.read_ns,
+            program_ns: (programs + copies) * self.latency.program_ns,
+            erase_ns: counters.erases.total() * self.latency.erase_ns,
+            transfer_ns: (reads + programs + copy_transfers) * self.latency.transfer_ns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Kind;
+    use super::super::array::NandArray;
+    use super::super::store::NoBytes;
+    use super::*;
+
+    const LATENCY: Latency = Latency { read_ns: 10, program_ns: 100, erase_ns: 1000, transfer_ns: 5 };
+
+    fn timed(planes: u16, mode: TimeMode, queue_depth: u32) -> Timed<NandArray<NoBytes>> {
+        let geometry = Geometry { channels: planes, ..Geometry::simple(4, 8, 4096) };
+        let timing = TimingSection { mode, queue_depth, ..TimingSection::default() };
+        Timed::new(NandArray::without_bytes(geometry, 0, false), LATENCY, &timing)
+    }
+
+    fn write(medium: &mut Timed<NandArray<NoBytes>>, arrival_ns: u64, pages: std::ops::Range<u32>) -> u64 {
+        medium.begin_request(arrival_ns);
+        for page in pages {
+            let oob = Oob { owner: Owner::new(Kind::Data, page), sequence: 0 };
+            medium.program(Ppn(page), oob, (), Cause::Host).unwrap();
+        }
+        medium.end_request().unwrap()
+    }
+
+    #[test]
+    fn serial_latency_is_the_sum_and_time_is_counts_times_latencies() {
+        let mut medium = timed(1, TimeMode::Serial, 1);
+        assert_eq!(write(&mut medium, 0, 0..2), 210);
+        medium.begin_request(0);
+        medium.copy(Ppn(0), Ppn(8), Cause::Gc).unwrap();
+        medium.erase(BlockId(0), Cause::Gc).unwrap();
+        assert_eq!(medium.end_request(), Some(10 + 100 + 1000));
+        let time = medium.time();
+        assert_eq!((time.read_ns, time.program_ns, time.erase_ns, time.transfer_ns), (10, 300, 1000, 10));
+    }
+
+    #[test]
+    fn one_plane_in_closed_loop_of_one_equals_serial() {
+        let mut closed = timed(1, TimeMode::Closed, 1);
+        let mut serial = timed(1, TimeMode::Serial, 1);
+        for start in [0, 2, 5] {
+            let pages = start..start + if start == 2 { 3 } else { 2 };
+            assert_eq!(write(&mut closed, 7, pages.clone()), write(&mut serial, 7, pages));
+        }
+    }
+
+    #[test]
+    fn planes_work_side_by_side_and_later_requests_queue() {
+        let mut medium = timed(2, TimeMode::Open, 1);
+        // Two pages on two channels take the time of one.
+        assert_eq!(write(&mut medium, 0, 0..2), 105);
+        // The next request finds plane 0 busy until 105.
+        assert_eq!(write(&mut medium, 50, 2..3), 105 - 50 + 105);
+        assert_eq!(medium.idle_before(1000), 1000 - 210);
+    }
+
+    #[test]
+    fn collection_blocks_the_request_that_needed_it() {
+        let mut medium = timed(1, TimeMode::Open, 1);
+        write(&mut medium, 0, 0..1);
+        medium.begin_request(10_000);
+        medium.copy(Ppn(0), Ppn(8), Cause::Gc).unwrap();
+        medium.erase(BlockId(0), Cause::Gc).unwrap();
+        let oob = Oob { owner: Owner::new(Kind::Data, 1), sequence: 0 };
+        medium.program(Ppn(9), oob, (), Cause::Host).unwrap();
+        assert_eq!(medium.end_request(), Some(110 + 1000 + 105));
+    }
+}

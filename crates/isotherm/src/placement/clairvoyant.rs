@@ -1,0 +1,110 @@
+//! The clairvoyant bound: pages that die together lie together, because the whole trace was read first.
+//!
+//! Time is cut into windows of g blocks' worth of host page writes; a page goes to the stream of the window in which it
+//! will be overwritten or trimmed, and pages that never die have a class of their own. With g about the square root of
+//! twice the longest remaining life (in blocks), open blocks and half-dead windows cost equally little, and the write
+//! amplification tends to 1 as the device grows. Streams are reused round robin: a window's stream is free again once the
+//! window has passed.
+
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
+use crate::address::StreamId;
+use crate::registry::{Entry, Parameter, Parameters, SpecError};
+use std::sync::Arc;
+
+pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
+    name: "clairvoyant",
+    summary: "by the time of the next write, which it reads ahead in the trace: the bound on any placement",
+    paper: "bound",
+    memory: "4 bytes a logical page, 4 bytes a host page write",
+    parameters: &[Parameter {
+        key: "window",
+        default: "0",
+        allowed: "0..=1000000",
+        help: "blocks in a window; 0 chooses the square root of twice the longest life in blocks",
+    }],
+    build,
+};
+
+/// Mark of a page that is never written again.
+const NEVER: u32 = u32::MAX;
+
+/// When each version of each page dies, over all host page writes that the device will see.
+#[derive(Clone, Debug, Default)]
+pub struct Future {
+    /// For each host page write in order, the number of the write before which its page is overwritten or trimmed;
+    /// `u32::MAX` for never.
+    pub deaths: Vec<u32>,
+}
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct Clairvoyant {
+    future: Arc<Future>,
+    /// Death of the version that each page holds now.
+    deaths: Vec<u32>,
+    window_writes: u64,
+    /// Streams for windows; stream 0 is for pages that never die.
+    windows: u16,
+}
+
+fn build(parameters: &Parameters<'_>, context: &super::PlacementContext) -> Result<AnyPlacement, SpecError> {
+    let future = context.future.clone().ok_or_else(|| {
+        SpecError::new(
+            "placement clairvoyant",
+            "the future is not known here",
+            "use it with a trace that can be read twice",
+        )
+    })?;
+    let longest =
+        future.deaths.iter().enumerate().filter(|(_, d)| **d != NEVER).map(|(i, d)| u64::from(*d) - i as u64).max();
+    let block = u64::from(context.pages_per_block);
+    let longest_blocks = longest.unwrap_or(0).div_ceil(block).max(1);
+    let window_blocks = match parameters.integer("window", 0..=1_000_000)? {
+        0 => ((2.0 * longest_blocks as f64).sqrt().round() as u64).max(1),
+        given => given,
+    };
+    let windows = longest_blocks.div_ceil(window_blocks) + 2;
+    let windows = u16::try_from(windows).ok().filter(|w| *w < u16::MAX).ok_or_else(|| {
+        SpecError::new("clairvoyant:window", format!("{windows} windows exceed 65534 streams"), "give a larger window")
+    })?;
+    Ok(AnyPlacement::Clairvoyant(Clairvoyant {
+        future,
+        deaths: vec![NEVER; context.logical_pages as usize],
+        window_writes: window_blocks * block,
+        windows,
+    }))
+}
+
+impl Clairvoyant {
+    #[inline(always)]
+    fn stream(&self, death: u32) -> StreamId {
+        if death == NEVER {
+            return StreamId(0);
+        }
+        let window = u64::from(death) / self.window_writes;
+        StreamId(1 + (window % u64::from(self.windows)) as u16)
+    }
+}
+
+impl Placement for Clairvoyant {
+    fn streams(&self) -> u16 {
+        self.windows + 1
+    }
+    fn gc_streams(&self) -> u16 {
+        // Copies are rare and spread over the windows; the log store falls back to another stream's block if need be.
+        2
+    }
+    #[inline(always)]
+    fn host(&mut self, write: &HostWrite) -> StreamId {
+        let death = self.future.deaths.get(write.now as usize).copied().unwrap_or(NEVER);
+        self.deaths[write.lpn.0 as usize] = death;
+        self.stream(death)
+    }
+    #[inline(always)]
+    fn gc(&mut self, copy: &GcCopy) -> StreamId {
+        self.stream(self.deaths[copy.lpn.0 as usize])
+    }
+    fn memory_bytes(&self) -> u64 {
+        (self.deaths.len() + self.future.deaths.len()) as u64 * 4
+    }
+}

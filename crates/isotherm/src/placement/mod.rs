@@ -1,0 +1,153 @@
+//! Placements: which stream (open block) a page goes to. This is the hot/cold decision.
+//!
+//! A placement is one file plus one line in the tables below. It sees host writes and the collector's copies, holds no
+//! NAND, and keeps whatever it needs for each page itself, stating the memory.
+
+mod clairvoyant;
+mod epoch;
+mod host_gc;
+mod ranges;
+mod single;
+
+use crate::address::{Lpn, StreamId};
+use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
+use std::sync::Arc;
+
+pub use clairvoyant::{Clairvoyant, Future};
+pub use epoch::Epoch;
+pub use host_gc::HostGc;
+pub use ranges::Ranges;
+pub use single::Single;
+
+/// A page that the host writes.
+#[derive(Clone, Copy, Debug)]
+pub struct HostWrite {
+    /// The page.
+    pub lpn: Lpn,
+    /// Host page writes before this one.
+    pub now: u64,
+    /// Whether the page held data before.
+    pub rewrite: bool,
+}
+
+/// A page that the collector copies.
+#[derive(Clone, Copy, Debug)]
+pub struct GcCopy {
+    /// The page.
+    pub lpn: Lpn,
+    /// Host page writes so far.
+    pub now: u64,
+    /// Stream of the block that is being cleaned.
+    pub from: StreamId,
+    /// Stamp of that block (see [`crate::spec::AgeBase`]), in host page writes.
+    pub stamp: u64,
+}
+
+/// A block that was cleaned and is erased.
+#[derive(Clone, Copy, Debug)]
+pub struct Reclaim {
+    /// Its stream.
+    pub stream: StreamId,
+    /// When its first page was written, in host page writes.
+    pub opened_at: u64,
+    /// Its stamp.
+    pub stamp: u64,
+    /// Host page writes so far.
+    pub now: u64,
+    /// Valid pages that had to be copied.
+    pub valid: u32,
+}
+
+/// Chooses the stream of every page.
+///
+/// # Contract
+/// - Streams lie in `0..streams()`; the collector's copies go to at most `gc_streams()` different ones at a time.
+/// - `host` is called once for every host page write, in order; `gc` once for every page of host data that a collection copies.
+/// - Choices depend on the calls so far and the seed alone.
+pub trait Placement {
+    /// Number of streams, each with an open block of its own.
+    fn streams(&self) -> u16;
+    /// Streams that collections write to: the collector keeps as many blocks free.
+    fn gc_streams(&self) -> u16;
+    /// Stream of a page that the host writes.
+    fn host(&mut self, write: &HostWrite) -> StreamId;
+    /// Stream of a page that the collector copies.
+    fn gc(&mut self, copy: &GcCopy) -> StreamId;
+    /// A page was trimmed.
+    fn on_trim(&mut self, _lpn: Lpn) {}
+    /// A block was cleaned.
+    fn on_reclaim(&mut self, _reclaim: &Reclaim) {}
+    /// Bytes of state in the controller.
+    fn memory_bytes(&self) -> u64;
+}
+
+/// What a placement may need to be built.
+#[derive(Clone, Debug)]
+pub struct PlacementContext {
+    /// Logical pages.
+    pub logical_pages: u32,
+    /// Pages in a block.
+    pub pages_per_block: u32,
+    /// Page size in bytes.
+    pub page_bytes: u32,
+    /// Blocks of the array.
+    pub blocks: u32,
+    /// Seed of the run.
+    pub seed: u64,
+    /// When every page is written next; given only where a placement asks for it.
+    pub future: Option<Arc<Future>>,
+}
+
+/// Builds a placement from its checked parameters.
+pub type BuildPlacement = fn(&Parameters<'_>, &PlacementContext) -> Result<AnyPlacement, SpecError>;
+
+/// Declares the enum that dispatches to every placement, and its implementation of [`Placement`].
+macro_rules! dispatch {
+    ($($variant:ident),* $(,)?) => {
+        /// Any placement: a branch instead of a virtual call.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)]
+        pub enum AnyPlacement { $($variant($variant)),* }
+
+        impl Placement for AnyPlacement {
+            fn streams(&self) -> u16 {
+                match self { $(Self::$variant(placement) => placement.streams()),* }
+            }
+            fn gc_streams(&self) -> u16 {
+                match self { $(Self::$variant(placement) => placement.gc_streams()),* }
+            }
+            #[inline(always)]
+            fn host(&mut self, write: &HostWrite) -> StreamId {
+                match self { $(Self::$variant(placement) => placement.host(write)),* }
+            }
+            #[inline(always)]
+            fn gc(&mut self, copy: &GcCopy) -> StreamId {
+                match self { $(Self::$variant(placement) => placement.gc(copy)),* }
+            }
+            fn on_trim(&mut self, lpn: Lpn) {
+                match self { $(Self::$variant(placement) => placement.on_trim(lpn)),* }
+            }
+            fn on_reclaim(&mut self, reclaim: &Reclaim) {
+                match self { $(Self::$variant(placement) => placement.on_reclaim(reclaim)),* }
+            }
+            fn memory_bytes(&self) -> u64 {
+                match self { $(Self::$variant(placement) => placement.memory_bytes()),* }
+            }
+        }
+    };
+}
+
+dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant);
+
+/// Every placement.
+pub const PLACEMENTS: &[Entry<BuildPlacement>] =
+    &[single::ENTRY, host_gc::ENTRY, epoch::ENTRY, ranges::ENTRY, clairvoyant::ENTRY];
+
+/// Builds the placement that `name` names.
+///
+/// # Errors
+/// Unknown name, unknown parameter, or a value out of range.
+pub fn build_placement(name: &PolicyName, context: &PlacementContext) -> Result<AnyPlacement, SpecError> {
+    let entry = find(PLACEMENTS, "placement", name)?;
+    (entry.build)(&Parameters::new(name, entry.parameters)?, context)
+}

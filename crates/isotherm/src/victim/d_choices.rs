@@ -1,0 +1,52 @@
+//! d-choices: the emptiest of d closed blocks drawn at random. With d around 10 it is close to greedy, at O(d) and without
+//! any order to keep.
+
+use super::closed_set::ClosedSet;
+use super::{AnyVictim, BuildVictim, VictimPolicy};
+use crate::address::BlockId;
+use crate::log::block_table::BlockTable;
+use crate::random::Random;
+use crate::registry::{Entry, Parameter};
+
+pub(super) const ENTRY: Entry<BuildVictim> = Entry {
+    name: "d_choices",
+    summary: "the emptiest of d blocks drawn at random",
+    paper: "Van Houdt, SIGMETRICS'13; Li, Lee & Lui, SIGMETRICS'13",
+    memory: "8 bytes a block",
+    parameters: &[Parameter { key: "d", default: "10", allowed: "1..=1000", help: "blocks drawn for each victim" }],
+    build: |parameters, context| {
+        Ok(AnyVictim::DChoices(DChoices {
+            closed: ClosedSet::new(context.blocks),
+            random: Random::new(context.seed),
+            draws: parameters.integer("d", 1..=1000)?,
+        }))
+    },
+};
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct DChoices {
+    closed: ClosedSet,
+    random: Random,
+    draws: u64,
+}
+
+impl VictimPolicy for DChoices {
+    fn on_close(&mut self, block: BlockId, _: &BlockTable) {
+        self.closed.insert(block);
+    }
+    fn on_invalidate(&mut self, _: BlockId, _: &BlockTable) {}
+    fn on_remove(&mut self, block: BlockId, _: &BlockTable) {
+        self.closed.remove(block);
+    }
+    fn pick(&mut self, blocks: &BlockTable, _: u64) -> Option<BlockId> {
+        let length = self.closed.length() as u64;
+        if length == 0 {
+            return None;
+        }
+        (0..self.draws).map(|_| self.closed.at(self.random.below(length) as usize)).min_by_key(|b| blocks.valid(*b))
+    }
+    fn memory_bytes(&self) -> u64 {
+        self.closed.bytes()
+    }
+}

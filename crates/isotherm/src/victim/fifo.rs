@@ -1,0 +1,38 @@
+//! FIFO (the circular log): the block that was closed first, whatever it holds. O(1).
+
+use super::block_list::BlockLists;
+use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
+use crate::address::BlockId;
+use crate::log::block_table::BlockTable;
+use crate::registry::Entry;
+
+pub(super) const ENTRY: Entry<BuildVictim> = Entry {
+    name: "fifo",
+    summary: "the block that was closed first",
+    paper: "Desnoyers, SYSTOR'12; Xiang & Kurkoski 2012",
+    memory: "8 bytes a block",
+    parameters: NONE,
+    build: |_, context| Ok(AnyVictim::Fifo(Fifo { order: BlockLists::new(context.blocks, 1) })),
+};
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct Fifo {
+    order: BlockLists,
+}
+
+impl VictimPolicy for Fifo {
+    fn on_close(&mut self, block: BlockId, _: &BlockTable) {
+        self.order.push_back(0, block);
+    }
+    fn on_invalidate(&mut self, _: BlockId, _: &BlockTable) {}
+    fn on_remove(&mut self, block: BlockId, _: &BlockTable) {
+        self.order.remove(0, block);
+    }
+    fn pick(&mut self, _: &BlockTable, _: u64) -> Option<BlockId> {
+        self.order.head(0)
+    }
+    fn memory_bytes(&self) -> u64 {
+        self.order.bytes()
+    }
+}

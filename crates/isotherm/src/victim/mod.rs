@@ -1,0 +1,110 @@
+//! Victim policies: which closed block to clean next.
+//!
+//! A policy is one file plus one line in the table at the end of this one. It holds no NAND: it hears of blocks that close,
+//! lose a page or leave, and picks among the closed ones.
+
+mod block_list;
+mod cat;
+mod closed_set;
+mod cost_benefit;
+mod d_choices;
+mod fifo;
+mod greedy;
+mod random;
+mod windowed;
+
+use crate::address::BlockId;
+use crate::log::block_table::BlockTable;
+use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
+
+pub use cat::Cat;
+pub use cost_benefit::CostBenefit;
+pub use d_choices::DChoices;
+pub use fifo::Fifo;
+pub use greedy::Greedy;
+pub use random::RandomVictim;
+pub use windowed::Windowed;
+
+/// Chooses blocks to clean.
+///
+/// # Contract
+/// - A block enters with `on_close` and leaves with `on_remove`; between the two it may lose pages (`on_invalidate`, called
+///   after its count of valid pages went down by one).
+/// - `pick` returns a block that is in, or `None` if no block is worth cleaning. It does not remove the block.
+/// - The choice depends on the calls so far and the seed alone.
+pub trait VictimPolicy {
+    /// A block is full and may be cleaned from now on.
+    fn on_close(&mut self, block: BlockId, blocks: &BlockTable);
+    /// A page of a closed block became invalid.
+    fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable);
+    /// A block is being cleaned, whoever chose it, or retired.
+    fn on_remove(&mut self, block: BlockId, blocks: &BlockTable);
+    /// The block to clean next; `now` counts host page writes.
+    fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId>;
+    /// Bytes of state.
+    fn memory_bytes(&self) -> u64;
+}
+
+/// What a victim policy may need to be built.
+#[derive(Clone, Copy, Debug)]
+pub struct VictimContext {
+    /// Number of blocks.
+    pub blocks: u32,
+    /// Pages in a block.
+    pub pages_per_block: u32,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+/// Builds a policy from its checked parameters.
+pub type BuildVictim = fn(&Parameters<'_>, &VictimContext) -> Result<AnyVictim, SpecError>;
+
+/// Declares the enum that dispatches to every policy, and its implementation of [`VictimPolicy`].
+macro_rules! dispatch {
+    ($($variant:ident),* $(,)?) => {
+        /// Any victim policy: a branch instead of a virtual call, so that policies inline into the log store.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)]
+        pub enum AnyVictim { $($variant($variant)),* }
+
+        impl VictimPolicy for AnyVictim {
+            #[inline(always)]
+            fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
+                match self { $(Self::$variant(policy) => policy.on_close(block, blocks)),* }
+            }
+            #[inline(always)]
+            fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
+                match self { $(Self::$variant(policy) => policy.on_invalidate(block, blocks)),* }
+            }
+            #[inline(always)]
+            fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
+                match self { $(Self::$variant(policy) => policy.on_remove(block, blocks)),* }
+            }
+            #[inline(always)]
+            fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
+                match self { $(Self::$variant(policy) => policy.pick(blocks, now)),* }
+            }
+            fn memory_bytes(&self) -> u64 {
+                match self { $(Self::$variant(policy) => policy.memory_bytes()),* }
+            }
+        }
+    };
+}
+
+dispatch!(Greedy, CostBenefit, Fifo, RandomVictim, DChoices, Windowed, Cat);
+
+/// Every victim policy.
+pub const VICTIMS: &[Entry<BuildVictim>] =
+    &[greedy::ENTRY, cost_benefit::ENTRY, fifo::ENTRY, random::ENTRY, d_choices::ENTRY, windowed::ENTRY, cat::ENTRY];
+
+/// No parameters.
+const NONE: &[Parameter] = &[];
+
+/// Builds the policy that `name` names.
+///
+/// # Errors
+/// Unknown name, unknown parameter, or a value out of range.
+pub fn build_victim(name: &PolicyName, context: &VictimContext) -> Result<AnyVictim, SpecError> {
+    let entry = find(VICTIMS, "victim", name)?;
+    (entry.build)(&Parameters::new(name, entry.parameters)?, context)
+}
