@@ -13,6 +13,11 @@ pub enum Place {
         /// Byte of the line at which the field begins.
         column: u32,
     },
+    /// A row of a table, from 1.
+    Row {
+        /// Row number.
+        row: u64,
+    },
     /// A record of a binary file: its number from 1 and the byte at which it begins.
     Record {
         /// Record number.
@@ -26,6 +31,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line { line, column } => write!(f, "line {line}, column {column}"),
+            Self::Row { row } => write!(f, "row {row}"),
             Self::Record { record, byte } => write!(f, "record {record} (byte {byte})"),
         }
     }

@@ -116,7 +116,7 @@ impl<F: LineFormat> Records for TextReader<F> {
             let mut row = Row::new(line, F::SEPARATOR);
             let mut sink = Sink { requests: &mut *batch, volumes: &mut self.setup.volumes, not_before_ns };
             match self.format.parse(&mut row, &mut sink) {
-                Ok(()) => self.latest_ns = batch.last().map_or(0, |request| request.arrival_ns),
+                Ok(()) => self.latest_ns = batch.last().map_or(self.latest_ns, |request| request.arrival_ns),
                 Err(fault) => {
                     let (column, header) = (row.column(fault.field), F::is_header(row.line()));
                     batch.truncate(taken);
