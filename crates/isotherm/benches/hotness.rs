@@ -21,7 +21,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use isotherm::address::Lpn;
-use isotherm::hotness::{AnyHotness, Future, Hotness, HotnessContext, Temperature, build_scheme};
+use isotherm::future::Future;
+use isotherm::hotness::{AnyHotness, Hotness, HotnessContext, Temperature, build_scheme};
 use isotherm::random::Random;
 
 /// Pages of the address space: 1 GiB of 4 KiB pages, as in the captures.

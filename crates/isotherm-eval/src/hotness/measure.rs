@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use isotherm::address::Lpn;
-use isotherm::hotness::{AnyHotness, Future, Hotness, HotnessContext, Temperature, build_scheme};
+use isotherm::future::Future;
+use isotherm::hotness::{AnyHotness, Hotness, HotnessContext, Temperature, build_scheme};
 use isotherm::registry::{PolicyName, SpecError};
 
 use super::PageWrites;

@@ -12,6 +12,7 @@
 
 use super::{Hotness, HotnessContext, Temperature};
 use crate::address::Lpn;
+use crate::memory;
 use crate::registry::{Parameter, Parameters, SpecError};
 
 /// What can be set.
@@ -35,9 +36,9 @@ pub const PARAMETERS: &[Parameter] = &[
 #[derive(Clone, Debug)]
 pub struct Dac {
     /// Region of each page, one more than the temperature; 0 is a page never written.
-    regions: Box<[u8]>,
+    regions: Vec<u8>,
     /// Time of each page's last write; empty when no bound asks for it.
-    last_write: Box<[u32]>,
+    last_write: Vec<u32>,
     /// Index of the latest write.
     now: u32,
     hottest: u8,
@@ -58,8 +59,8 @@ impl Dac {
         let demote_after = parameters.integer("demote_after", 0..=u64::from(u32::MAX))? as u32;
         let timed = if promote_within == u32::MAX && demote_after == 0 { 0 } else { context.logical_pages };
         Ok(Self {
-            regions: vec![0; context.logical_pages as usize].into_boxed_slice(),
-            last_write: vec![0; timed as usize].into_boxed_slice(),
+            regions: memory::zeroed_table(context.logical_pages as usize),
+            last_write: memory::zeroed_table(timed as usize),
             now: 0,
             hottest: parameters.integer("regions", 2..=64)? as u8,
             promote_within,

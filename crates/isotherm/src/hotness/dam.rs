@@ -11,6 +11,7 @@
 
 use super::{Hotness, HotnessContext, Temperature};
 use crate::address::Lpn;
+use crate::memory;
 use crate::registry::{Parameter, Parameters, SpecError};
 
 /// Longest decay interval: counters stay below twice that, which fits the 24 bits above the number of decays.
@@ -36,7 +37,7 @@ pub const PARAMETERS: &[Parameter] = &[
 #[derive(Clone, Debug)]
 pub struct Dam {
     /// Of each logical page: its counter above, the number of decays that the counter has seen below.
-    pages: Box<[u64]>,
+    pages: Vec<u64>,
     /// Decays so far.
     decays: u64,
     threshold: u64,
@@ -61,7 +62,7 @@ impl Dam {
             ));
         }
         Ok(Self {
-            pages: vec![0; context.logical_pages as usize].into_boxed_slice(),
+            pages: memory::zeroed_table(context.logical_pages as usize),
             decays: 0,
             threshold,
             decay: decay as u32,

@@ -16,6 +16,7 @@
 
 use super::{Hotness, HotnessContext, Temperature};
 use crate::address::Lpn;
+use crate::memory;
 use crate::registry::{Parameter, Parameters, SpecError};
 
 /// Never written.
@@ -37,7 +38,7 @@ pub const PARAMETERS: &[Parameter] = &[
 #[derive(Clone, Debug)]
 pub struct Fms {
     /// Time of each page's last write, or [`NEVER`].
-    last_write: Box<[u32]>,
+    last_write: Vec<u32>,
     /// Index of the latest write.
     now: u32,
     /// Longest intervals of the classes, hottest first, without the coldest.
@@ -54,7 +55,7 @@ impl Fms {
         let classes = parameters.integer("classes", 2..=16)?;
         let ratio = parameters.integer("ratio", 2..=1024)?;
         Ok(Self {
-            last_write: vec![NEVER; context.logical_pages as usize].into_boxed_slice(),
+            last_write: memory::table(context.logical_pages as usize, NEVER),
             now: NEVER,
             intervals: super::class_bounds(window, ratio, classes),
         })

@@ -30,7 +30,6 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-pub use oracle::Future;
 pub use scheme::{AnyHotness, BuildScheme, HotnessContext, SCHEMES, build_scheme};
 
 use crate::address::Lpn;

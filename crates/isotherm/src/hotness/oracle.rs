@@ -1,7 +1,8 @@
 //! Oracle: knows when each page is written next.
 //!
 //! Not a published scheme but the yardstick for them: a write is hot if its page is rewritten within `window` page
-//! writes. It is what every other scheme tries to guess from the past.
+//! writes. It is what every other scheme tries to guess from the past. On a device that hears of trims, a page that is
+//! trimmed soon counts as hot too: what matters to a placement is when the page dies.
 //!
 //! With more than two classes, each colder class reaches `ratio` times further into the future; pages never written
 //! again are in the coldest.
@@ -12,10 +13,9 @@ use std::sync::Arc;
 
 use super::{Hotness, HotnessContext, Temperature};
 use crate::address::Lpn;
+use crate::future::{Future, NEVER};
+use crate::memory;
 use crate::registry::{Parameter, Parameters, SpecError};
-
-/// Never written (again).
-const NEVER: u32 = u32::MAX;
 
 /// What can be set.
 pub const PARAMETERS: &[Parameter] = &[
@@ -29,35 +29,12 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter { key: "ratio", default: "4", allowed: "2..=1024", help: "each colder class reaches this much further" },
 ];
 
-/// For each page write of a trace, when the same page is written next.
-#[derive(Clone, Debug)]
-pub struct Future {
-    /// Index of the next write of the same page, or [`NEVER`].
-    next_write: Box<[u32]>,
-}
-
-impl Future {
-    /// Reads the future of a whole sequence of page writes within `0..logical_pages`.
-    ///
-    /// # Panics
-    /// If there are 2^32 - 1 writes or more, or a page lies outside.
-    pub fn of(writes: &[Lpn], logical_pages: u32) -> Self {
-        assert!((writes.len() as u64) < u64::from(NEVER), "the oracle numbers writes with 32 bits");
-        let mut next_of_page = vec![NEVER; logical_pages as usize];
-        let mut next_write = vec![NEVER; writes.len()].into_boxed_slice();
-        for (index, lpn) in writes.iter().enumerate().rev() {
-            next_write[index] = std::mem::replace(&mut next_of_page[lpn.0 as usize], index as u32);
-        }
-        Self { next_write }
-    }
-}
-
 /// The scheme that knows.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     future: Arc<Future>,
     /// Index of each page's next write, of those written already.
-    next_of_page: Box<[u32]>,
+    next_of_page: Vec<u32>,
     /// Writes observed so far.
     observed: u32,
     intervals: Box<[u32]>,
@@ -81,7 +58,7 @@ impl Oracle {
         let ratio = parameters.integer("ratio", 2..=1024)?;
         Ok(Self {
             future,
-            next_of_page: vec![NEVER; context.logical_pages as usize].into_boxed_slice(),
+            next_of_page: memory::table(context.logical_pages as usize, NEVER),
             observed: 0,
             intervals: super::class_bounds(window, ratio, classes),
         })
@@ -92,17 +69,16 @@ impl Oracle {
         if next_write == NEVER {
             return Temperature::COLD;
         }
-        super::class_of(next_write - latest, &self.intervals)
+        // A page may be asked for after it was trimmed: nobody will miss it, so it is as hot as can be.
+        super::class_of(next_write.saturating_sub(latest), &self.intervals)
     }
 }
 
 impl Hotness for Oracle {
-    /// # Panics
-    /// If there are more writes than the future had.
     #[inline]
     fn observe(&mut self, lpn: Lpn) -> Temperature {
         let index = self.observed;
-        let next_write = self.future.next_write[index as usize];
+        let next_write = self.future.deaths.get(index as usize).copied().unwrap_or(NEVER);
         self.next_of_page[lpn.0 as usize] = next_write;
         self.observed += 1;
         self.judge(next_write, index)
@@ -118,6 +94,6 @@ impl Hotness for Oracle {
     }
 
     fn memory_bytes(&self) -> u64 {
-        (size_of_val(&*self.future.next_write) + size_of_val(&*self.next_of_page)) as u64
+        (size_of_val(&*self.future.deaths) + size_of_val(&*self.next_of_page)) as u64
     }
 }

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use super::oracle::{self, Future, Oracle};
+use super::oracle::{self, Oracle};
 use super::{Hotness, Temperature};
 use super::{dac, dam, fms, mbf, mhf, two_level_lru, wdac};
 use crate::address::Lpn;
+use crate::future::Future;
 use crate::registry::{self, Entry, Parameters, PolicyName, SpecError};
 
 /// What a scheme may know of the device and the trace when it is built.

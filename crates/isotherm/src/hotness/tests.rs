@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::model::{PlainMbf, PlainMhf, PlainTwoLevelLru, PlainWdac};
 use super::*;
+use crate::future::Future;
 use crate::random::Random;
 
 /// Builds the scheme that `text` names, for 4096 pages.

@@ -12,6 +12,7 @@
 
 use super::{Hotness, HotnessContext, Temperature};
 use crate::address::Lpn;
+use crate::memory;
 use crate::registry::{Parameter, Parameters, SpecError};
 
 /// Largest window: the sum of ages of that many writes still fits the 40 bits of a page's sum.
@@ -40,7 +41,7 @@ pub const PARAMETERS: &[Parameter] = &[
 #[derive(Clone, Debug)]
 pub struct Wdac {
     /// Of each logical page, its writes in the window: their number above, the sum of their indices (modulo 2^40) below.
-    pages: Box<[u64]>,
+    pages: Vec<u64>,
     /// The writes in the window, a ring.
     window: Box<[u32]>,
     /// Place in the ring of the next write, which is also the oldest write's.
@@ -68,7 +69,7 @@ impl Wdac {
             ));
         }
         Ok(Self {
-            pages: vec![0; context.logical_pages as usize].into_boxed_slice(),
+            pages: memory::zeroed_table(context.logical_pages as usize),
             window: vec![EMPTY; window as usize].into_boxed_slice(),
             head: 0,
             now: 0,

@@ -3,6 +3,7 @@
 //! A placement is one file plus one line in the tables below. It sees host writes and the collector's copies, holds no
 //! NAND, and keeps whatever it needs for each page itself, stating the memory.
 
+mod by_hotness;
 mod clairvoyant;
 mod epoch;
 mod host_gc;
@@ -13,7 +14,9 @@ use crate::address::{Lpn, StreamId};
 use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
 use std::sync::Arc;
 
-pub use clairvoyant::{Clairvoyant, Future};
+pub use crate::future::Future;
+pub use by_hotness::ByHotness;
+pub use clairvoyant::Clairvoyant;
 pub use epoch::Epoch;
 pub use host_gc::HostGc;
 pub use ranges::Ranges;
@@ -137,11 +140,11 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant);
+dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, ByHotness);
 
 /// Every placement.
 pub const PLACEMENTS: &[Entry<BuildPlacement>] =
-    &[single::ENTRY, host_gc::ENTRY, epoch::ENTRY, ranges::ENTRY, clairvoyant::ENTRY];
+    &[single::ENTRY, host_gc::ENTRY, epoch::ENTRY, ranges::ENTRY, clairvoyant::ENTRY, by_hotness::ENTRY];
 
 /// Builds the placement that `name` names.
 ///
