@@ -5,6 +5,8 @@
 //! for each reference. Costs are measured apart, each scheme alone, because they are the only figures that differ from
 //! run to run: results and costs go to different files.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use isotherm::quantity::ByteSize;
@@ -56,8 +58,10 @@ pub struct Experiment {
 pub struct TraceSpec {
     /// Short name in the results.
     pub name: String,
-    /// File in the directory of traces, or `synth:...`.
+    /// What [`isotherm_trace::open`] takes; `{traces}` stands for the directory of traces.
     pub source: String,
+    /// Page size, if not that of the experiment.
+    pub page_size: Option<ByteSize>,
     /// What it is.
     pub summary: String,
 }
@@ -176,21 +180,19 @@ impl Experiment {
     ///
     /// # Errors
     /// A trace cannot be read, or a scheme is specified wrongly.
-    pub fn run(
-        &self,
-        trace_directory: &std::path::Path,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<Findings, HotnessError> {
+    pub fn run(&self, trace_directory: &Path, progress: &mut dyn FnMut(&str)) -> Result<Findings, HotnessError> {
         let (mut traces, mut skipped) = (Vec::new(), Vec::new());
         let mut changes: Vec<Option<f64>> = vec![None; self.published.len()];
         for trace in &self.traces {
-            let Some(source) = locate(trace, trace_directory) else {
-                let reason = format!("{} is not in {}", trace.source, trace_directory.display());
-                skipped.push(Skipped { trace: trace.name.clone(), reason });
-                continue;
+            let source = match locate(trace, trace_directory) {
+                Ok(source) => source,
+                Err(reason) => {
+                    skipped.push(Skipped { trace: trace.name.clone(), reason });
+                    continue;
+                }
             };
             progress(&trace.name);
-            let writes = PageWrites::read(&source, &OpenOptions::default(), self.page_size)?;
+            let writes = self.read(trace, &source)?;
             let (findings, all_schemes) = self.run_trace(trace, &writes)?;
             for (change, published) in changes.iter_mut().zip(&self.published) {
                 if published.trace == trace.name && published.measure.is_about_verdicts() {
@@ -204,12 +206,15 @@ impl Experiment {
             title: self.title.clone(),
             paper: self.paper.clone(),
             reference: self.reference.to_string(),
-            page_bytes: self.page_size.0,
             unique_unit_writes: self.unique_unit,
             traces,
             skipped,
             published: about_verdicts.map(|(published, change)| published.beside(change)).collect(),
         })
+    }
+
+    fn read(&self, trace: &TraceSpec, source: &str) -> Result<PageWrites, HotnessError> {
+        PageWrites::read(source, &OpenOptions::default(), trace.page_size.unwrap_or(self.page_size))
     }
 
     /// One trace against the reference (with everything that the sweeps and published numbers need), then the others.
@@ -240,6 +245,7 @@ impl Experiment {
             summary: trace.summary.clone(),
             writes: main.writes,
             logical_pages: writes.logical_pages,
+            page_bytes: writes.page_bytes,
             unique_pages: unique_pages(writes, self.unique_unit),
             agreements,
             sweeps: self.sweeps.iter().map(|sweep| sweep.found(&main)).collect(),
@@ -251,11 +257,12 @@ impl Experiment {
     ///
     /// # Errors
     /// The trace cannot be read, or a scheme is specified wrongly.
-    pub fn run_costs(&self, trace_directory: &std::path::Path) -> Result<Option<CostFindings>, HotnessError> {
+    pub fn run_costs(&self, trace_directory: &Path) -> Result<Option<CostFindings>, HotnessError> {
         let Some(cost) = &self.cost else { return Ok(None) };
-        let source = self.traces.iter().filter(|t| t.name == cost.trace).find_map(|t| locate(t, trace_directory));
-        let Some(source) = source else { return Ok(None) };
-        let writes = PageWrites::read(&source, &OpenOptions::default(), self.page_size)?;
+        let trace = self.traces.iter().find(|trace| trace.name == cost.trace);
+        let trace = trace.expect("checked when the description was read");
+        let Ok(source) = locate(trace, trace_directory) else { return Ok(None) };
+        let writes = self.read(trace, &source)?;
         let mut best: Option<Measurement> = None;
         for _ in 0..cost.rounds.max(1) {
             let mut round: Option<Measurement> = None;
@@ -345,13 +352,16 @@ impl Sweep {
     }
 }
 
-/// Where a trace is; `None` if it is a file that is not there.
-fn locate(trace: &TraceSpec, directory: &std::path::Path) -> Option<String> {
-    if trace.source.starts_with("synth:") {
-        return Some(trace.source.clone());
+/// The source of a trace with the directory put in; the file that is missing there if one is.
+fn locate(trace: &TraceSpec, directory: &Path) -> Result<String, String> {
+    const DIRECTORY: &str = "{traces}/";
+    if let Some(at) = trace.source.find(DIRECTORY) {
+        let file = trace.source[at + DIRECTORY.len()..].split(',').next().unwrap_or_default();
+        if !directory.join(file).is_file() {
+            return Err(format!("{file} is not in {}", directory.display()));
+        }
     }
-    let path = directory.join(&trace.source);
-    path.is_file().then(|| path.to_string_lossy().into_owned())
+    Ok(trace.source.replace(DIRECTORY, &format!("{}/", directory.display())))
 }
 
 /// Keeps the smaller of the times.

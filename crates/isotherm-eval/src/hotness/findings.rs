@@ -17,8 +17,6 @@ pub struct Findings {
     /// As in the description.
     pub reference: String,
     /// As in the description.
-    pub page_bytes: u64,
-    /// As in the description.
     pub unique_unit_writes: usize,
     /// One for each trace that was there.
     pub traces: Vec<TraceFindings>,
@@ -48,6 +46,8 @@ pub struct TraceFindings {
     pub writes: u64,
     /// Span of the addresses.
     pub logical_pages: u32,
+    /// Page size.
+    pub page_bytes: u64,
     /// Different pages in each unit of writes.
     pub unique_pages: Vec<u32>,
     /// The comparison, for the reference and then the others.
