@@ -41,6 +41,10 @@ pub trait VictimPolicy {
     fn on_remove(&mut self, block: BlockId, blocks: &BlockTable);
     /// The block to clean next; `now` counts host page writes.
     fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId>;
+    /// The block that the next `pick` will probably name, where that is known for free.
+    fn hint(&self) -> Option<BlockId> {
+        None
+    }
     /// Bytes of state.
     fn memory_bytes(&self) -> u64;
 }
@@ -83,6 +87,10 @@ macro_rules! dispatch {
             #[inline(always)]
             fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
                 match self { $(Self::$variant(policy) => policy.pick(blocks, now)),* }
+            }
+            #[inline(always)]
+            fn hint(&self) -> Option<BlockId> {
+                match self { $(Self::$variant(policy) => policy.hint()),* }
             }
             fn memory_bytes(&self) -> u64 {
                 match self { $(Self::$variant(policy) => policy.memory_bytes()),* }
