@@ -10,13 +10,14 @@ use isotherm::quantity::ByteSize;
 use isotherm::registry::PolicyName;
 use isotherm_eval::hotness::experiment::Experiment;
 use isotherm_eval::hotness::{self, PageWrites, Plan};
-use isotherm_trace::OpenOptions;
 
-/// Judge the writes of a trace by hot data identification schemes and compare them with a reference.
+use crate::options::TraceOptions;
+
+/// What `isotherm hotness` takes.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = schemes_help())]
 pub struct HotnessArgs {
-    /// Trace file, `-` for standard input, or a synthetic workload (`synth:zipf,theta=0.99,pages=256Ki,writes=1M`).
+    /// Trace file, `-` for standard input, or a synthetic workload (`synth:zipf,theta=0.99,pages=256Ki,writes=1M`)
     #[arg(required_unless_present = "experiment", conflicts_with = "experiment")]
     trace: Option<String>,
 
@@ -25,37 +26,40 @@ pub struct HotnessArgs {
     scheme: Vec<String>,
 
     /// The scheme that is right by definition: wdac or dam (the papers' ideals), oracle (what is really rewritten within
-    /// `window` writes; adds precision and recall), or any other.
+    /// `window` writes; adds precision and recall), or any other
     #[arg(long, value_name = "NAME[:k=v,...]", default_value = "wdac")]
     reference: PolicyName,
 
-    /// Page size; a write counts once for each page that it touches.
+    /// Page size; a write counts once for each page that it touches
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     page_size: ByteSize,
 
-    /// Writes in each window of --export-csv; default: a fiftieth of the trace.
+    /// Writes in each window of --export-csv; default: a fiftieth of the trace
     #[arg(long, value_name = "WRITES")]
     window: Option<u64>,
 
-    /// Write the rates over time, one line for each window and scheme, to this file.
+    /// Write the rates over time, one line for each window and scheme, to this file
     #[arg(long, value_name = "FILE")]
     export_csv: Option<PathBuf>,
 
-    /// Print one JSON object and nothing else.
+    /// Print one JSON object and nothing else
     #[arg(long)]
     json: bool,
 
-    /// Run a described experiment instead of one trace (experiments/mbf.toml) and write its results to --out.
+    /// Run a described experiment instead of one trace (experiments/mbf.toml) and write its results to --out
     #[arg(long, value_name = "TOML", requires = "out")]
     experiment: Option<PathBuf>,
 
-    /// Directory for the experiment's results; made if it is not there.
+    /// Directory for the experiment's results; made if it is not there
     #[arg(long, value_name = "DIR", requires = "experiment")]
     out: Option<PathBuf>,
 
-    /// Directory of the experiment's traces.
+    /// Directory of the experiment's traces
     #[arg(long, value_name = "DIR", default_value = "traces", requires = "experiment")]
     traces: PathBuf,
+
+    #[command(flatten)]
+    reading: TraceOptions,
 }
 
 /// The schemes and their parameters, from their table.
@@ -75,9 +79,9 @@ fn schemes_help() -> String {
 ///
 /// # Errors
 /// A trace cannot be read, a scheme or experiment is specified wrongly, results cannot be written.
-pub fn run(args: HotnessArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &HotnessArgs) -> anyhow::Result<ExitCode> {
     match (&args.trace, &args.experiment, &args.out) {
-        (Some(trace), None, None) => judge(trace, &args)?,
+        (Some(trace), None, None) => judge(trace, args)?,
         (None, Some(experiment), Some(out)) => run_experiment(experiment, &args.traces, out)?,
         _ => bail!("give either a trace, or --experiment with --out"),
     }
@@ -86,7 +90,7 @@ pub fn run(args: HotnessArgs) -> anyhow::Result<ExitCode> {
 
 fn judge(trace: &str, args: &HotnessArgs) -> anyhow::Result<()> {
     let schemes = hotness::parse_schemes(&args.scheme.join(","))?;
-    let writes = PageWrites::read(trace, &OpenOptions::default(), args.page_size)?;
+    let writes = PageWrites::read(&args.reading.source(trace), args.page_size)?;
     let window = args.window.unwrap_or((writes.lpns.len() as u64).div_ceil(50));
     let plan = Plan { schemes, reference: args.reference.clone(), window_writes: Some(window) };
     let measurement = hotness::measure(&writes, &plan)?;

@@ -7,16 +7,17 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use isotherm::quantity::ByteSize;
 use isotherm::registry::{PolicyName, SpecError};
-use isotherm_trace::OpenOptions;
+use isotherm_trace::TimeUnit;
 
 use super::findings::{
     Agreement, Comparison, CostFindings, Findings, PointFindings, SeriesFindings, Skipped, SweepFindings, TraceFindings,
 };
 use super::{HotnessError, Measurement, PageWrites, Plan, measure, unique_pages};
+use crate::source::TraceSource;
 
 /// The description of an experiment.
 #[derive(Clone, Debug, Deserialize)]
@@ -62,6 +63,9 @@ pub struct TraceSpec {
     pub source: String,
     /// Page size, if not that of the experiment.
     pub page_size: Option<ByteSize>,
+    /// Unit of its times, where the format does not say.
+    #[serde(default, deserialize_with = "time_unit")]
+    pub time_unit: Option<TimeUnit>,
     /// What it is.
     pub summary: String,
 }
@@ -214,7 +218,9 @@ impl Experiment {
     }
 
     fn read(&self, trace: &TraceSpec, source: &str) -> Result<PageWrites, HotnessError> {
-        PageWrites::read(source, &OpenOptions::default(), trace.page_size.unwrap_or(self.page_size))
+        let mut source = TraceSource::new(source);
+        source.options.time_unit = trace.time_unit;
+        PageWrites::read(&source, trace.page_size.unwrap_or(self.page_size))
     }
 
     /// One trace against the reference (with everything that the sweeps and published numbers need), then the others.
@@ -350,6 +356,11 @@ impl Sweep {
             series: self.series.iter().map(series).collect(),
         }
     }
+}
+
+/// A time unit as the command line spells it.
+fn time_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TimeUnit>, D::Error> {
+    String::deserialize(deserializer)?.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
 /// The source of a trace with the directory put in; the file that is missing there if one is.

@@ -4,10 +4,9 @@ use isotherm::address::{Lpn, MAX_PAGES};
 use isotherm::quantity::ByteSize;
 use isotherm::registry::SpecError;
 use isotherm::request::{Op, Request};
-use isotherm_trace::{OpenOptions, TraceError};
+use isotherm_trace::TraceError;
 
-/// Requests read at a time.
-const BATCH: usize = 4096;
+use crate::source::{BATCH, TraceSource};
 
 /// Why a measurement could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -51,26 +50,26 @@ pub struct PageWrites {
 }
 
 impl PageWrites {
-    /// Reads all writes of `source`, which is anything that [`isotherm_trace::open`] takes.
+    /// Reads all writes of `source`.
     ///
     /// # Errors
     /// The trace cannot be read, reaches too far, or has no write; the page size is not a power of two in 512 B..=16 MiB.
-    pub fn read(source: &str, options: &OpenOptions, page_size: ByteSize) -> Result<Self, HotnessError> {
+    pub fn read(source: &TraceSource, page_size: ByteSize) -> Result<Self, HotnessError> {
         let page_bytes = page_size.0;
         if !page_bytes.is_power_of_two() || !(512..=1 << 24).contains(&page_bytes) {
             let problem = format!("{page_bytes} bytes is no page size");
             return Err(SpecError::new("--page-size", problem, "allowed: a power of two, 512 B to 16 MiB").into());
         }
-        let mut reader = isotherm_trace::open(source, options)?;
+        let mut reader = source.open()?;
         let mut writes = Self { lpns: Vec::new(), logical_pages: 0, page_bytes };
         let mut batch = Vec::with_capacity(BATCH);
         while reader.fill(&mut batch, BATCH)? > 0 {
             for request in batch.drain(..).filter(|request| request.op == Op::Write) {
-                writes.push(source, &request)?;
+                writes.push(&source.name, &request)?;
             }
         }
         if writes.lpns.is_empty() {
-            return Err(HotnessError::NoWrites { trace: source.to_owned() });
+            return Err(HotnessError::NoWrites { trace: source.name.clone() });
         }
         Ok(writes)
     }
