@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use isotherm::hotness::SCHEMES;
 use isotherm::quantity::ByteSize;
 use isotherm::registry::PolicyName;
 use isotherm_eval::hotness::experiment::Experiment;
@@ -15,7 +14,7 @@ use crate::options::TraceOptions;
 
 /// What `isotherm hotness` takes.
 #[derive(clap::Args, Debug)]
-#[command(after_long_help = schemes_help())]
+#[command(after_help = "`isotherm list schemes` prints every scheme with its parameters.")]
 pub struct HotnessArgs {
     /// Trace file, `-` for standard input, or a synthetic workload (`synth:zipf,theta=0.99,pages=256Ki,writes=1M`)
     #[arg(required_unless_present = "experiment", conflicts_with = "experiment")]
@@ -60,19 +59,6 @@ pub struct HotnessArgs {
 
     #[command(flatten)]
     reading: TraceOptions,
-}
-
-/// The schemes and their parameters, from their table.
-fn schemes_help() -> String {
-    let mut help = String::from("Schemes:\n");
-    for scheme in SCHEMES {
-        help += &format!("  {:14} {} ({}); memory: {}\n", scheme.name, scheme.summary, scheme.paper, scheme.memory);
-        for parameter in scheme.parameters {
-            let (key, default, allowed) = (parameter.key, parameter.default, parameter.allowed);
-            help += &format!("      {key}={default}  {} [{allowed}]\n", parameter.help);
-        }
-    }
-    help
 }
 
 /// Runs the verb.
@@ -121,6 +107,7 @@ fn run_experiment(description: &Path, traces: &Path, out: &Path) -> anyhow::Resu
     if let Some(costs) = &costs {
         write_file(&out.join("costs.json"), &(serde_json::to_string_pretty(costs)? + "\n"))?;
     }
+    write_file(&out.join("report.html"), &isotherm_eval::report::hotness::render(&findings, costs.as_ref())?)?;
     eprintln!("results in {}", out.display());
     Ok(())
 }

@@ -15,6 +15,7 @@ use crate::{future, laws, lifetime, measure, memory, precondition};
 use isotherm::build::{self, Environment, Plan};
 use isotherm::cause::Cause;
 use isotherm::device::{Device, DeviceError};
+use isotherm::placement::needs_future;
 use isotherm::quantity::ByteSize;
 use isotherm::registry::{PolicyName, SpecError};
 use isotherm::request::{Op, Request};
@@ -153,7 +154,7 @@ pub fn survey(spec: &RunSpec) -> Result<Option<Survey>, RunError> {
         || spec.replay.precondition != Precondition::None
         || spec.replay.measure_last.is_some()
         || spec.replay.address == AddressMode::Compact
-        || spec.device.placement.name.name == future::CLAIRVOYANT;
+        || needs_future(&spec.device.placement.name);
     let compact = spec.replay.address == AddressMode::Compact;
     needed.then(|| spec.trace.survey(spec.device.device.page_size.0, compact)).transpose()
 }
@@ -182,7 +183,7 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
     let mut device_spec = spec.device.clone();
     device_spec.device.logical_size = Some(ByteSize(logical_bytes));
     let mut known = device_spec.clone();
-    if known.placement.name.name == future::CLAIRVOYANT {
+    if needs_future(&known.placement.name) {
         // Its streams follow from the future, which is read when the run starts; all else can be checked now.
         known.placement.name = PolicyName::plain("single");
     }

@@ -82,6 +82,8 @@ pub struct Sweep {
     pub x: String,
     /// What is looked at.
     pub measure: Measure,
+    /// What is seen, and why.
+    pub note: String,
     /// The lines of the figure.
     pub series: Vec<Series>,
 }
@@ -352,6 +354,7 @@ impl Sweep {
             name: self.name.clone(),
             figure: self.figure.clone(),
             x: self.x.clone(),
+            note: self.note.clone(),
             measure: self.measure,
             series: self.series.iter().map(series).collect(),
         }

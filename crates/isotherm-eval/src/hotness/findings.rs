@@ -106,6 +106,8 @@ pub struct SweepFindings {
     /// As in the description.
     pub x: String,
     /// As in the description.
+    pub note: String,
+    /// As in the description.
     pub measure: Measure,
     /// The lines.
     pub series: Vec<SeriesFindings>,

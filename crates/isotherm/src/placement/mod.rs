@@ -11,7 +11,7 @@ mod ranges;
 mod single;
 
 use crate::address::{Lpn, StreamId};
-use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
+use crate::registry::{Entry, Parameters, PolicyName, SpecError, WRAPPED, find};
 use std::sync::Arc;
 
 pub use crate::future::Future;
@@ -145,6 +145,12 @@ dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, ByHotness);
 /// Every placement.
 pub const PLACEMENTS: &[Entry<BuildPlacement>] =
     &[single::ENTRY, host_gc::ENTRY, epoch::ENTRY, ranges::ENTRY, clairvoyant::ENTRY, by_hotness::ENTRY];
+
+/// Whether the placement that `name` names has to be told the future (see [`PlacementContext::future`]).
+pub fn needs_future(name: &PolicyName) -> bool {
+    let wraps_oracle = || name.parameters.iter().any(|(key, value)| key == WRAPPED && value == "oracle");
+    name.name == "clairvoyant" || name.name == "hotness" && wraps_oracle()
+}
 
 /// Builds the placement that `name` names.
 ///
