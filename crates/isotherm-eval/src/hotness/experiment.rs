@@ -385,3 +385,60 @@ fn keep_best(best: &mut Measurement, round: &Measurement) {
         best.ns_per_decay = best.ns_per_decay.zip(round.ns_per_decay).map(|(a, b)| a.min(b));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PUBLISHED: &str = include_str!("../../../../experiments/mbf.toml");
+
+    /// The checked-in description on two small synthetic traces, so that every scheme of every sweep is built.
+    fn small() -> Experiment {
+        let mut experiment = Experiment::from_toml("experiments/mbf.toml", PUBLISHED).unwrap();
+        experiment.traces.retain(|trace| ["zipf-1.2", "uniform"].contains(&trace.name.as_str()));
+        for trace in &mut experiment.traces {
+            trace.source = trace.source.replace("writes=1M", "writes=20k").replace("pages=256Ki", "pages=16Ki");
+        }
+        experiment
+    }
+
+    #[test]
+    fn the_checked_in_experiment_runs_and_gives_the_same_twice() {
+        let run = || small().run(Path::new("nowhere"), &mut |_| ()).unwrap();
+        let findings = run();
+        assert_eq!(findings.traces.len(), 2);
+        assert_eq!(serde_json::to_string(&findings).unwrap(), serde_json::to_string(&run()).unwrap());
+        let page = crate::report::hotness::render(&findings, None).unwrap();
+        for figure in ["Figure 6", "Figures 8 and 10", "Figures 9 and 11", "Figure 13", "Figure 14", "Figure 15"] {
+            assert!(page.contains(figure), "{figure}");
+        }
+    }
+
+    #[test]
+    fn a_larger_window_makes_more_writes_hot() {
+        let findings = small().run(Path::new("nowhere"), &mut |_| ()).unwrap();
+        let window = findings.traces[0].sweeps.iter().find(|sweep| sweep.name == "window").unwrap();
+        for series in &window.series {
+            assert!(series.points.windows(2).all(|pair| pair[0].y < pair[1].y), "{}", series.name);
+        }
+    }
+
+    #[test]
+    fn traces_that_are_not_there_are_skipped_and_named() {
+        let mut experiment = Experiment::from_toml("experiments/mbf.toml", PUBLISHED).unwrap();
+        experiment.traces.retain(|trace| trace.source.starts_with("{traces}"));
+        let findings = experiment.run(Path::new("nowhere"), &mut |_| ()).unwrap();
+        assert_eq!(findings.skipped.len(), experiment.traces.len());
+        assert!(findings.skipped[0].reason.contains("is not in nowhere"), "{}", findings.skipped[0].reason);
+        assert!(findings.published.iter().all(|comparison| comparison.our_change.is_none()));
+    }
+
+    #[test]
+    fn descriptions_with_unknown_keys_or_traces_are_refused() {
+        let wrong = PUBLISHED.replacen("trace = \"financial1-head\"", "trace = \"nobody\"", 1);
+        let error = Experiment::from_toml("mbf.toml", &wrong).unwrap_err().to_string();
+        assert!(error.contains("unknown trace \"nobody\""), "{error}");
+        let error = Experiment::from_toml("mbf.toml", &format!("colour = 1\n{PUBLISHED}")).unwrap_err().to_string();
+        assert!(error.contains("colour"), "{error}");
+    }
+}

@@ -78,9 +78,10 @@ fn unique_pages(findings: &Findings) -> Figure {
         panels: panels(findings, |trace| {
             // The last unit is shorter than the others and says nothing.
             let whole = &trace.unique_pages[..trace.unique_pages.len().saturating_sub(1).max(1)];
-            let points = whole.iter().enumerate().map(|(i, &pages)| (((i + 1) * unit) as f64 / 1e6, f64::from(pages)));
+            let at = |i: usize| percent(((i + 1) * unit) as f64 / trace.writes as f64).min(100.0);
+            let points = whole.iter().enumerate().map(|(i, &pages)| (at(i), f64::from(pages)));
             Chart::Plane(Plane {
-                x: Axis::linear("page writes", "million"),
+                x: Axis::linear("share of the trace", "%"),
                 y: Axis::linear("different pages", "pages"),
                 series: vec![line("different pages", 0, points)],
                 rules: vec![Rule { label: "4096 counters".to_owned(), value: 4096.0 }],
@@ -91,7 +92,9 @@ fn unique_pages(findings: &Findings) -> Figure {
 
 /// A number of each window of each scheme but the reference itself, which would agree with itself.
 fn over_time(agreement: &Agreement, y: &str, of: impl Fn(usize) -> Vec<f64>, with_reference: bool) -> Chart {
-    let x = |window: usize| ((window + 1) as u64 * agreement.window_writes) as f64 / 1e6;
+    // Traces differ in length a hundredfold and panels share their axes, so time is a share of the trace.
+    let windows = agreement.reference_hot_ratio_by_window.len();
+    let x = |window: usize| percent((window + 1) as f64 / windows as f64);
     let points = |values: Vec<f64>| values.into_iter().enumerate().map(|(w, v)| (x(w), percent(v))).collect::<Vec<_>>();
     let mut series = Vec::new();
     if with_reference {
@@ -101,7 +104,7 @@ fn over_time(agreement: &Agreement, y: &str, of: impl Fn(usize) -> Vec<f64>, wit
     for (i, scheme) in agreement.schemes.iter().enumerate().filter(|(_, s)| s.name != agreement.reference) {
         series.push(line(&scheme.name, i + 1, points(of(i)).into_iter()));
     }
-    Chart::Plane(Plane { x: Axis::linear("page writes", "million"), y: Axis::linear(y, "%"), series, rules: vec![] })
+    Chart::Plane(Plane { x: Axis::linear("share of the trace", "%"), y: Axis::linear(y, "%"), series, rules: vec![] })
 }
 
 fn hot_ratios(findings: &Findings) -> Figure {
@@ -237,15 +240,16 @@ fn published(findings: &Findings, costs: Option<&CostFindings>) -> Vec<Block> {
             number_cell(percent(comparison.published_change)),
             comparison.our_change.map_or_else(|| Cell::text("not measured"), |change| number_cell(percent(change))),
             Cell::text(&comparison.trace),
-            Cell::text(&comparison.difference),
         ]
     };
     let table = Table {
         caption: "Relative changes in percent: negative is less.".to_owned(),
-        columns: columns(&["claim", "figure", "published, %", "ours, %", "our trace", "why they differ"]),
-        rows: comparisons.map(row).collect(),
+        columns: columns(&["claim", "figure", "published, %", "ours, %", "our trace"]),
+        rows: comparisons.clone().map(row).collect(),
     };
-    vec![Block::Table(table)]
+    let why =
+        |comparison: &Comparison| format!("{} ({}): {}", comparison.claim, comparison.trace, comparison.difference);
+    vec![Block::Table(table), Block::List(comparisons.map(why).collect())]
 }
 
 fn agreement_table(findings: &Findings) -> Table {
