@@ -8,6 +8,7 @@ mod output;
 mod progress;
 mod run;
 mod table;
+mod trace;
 
 use clap::{Parser, Subcommand};
 use isotherm_eval::run::RunError;
@@ -36,6 +37,8 @@ enum Verb {
     Hotness(hotness::HotnessArgs),
     /// List what can be named: placements, victims, FTLs, trace formats, synthetic patterns, timings
     List(list::ListArgs),
+    /// Look at traces, convert them, make synthetic ones
+    Trace(trace::TraceArgs),
 }
 
 /// Exit code for a check that failed, or a bug.
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => compare::run(&args),
         Verb::Hotness(args) => hotness::run(&args),
         Verb::List(args) => list::run(&args),
+        Verb::Trace(args) => trace::run(args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("isotherm: {error:#}");

@@ -5,6 +5,7 @@ use crate::options::OpenOptions;
 use crate::records::{Records, Setup};
 use crate::row::Fault;
 use crate::sink::Sink;
+use crate::source::Stream;
 use crate::volumes::Volumes;
 use isotherm::request::Request;
 use std::io::{self, BufReader, ErrorKind, Read};
@@ -54,7 +55,7 @@ pub(crate) fn u64_at(record: &[u8], at: usize) -> u64 {
 
 /// Reads a binary format.
 pub(crate) struct BinaryReader<F> {
-    stream: BufReader<Box<dyn Read + Send>>,
+    stream: BufReader<Stream>,
     format: F,
     setup: Setup,
     skipped: u64,
@@ -65,11 +66,7 @@ pub(crate) struct BinaryReader<F> {
 }
 
 /// Opens a binary format: the function that the registry names.
-pub(crate) fn open<F: RecordFormat>(
-    stream: Box<dyn Read + Send>,
-    setup: Setup,
-    options: &OpenOptions,
-) -> Box<dyn Records> {
+pub(crate) fn open<F: RecordFormat>(stream: Stream, setup: Setup, options: &OpenOptions) -> Box<dyn Records> {
     const { assert!(F::RECORD_BYTES <= RECORD_BYTES_MAX) };
     let stream = BufReader::with_capacity(256 << 10, stream);
     Box::new(BinaryReader { stream, format: F::new(options), setup, skipped: 0, latest_ns: 0, record: 0, byte: 0 })

@@ -42,14 +42,14 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum TraceError {
     /// The operating system or a decompressor refused.
-    #[error("{path}: cannot {action}: {source}; {fix}")]
+    #[error("{path}: cannot {action}: {cause}; {fix}")]
     Io {
         /// File.
         path: String,
         /// What was tried, as a verb.
         action: &'static str,
         /// What the system said.
-        source: std::io::Error,
+        cause: std::io::Error,
         /// What to do.
         fix: &'static str,
     },

@@ -3,9 +3,9 @@
 use crate::formats;
 use crate::options::OpenOptions;
 use crate::records::{Records, Setup};
+use crate::source::Stream;
 use crate::{binary, text};
 use std::fmt;
-use std::io::Read;
 use std::str::FromStr;
 
 /// A trace format, by its place in [`FORMATS`].
@@ -52,7 +52,7 @@ pub(crate) enum Decoder {
         /// How many lines of the head it can read; [`binary::MAGIC`] for a magic number.
         recognise: fn(&[u8], &OpenOptions) -> usize,
         /// Opens it.
-        open: fn(Box<dyn Read + Send>, Setup, &OpenOptions) -> Box<dyn Records>,
+        open: fn(Stream, Setup, &OpenOptions) -> Box<dyn Records>,
     },
     /// As a file that can be sought in.
     Parquet,

@@ -6,9 +6,9 @@ use crate::options::OpenOptions;
 use crate::records::{Records, Setup};
 use crate::row::{Fault, Row, Separator};
 use crate::sink::Sink;
+use crate::source::Stream;
 use crate::volumes::Volumes;
 use isotherm::request::Request;
-use std::io::Read;
 
 /// How one line of a format reads.
 ///
@@ -42,11 +42,7 @@ pub(crate) struct TextReader<F> {
 }
 
 /// Opens a text format: the function that the registry names.
-pub(crate) fn open<F: LineFormat>(
-    stream: Box<dyn Read + Send>,
-    setup: Setup,
-    options: &OpenOptions,
-) -> Box<dyn Records> {
+pub(crate) fn open<F: LineFormat>(stream: Stream, setup: Setup, options: &OpenOptions) -> Box<dyn Records> {
     Box::new(TextReader { lines: Lines::new(stream), format: F::new(options), setup, skipped: 0, latest_ns: 0 })
 }
 

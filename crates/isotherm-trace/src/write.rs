@@ -57,14 +57,14 @@ pub fn push_csv_line(line: &mut Vec<u8>, request: &Request) {
     line.push(b'\n');
 }
 
-fn write_error(path: &str, source: io::Error) -> TraceError {
-    let fix = match source.kind() {
+fn write_error(path: &str, cause: io::Error) -> TraceError {
+    let fix = match cause.kind() {
         io::ErrorKind::NotFound => "create the folder first",
         io::ErrorKind::PermissionDenied => "choose a folder that you may write to",
         io::ErrorKind::StorageFull => "free some space, or write elsewhere",
         _ => "choose another place",
     };
-    TraceError::Io { path: path.to_owned(), action: "write it", source, fix }
+    TraceError::Io { path: path.to_owned(), action: "write it", cause, fix }
 }
 
 fn as_io(error: ParquetError) -> io::Error {

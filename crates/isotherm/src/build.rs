@@ -215,8 +215,12 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
     Parameters::new(&spec.ftl.name, ftl.parameters)?;
     let (plan, placement) = prepare(spec, environment)?;
     let geometry = plan.geometry;
-    let context =
-        VictimContext { blocks: geometry.blocks, pages_per_block: geometry.pages_per_block(), seed: environment.seed };
+    let context = VictimContext {
+        blocks: geometry.blocks,
+        pages_per_block: geometry.pages_per_block(),
+        logical_pages: plan.logical_pages,
+        seed: environment.seed,
+    };
     let victim = build_victim(&spec.gc.victim, &context)?;
     if spec.wear.threshold == 0 {
         return Err(SpecError::new("wear.threshold", "0 is out of range", "give at least 1, or wear.leveling = false"));

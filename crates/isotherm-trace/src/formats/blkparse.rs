@@ -10,6 +10,10 @@ use crate::sink::Sink;
 use crate::text::LineFormat;
 use isotherm::request::Op;
 
+/// Longest plausible trace (36 years). blkparse counts from the start of the trace and prints an event before it as
+/// 2^64 ns less a little, in 32 bits of seconds: 40 years.
+const TIME_NS_MAX: u64 = 1 << 60;
+
 /// Parser of blkparse text.
 pub(crate) struct Blkparse {
     scale: TimeScale,
@@ -54,8 +58,16 @@ impl LineFormat for Blkparse {
         if action.len() > 1 || !self.events.chosen(action[0]) {
             return Ok(());
         }
+        if arrival_ns > TIME_NS_MAX {
+            let problem = format!(
+                "of {} s lies before the start of the trace, and has wrapped round",
+                arrival_ns / 1_000_000_000
+            );
+            return Err(Fault::new(Field::Time, problem, "remove the row, or skip it with --skip-bad N"));
+        }
         let (flush, op) = rwbs(row)?;
-        if op.is_none() {
+        // Flushes without data have no sector, and some kernels' only a process.
+        if op.is_none() || row.next_byte().is_none_or(|byte| byte == b'[') {
             return Event { device, arrival_ns, flush, op, offset: 0, length: 0 }.push(sink);
         }
         let offset = row.sectors(Field::Offset)?;

@@ -57,7 +57,7 @@ impl RecordFormat for Blktrace {
     }
 
     fn parse(&mut self, record: &[u8], sink: &mut Sink<'_>) -> Result<(), Box<Fault>> {
-        let action = u32_at(record, 36);
+        let action = u32_at(record, 28);
         let letter = match action & 0xffff {
             1 => b'Q',
             7 => b'D',
@@ -73,7 +73,7 @@ impl RecordFormat for Blktrace {
             () if action & WRITE != 0 => Some(Op::Write),
             () => Some(Op::Read),
         };
-        let device = u32_at(record, 40);
+        let device = u32_at(record, 36);
         if device != self.device.0 {
             self.device = (device, format!("{},{}", device >> 20, device & 0xf_ffff));
         }

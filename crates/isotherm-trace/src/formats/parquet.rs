@@ -92,15 +92,41 @@ impl<T: DataType> Column<T> {
     }
 }
 
+/// Checks what the decoder takes on trust: that every chunk of the four columns lies inside the file.
+fn check_chunks(file: &dyn FileReader, places: [usize; 4], file_bytes: u64) -> ParquetResult<()> {
+    let metadata = file.metadata();
+    let columns = metadata.file_metadata().schema_descr_ptr().num_columns();
+    for group in metadata.row_groups() {
+        let sound = group.num_columns() == columns
+            && places.iter().all(|&place| {
+                let chunk = group.column(place);
+                let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+                let end = start.checked_add(chunk.compressed_size());
+                let inside = end.and_then(|end| u64::try_from(end).ok()).is_some_and(|end| end <= file_bytes);
+                let forward = start >= 0 && chunk.data_page_offset() >= start && chunk.compressed_size() >= 0;
+                inside && forward && chunk.num_values() == group.num_rows() && group.num_rows() >= 0
+            });
+        if !sound {
+            return Err(ParquetError::General("a row group points outside the file".to_owned()));
+        }
+    }
+    Ok(())
+}
+
 /// Opens the canonical Parquet form.
 pub(crate) fn open(source: &Source, setup: Setup) -> Result<Box<dyn Records>, TraceError> {
     let path = setup.path.clone();
-    let file: Box<dyn FileReader> = match source {
+    let (file, file_bytes): (Box<dyn FileReader>, u64) = match source {
         Source::Memory(_, bytes) => {
+            let file_bytes = bytes.len() as u64;
             let bytes = bytes::Bytes::from_owner(bytes.clone());
-            Box::new(SerializedFileReader::new(bytes).map_err(|error| failed(&path, &error))?)
+            (Box::new(SerializedFileReader::new(bytes).map_err(|error| failed(&path, &error))?), file_bytes)
         }
-        _ => Box::new(SerializedFileReader::new(source.file()?).map_err(|error| failed(&path, &error))?),
+        _ => {
+            let file = source.file()?;
+            let file_bytes = file.metadata().map_err(|error| setup.io_error(error))?.len();
+            (Box::new(SerializedFileReader::new(file).map_err(|error| failed(&path, &error))?), file_bytes)
+        }
     };
     let schema = file.metadata().file_metadata().schema_descr_ptr();
     let mut places = [0; 4];
@@ -115,6 +141,7 @@ pub(crate) fn open(source: &Source, setup: Setup) -> Result<Box<dyn Records>, Tr
             TraceError::input(&path, problem, "write the columns ts_ns, op, offset, length (integers and a string)")
         })?;
     }
+    check_chunks(&*file, places, file_bytes).map_err(|error| failed(&path, &error))?;
     Ok(Box::new(ParquetRecords {
         file,
         setup,

@@ -278,7 +278,8 @@ impl Tombstones {
         for slot in &old {
             let extents = std::mem::take(&mut self.slots[*slot as usize].extents);
             self.slots[*slot as usize].live = 1;
-            for extent in extents {
+            // Latest first: of a page that was trimmed twice in one batch, only the later trim is above its last data.
+            for extent in extents.into_iter().rev() {
                 self.unpack_extent(extent, *slot, entries);
             }
         }

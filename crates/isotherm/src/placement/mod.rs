@@ -5,9 +5,15 @@
 
 mod by_hotness;
 mod clairvoyant;
+mod dac;
 mod epoch;
 mod host_gc;
+mod mdc;
+mod midas;
+mod multilog;
 mod ranges;
+mod rate_classes;
+mod sepbit;
 mod single;
 
 use crate::address::{Lpn, StreamId};
@@ -17,9 +23,14 @@ use std::sync::Arc;
 pub use crate::future::Future;
 pub use by_hotness::ByHotness;
 pub use clairvoyant::Clairvoyant;
+pub use dac::Dac;
 pub use epoch::Epoch;
 pub use host_gc::HostGc;
+pub use mdc::MdcRates;
+pub use midas::Midas;
+pub use multilog::MultiLog;
 pub use ranges::Ranges;
+pub use sepbit::SepBit;
 pub use single::Single;
 
 /// A page that the host writes.
@@ -140,11 +151,22 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, ByHotness);
+dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, SepBit, Dac, MultiLog, MdcRates, Midas, ByHotness);
 
 /// Every placement.
-pub const PLACEMENTS: &[Entry<BuildPlacement>] =
-    &[single::ENTRY, host_gc::ENTRY, epoch::ENTRY, ranges::ENTRY, clairvoyant::ENTRY, by_hotness::ENTRY];
+pub const PLACEMENTS: &[Entry<BuildPlacement>] = &[
+    single::ENTRY,
+    host_gc::ENTRY,
+    epoch::ENTRY,
+    ranges::ENTRY,
+    clairvoyant::ENTRY,
+    sepbit::ENTRY,
+    dac::ENTRY,
+    multilog::ENTRY,
+    mdc::ENTRY,
+    midas::ENTRY,
+    by_hotness::ENTRY,
+];
 
 /// Whether the placement that `name` names has to be told the future (see [`PlacementContext::future`]).
 pub fn needs_future(name: &PolicyName) -> bool {
