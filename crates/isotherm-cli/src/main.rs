@@ -6,9 +6,12 @@ mod list;
 mod options;
 mod output;
 mod progress;
+mod report;
 mod run;
+mod sweep;
 mod table;
 mod trace;
+mod validate;
 
 use clap::{Parser, Subcommand};
 use isotherm_eval::run::RunError;
@@ -35,6 +38,12 @@ enum Verb {
     Compare(compare::CompareArgs),
     /// Judge the writes of a trace by hot data identification schemes, against a reference
     Hotness(hotness::HotnessArgs),
+    /// Run every point of an experiment file on all cores, resumable
+    Sweep(sweep::SweepArgs),
+    /// Write the HTML report of a results file again
+    Report(report::ReportArgs),
+    /// Check the simulator against closed forms of write amplification
+    Validate(validate::ValidateArgs),
     /// List what can be named: placements, victims, FTLs, trace formats, synthetic patterns, timings
     List(list::ListArgs),
     /// Look at traces, convert them, make synthetic ones
@@ -53,6 +62,9 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Compare(args) => compare::run(&args),
         Verb::Hotness(args) => hotness::run(&args),
+        Verb::Sweep(args) => sweep::run(&args),
+        Verb::Report(args) => report::run(&args),
+        Verb::Validate(args) => validate::run(&args),
         Verb::List(args) => list::run(&args),
         Verb::Trace(args) => trace::run(args),
     };

@@ -6,8 +6,9 @@ use crate::progress;
 use clap::Args;
 use isotherm::quantity::Share;
 use isotherm::registry::PolicyName;
+use isotherm_eval::files;
 use isotherm_eval::results::{LatencySummary, RunResult};
-use isotherm_eval::run::{prepare, survey};
+use isotherm_eval::run::{needs_survey, prepare, survey};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -64,15 +65,13 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         }
     };
     let spec = args.replay.run_spec(args.reading.source(trace), device);
-    let survey = survey(&spec)?;
+    let survey = needs_survey(&spec).then(|| survey(&spec)).transpose()?;
     let prepared = prepare(&spec, survey.as_ref())?;
     let control = progress::interruptible()?;
     let total = survey.map(|s| s.page_writes * u64::from(spec.replay.repeat));
     let result = progress::with_bar(&control, total, || prepared.run(&control))?;
     if args.json {
-        let mut json = serde_json::to_string_pretty(&result)?;
-        json.push('\n');
-        print(&json)?;
+        print(&files::to_json(&result))?;
     } else {
         print(&text(&result))?;
     }

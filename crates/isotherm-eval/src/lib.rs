@@ -19,4 +19,6 @@ pub mod results;
 pub mod run;
 pub mod source;
 pub mod steady;
+pub mod sweep;
+pub mod validate;
 pub mod verdict;
