@@ -1,6 +1,7 @@
 //! The `isotherm` command: one file per verb, glue alone.
 
 mod compare;
+mod hotness;
 mod list;
 mod options;
 mod output;
@@ -35,6 +36,8 @@ enum Verb {
     Run(run::RunArgs),
     /// Replay one trace on every combination of placements, victim policies and over-provisioning, best first
     Compare(compare::CompareArgs),
+    /// Judge the writes of a trace by hot data identification schemes, against a reference
+    Hotness(hotness::HotnessArgs),
     /// Run every point of an experiment file on all cores, resumable
     Sweep(sweep::SweepArgs),
     /// Write the HTML report of a results file again
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
     let result = match Command::parse().verb {
         Verb::Run(args) => run::run(&args),
         Verb::Compare(args) => compare::run(&args),
+        Verb::Hotness(args) => hotness::run(&args),
         Verb::Sweep(args) => sweep::run(&args),
         Verb::Report(args) => report::run(&args),
         Verb::Validate(args) => validate::run(&args),

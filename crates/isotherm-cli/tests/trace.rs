@@ -35,7 +35,9 @@ fn info_begins_with_the_sanity_line() {
     let text = String::from_utf8(output.stdout).expect("text");
     let line = text.lines().next().expect("a line");
     assert!(
-        line.starts_with("csv trace: 148.8 k requests") && line.contains("footprint 1.5 GiB") && line.ends_with("0 skipped"),
+        line.starts_with("csv trace: 148.8 k requests")
+            && line.contains("footprint 1.5 GiB")
+            && line.ends_with("0 skipped"),
         "{line}"
     );
 }

@@ -9,6 +9,7 @@
 //! `assets/page.css` and `assets/charts.js` alone.
 
 pub mod figure;
+pub mod hotness;
 pub mod page;
 
 mod html;
