@@ -13,6 +13,7 @@ pub mod quantity;
 pub mod random;
 pub mod registry;
 pub mod request;
+pub mod sfs;
 pub mod spec;
 pub mod ssd;
 pub mod stats;
