@@ -247,7 +247,7 @@ impl LogPlan {
 
     fn memory_bytes(&self) -> u64 {
         let positions = u64::from(self.segments) * u64::from(self.choice.options.segment_blocks);
-        u64::from(self.blocks) * 16 + positions * 4 + u64::from(self.segments) * 64
+        u64::from(self.blocks) * 20 + positions * 4 + u64::from(self.segments) * 64
     }
 }
 

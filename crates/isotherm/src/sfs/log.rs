@@ -37,9 +37,14 @@ struct Block {
     /// Its place in the dirty cache, or [`CLEAN`].
     slot: u32,
     heat: Heat,
+    /// Time of its last write.
+    modified: Time,
 }
 
-const _: () = assert!(size_of::<Block>() == 16);
+const _: () = assert!(size_of::<Block>() == 20);
+
+/// A block that holds no data.
+const NO_DATA: Block = Block { position: NOWHERE, slot: CLEAN, heat: Heat { writes: 0, time: 0 }, modified: 0 };
 
 /// The segment that partial writes fill.
 #[derive(Clone, Copy, Debug)]
@@ -91,10 +96,7 @@ impl<S: SegmentStore> SegmentLog<S> {
         let positions = segments as usize * options.segment_blocks as usize;
         let groups = options.groups;
         Self {
-            blocks: memory::table(
-                blocks as usize,
-                Block { position: NOWHERE, slot: CLEAN, heat: Heat { writes: 0, time: 0 } },
-            ),
+            blocks: memory::table(blocks as usize, NO_DATA),
             owners: memory::table(positions, NO_BLOCK),
             segments: Segments::new(segments, options.payload_blocks()),
             files: Files::new(blocks, options.log2_file_blocks),
@@ -183,6 +185,7 @@ impl<S: SegmentStore> SegmentLog<S> {
             self.counters.absorbed_blocks += 1;
         }
         state.heat.on_write(now, self.options.age);
+        state.modified = now;
         self.files.on_write(block, now, self.options.age);
         if self.dirty.len() >= self.options.dirty_blocks { self.write_segments(false) } else { Ok(()) }
     }
@@ -217,7 +220,7 @@ impl<S: SegmentStore> SegmentLog<S> {
         if state.position != NOWHERE {
             self.segments.release(self.segment_of(state.position));
         }
-        self.blocks[block as usize] = Block { position: NOWHERE, slot: CLEAN, heat: Heat::default() };
+        self.blocks[block as usize] = NO_DATA;
     }
 
     /// Time passes: the periodic segment write and the periodic checkpoint.
@@ -485,7 +488,7 @@ impl<S: SegmentStore> SegmentLog<S> {
             }
             state.position = to;
             state.slot = CLEAN;
-            self.segments.on_write(segment, state.heat);
+            self.segments.on_write(segment, state.heat, state.modified);
             self.owners[to as usize] = *block;
         }
         self.counters.guarded_blocks += guarded;

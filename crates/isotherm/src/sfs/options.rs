@@ -110,7 +110,7 @@ const DIRTY: Parameter = parameter(
     "dirty",
     "auto",
     "auto, or a size",
-    "dirty data at which a segment write begins; auto is a segment for each group",
+    "dirty data at which a segment write begins; auto is eight segments: with up to eight groups, one of them then fills a segment",
 );
 const SYNC: Parameter = parameter("sync", "true", "true | false", "whether flushes of the trace are carried out");
 const TRIM: Parameter = parameter(
@@ -126,7 +126,7 @@ pub const LOGS: &[Entry<LogKind>] = &[
         name: "sfs",
         summary: "a log that writes blocks of like hotness together and cleans by cost-hotness",
         paper: "Min et al., SFS, FAST'12",
-        memory: "16 bytes a block, 4 bytes a position, 56 bytes a segment",
+        memory: "20 bytes a block, 4 bytes a position, 56 bytes a segment",
         parameters: &[
             parameter("groups", "4", "1..=8", "groups of hotness"),
             SEGMENT,
@@ -158,7 +158,7 @@ pub const LOGS: &[Entry<LogKind>] = &[
         name: "lfs",
         summary: "a plain log: one group, nothing deferred",
         paper: "Rosenblum & Ousterhout, SOSP'91",
-        memory: "16 bytes a block, 4 bytes a position, 56 bytes a segment",
+        memory: "20 bytes a block, 4 bytes a position, 56 bytes a segment",
         parameters: &[
             SEGMENT,
             parameter("victim", "cost_benefit", "cost_hotness | cost_benefit | greedy", "which segment is cleaned"),
@@ -265,7 +265,8 @@ pub fn parse_log(name: &PolicyName, seed: u64) -> Result<LogChoice, SpecError> {
         }
         options.log2_file_blocks = (file.0 / u64::from(BLOCK_BYTES)).trailing_zeros();
     }
-    options.dirty_blocks = options.groups * options.payload_blocks() as usize;
+    // One segment for each group is enough for one of them to be full; the same for all makes results comparable.
+    options.dirty_blocks = MAX_GROUPS * options.payload_blocks() as usize;
     if given.text("dirty") != "auto" {
         let dirty: ByteSize = given.text("dirty").parse().map_err(|_| refuse("dirty"))?;
         options.dirty_blocks = (dirty.0 / u64::from(BLOCK_BYTES)) as usize;

@@ -25,7 +25,7 @@ pub enum SegmentVictim {
     /// The largest `(1-u) / (2 u Hs)`.
     #[default]
     CostHotness,
-    /// The largest `(1-u) age / 2u`, age being that of the youngest block.
+    /// The largest `(1-u) age / 2u`, age being the time since its youngest block was modified.
     CostBenefit,
     /// The least live blocks.
     Greedy,
@@ -41,7 +41,7 @@ struct Segment {
     /// Checkpoints that had been made when `referenced` became zero.
     released_at: u64,
     heat: HeatSums,
-    /// Time of the youngest block when it was written.
+    /// When the youngest of its blocks was last modified.
     youngest: Time,
 }
 
@@ -111,11 +111,11 @@ impl Segments {
         segment.heat.remove(heat);
     }
 
-    /// A block was written into an allocated segment.
+    /// A block that the host last modified at `modified` was written into an allocated segment.
     #[inline(always)]
-    pub fn on_write(&mut self, segment: u32, heat: Heat) {
+    pub fn on_write(&mut self, segment: u32, heat: Heat, modified: Time) {
         let segment = &mut self.segments[segment as usize];
-        segment.youngest = if segment.live == 0 { heat.time } else { segment.youngest.max(heat.time) };
+        segment.youngest = if segment.live == 0 { modified } else { segment.youngest.max(modified) };
         segment.live += 1;
         segment.referenced += 1;
         segment.heat.add(heat);
