@@ -42,6 +42,8 @@ pub struct Plan {
     pub physical_pages: u32,
     /// Blocks that the collector keeps free, on top of T.
     pub reserve_blocks: u32,
+    /// Streams that the placement writes to, each with an open block.
+    pub streams: u32,
     /// (T-U)/U, after rounding to whole blocks.
     pub over_provisioning: f64,
     /// (T-U)/T, after rounding to whole blocks.
@@ -171,6 +173,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
         logical_pages,
         physical_pages,
         reserve_blocks,
+        streams,
         over_provisioning: (used - logical) / logical,
         spare: (used - logical) / used,
         memory_bytes,

@@ -84,17 +84,42 @@ fn written(device: &dyn Device) -> (u64, u64) {
 
 #[test]
 fn probe_uniform() {
-    for turns in [16, 64, 256] { for u in ["0.7", "0.9"] { for log in ["sfs:groups=1", "sfs:groups=4"] {
-        let (wa, _) = run(&format!("{log},segment=128KiB"), u, 1 << 14, turns, Load::uniform(1 << 14));
-        println!("P uniform {turns} {u} {log} {wa:.3}");
-    } } }
+    for turns in [16, 64, 256] {
+        for u in ["0.7", "0.9"] {
+            for log in ["sfs:groups=1", "sfs:groups=4"] {
+                let (wa, _) = run(&format!("{log},segment=128KiB"), u, 1 << 14, turns, Load::uniform(1 << 14));
+                println!("P uniform {turns} {u} {log} {wa:.3}");
+            }
+        }
+    }
 }
 #[test]
 fn probe_zipf() {
     for (e, share) in [(1.0, 0.3), (1.0, 0.5), (1.2, 0.3)] {
-    for log in ["lfs:", "sfs:groups=1,", "sfs:groups=2,", "sfs:", "sfs:groups=8,", "sfs:victim=cost_benefit,", "sfs:criterion=equi_height,", "sfs:criterion=equi_width,", "sfs:age=modified,"] {
-            let active = (f64::from(1<<16) / 0.85 * share) as u32;
+        for log in [
+            "lfs:",
+            "sfs:groups=1,",
+            "sfs:groups=2,",
+            "sfs:",
+            "sfs:groups=8,",
+            "sfs:victim=cost_benefit,",
+            "sfs:criterion=equi_height,",
+            "sfs:criterion=equi_width,",
+            "sfs:age=modified,",
+        ] {
+            let active = (f64::from(1 << 16) / 0.85 * share) as u32;
             let (wa, s) = run(&format!("{log}segment=128KiB"), "0.85", 1 << 16, 24, Load::zipf(active, e));
-            println!("P {e} {share} {log}: WA {wa:.3} absorbed {:.3} groups {:?} vu {:.3} hist {:?}", s.counters.absorbed_blocks as f64 / s.counters.host_blocks as f64, s.counters.groups.iter().map(|g| g.blocks * 100 / (s.counters.logged_blocks + s.counters.cleaned_blocks)).collect::<Vec<_>>(), s.counters.victim_utilisation / s.counters.segments_cleaned as f64, s.utilisation_histogram);
-    } }
+            println!(
+                "P {e} {share} {log}: WA {wa:.3} absorbed {:.3} groups {:?} vu {:.3} hist {:?}",
+                s.counters.absorbed_blocks as f64 / s.counters.host_blocks as f64,
+                s.counters
+                    .groups
+                    .iter()
+                    .map(|g| g.blocks * 100 / (s.counters.logged_blocks + s.counters.cleaned_blocks))
+                    .collect::<Vec<_>>(),
+                s.counters.victim_utilisation / s.counters.segments_cleaned as f64,
+                s.utilisation_histogram
+            );
+        }
+    }
 }

@@ -193,7 +193,11 @@ fn losses(text: &str) -> u32 {
 
 #[test]
 fn no_block_is_lost_in_any_power_cut() {
-    for text in ["sfs:segment=32KiB,dirty=112KiB", "sfs:segment=32KiB,dirty=112KiB,groups=2,trim=never", "lfs:segment=32KiB,dirty=112KiB"] {
+    for text in [
+        "sfs:segment=32KiB,dirty=112KiB",
+        "sfs:segment=32KiB,dirty=112KiB,groups=2,trim=never",
+        "lfs:segment=32KiB,dirty=112KiB",
+    ] {
         assert_eq!(losses(text), 0, "{text}");
     }
 }

@@ -107,6 +107,8 @@ pub struct Tombstones {
     waiting: Vec<Extent>,
     slots: Vec<Slot>,
     free_slots: Vec<u32>,
+    /// Slots written since trims last began to wait.
+    batch: Vec<u32>,
     /// Blocks that held data whose trim waits, each once.
     exposed: Vec<BlockId>,
     is_exposed: Vec<bool>,
@@ -126,6 +128,7 @@ impl Tombstones {
             waiting: Vec::new(),
             slots: Vec::new(),
             free_slots: Vec::new(),
+            batch: Vec::new(),
             exposed: Vec::new(),
             is_exposed: vec![false; blocks as usize],
             most_pages: LEAST_PAGES,
@@ -161,11 +164,6 @@ impl Tombstones {
         self.is_exposed[block.0 as usize]
     }
 
-    /// Pages of trims to be written, for making room.
-    pub fn waiting_pages(&self) -> usize {
-        self.waiting.len().div_ceil(self.extents_per_page)
-    }
-
     /// A page whose entry was `entry` has been rewritten: its tombstone, if any, loses it.
     #[inline(always)]
     pub fn forget<M: Medium, P: Placement, V: VictimPolicy>(&mut self, entry: MapEntry, log: &mut LogStore<M, P, V>) {
@@ -189,34 +187,36 @@ impl Tombstones {
         self.slots[slot as usize].at = to;
     }
 
-    /// Writes every waiting trim. The caller has made room, or the collector's reserve is used.
+    /// Writes waiting trims, as many as a page holds; the next call goes on with the rest. The caller has made room for one
+    /// page, or the collector's reserve is used: only a compaction has more than a page waiting, and it exposes no block.
     ///
     /// # Errors
     /// No space, or faults of the medium.
-    pub fn write<M: Medium, P: Placement, V: VictimPolicy>(
+    pub fn write_page<M: Medium, P: Placement, V: VictimPolicy>(
         &mut self,
         entries: &mut [MapEntry],
         log: &mut LogStore<M, P, V>,
     ) -> Result<(), DeviceError> {
-        let waiting = std::mem::take(&mut self.waiting);
-        let mut written = Vec::new();
-        for extents in waiting.chunks(self.extents_per_page) {
+        let size = self.waiting.len().min(self.extents_per_page);
+        if size > 0 {
+            let extents: Vec<Extent> = self.waiting.drain(..size).collect();
             let slot = self.take_slot();
             self.content.clear();
             extents.iter().for_each(|e| e.encode(&mut self.content));
             let owner = Owner::new(Kind::Tombstone, slot);
-            self.slots[slot as usize].at = log.append_meta(StreamId(0), owner, &self.content, Cause::Trim)?;
-            self.slots[slot as usize].extents = extents.to_vec();
-            // One live page more than counted keeps the slot until all of this batch is claimed.
-            self.slots[slot as usize].live = 1;
-            written.push(slot);
-            self.claim(slot, &written, entries, log);
+            let at = log.append_meta(StreamId(0), owner, &self.content, Cause::Trim)?;
+            // One live page more than counted keeps the slot until the whole batch is claimed.
+            self.slots[slot as usize] = Slot { at, live: 1, extents };
+            self.batch.push(slot);
+            self.claim(slot, entries, log);
         }
-        for slot in written {
-            self.lose(slot, log);
-        }
-        for block in self.exposed.drain(..) {
-            self.is_exposed[block.0 as usize] = false;
+        if self.waiting.is_empty() {
+            for slot in std::mem::take(&mut self.batch) {
+                self.lose(slot, log);
+            }
+            for block in self.exposed.drain(..) {
+                self.is_exposed[block.0 as usize] = false;
+            }
         }
         Ok(())
     }
@@ -226,7 +226,6 @@ impl Tombstones {
     fn claim<M: Medium, P: Placement, V: VictimPolicy>(
         &mut self,
         slot: u32,
-        batch: &[u32],
         entries: &mut [MapEntry],
         log: &mut LogStore<M, P, V>,
     ) {
@@ -235,7 +234,7 @@ impl Tombstones {
                 match entry.slot() {
                     None if *entry != MapEntry::WAITING => continue,
                     None => {}
-                    Some(earlier) if earlier != slot && batch.contains(&earlier) => self.lose(earlier, log),
+                    Some(earlier) if earlier != slot && self.batch.contains(&earlier) => self.lose(earlier, log),
                     Some(_) => continue,
                 }
                 *entry = MapEntry::tombstone(slot);
@@ -271,7 +270,7 @@ impl Tombstones {
         self.pages() > self.most_pages
     }
 
-    /// Puts every live trim back among the waiting ones, so that the next [`Tombstones::write`] packs them anew. The slots
+    /// Puts every live trim back among the waiting ones, so that [`Tombstones::write_page`] packs them anew. The slots
     /// returned, and their pages, stay valid until [`Tombstones::drop_slots`], so that a loss of power between finds them.
     pub fn unpack(&mut self, entries: &mut [MapEntry]) -> Vec<u32> {
         let live = |slots: &[Slot], s: u32| slots[s as usize].live > 0;

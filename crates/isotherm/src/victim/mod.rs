@@ -19,6 +19,7 @@ mod windowed;
 
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::log::block_table::BlockTable;
+use crate::nand::Move;
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
 
 pub use cat::Cat;
@@ -38,8 +39,6 @@ pub enum Written {
     Host(Lpn, u64),
     /// A page that the FTL composed, or one whose history was lost, at this time.
     Meta(u64),
-    /// A copy of the page there; its data is as old as it was.
-    Copy(Ppn),
 }
 
 /// Chooses blocks to clean.
@@ -47,8 +46,8 @@ pub enum Written {
 /// # Contract
 /// - A block enters with `on_close` and leaves with `on_remove`; between the two it may lose pages (`on_invalidate`, called
 ///   after its count of valid pages went down by one).
-/// - Every page programmed is told by `on_program`, and by `on_page_death` when it is overwritten, trimmed or has been
-///   copied; a copy is told before its source dies. Policies that keep nothing for a page ignore both.
+/// - Every page programmed is told by `on_program`, by `on_copies` when it moves, and by `on_page_death` when it is
+///   overwritten or trimmed. Policies that keep nothing for a page ignore all three.
 /// - `pick` returns a block that is in, or `None` if no block is worth cleaning. It does not remove the block.
 /// - The choice depends on the calls so far and the seed alone.
 pub trait VictimPolicy {
@@ -59,6 +58,9 @@ pub trait VictimPolicy {
     /// A page was programmed.
     #[inline(always)]
     fn on_program(&mut self, _at: Ppn, _written: Written) {}
+    /// Pages were copied, and live where they went.
+    #[inline(always)]
+    fn on_copies(&mut self, _moves: &[Move]) {}
     /// A page holds no current data any more.
     #[inline(always)]
     fn on_page_death(&mut self, _at: Ppn) {}
@@ -66,6 +68,10 @@ pub trait VictimPolicy {
     fn on_remove(&mut self, block: BlockId, blocks: &BlockTable);
     /// The block to clean next; `now` counts host page writes.
     fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId>;
+    /// The block that the next `pick` will probably name, where that is known for free.
+    fn hint(&self) -> Option<BlockId> {
+        None
+    }
     /// Bytes of state.
     fn memory_bytes(&self) -> u64;
 }
@@ -108,6 +114,10 @@ macro_rules! dispatch {
                 match self { $(Self::$variant(policy) => policy.on_program(at, written)),* }
             }
             #[inline(always)]
+            fn on_copies(&mut self, moves: &[Move]) {
+                match self { $(Self::$variant(policy) => policy.on_copies(moves)),* }
+            }
+            #[inline(always)]
             fn on_page_death(&mut self, at: Ppn) {
                 match self { $(Self::$variant(policy) => policy.on_page_death(at)),* }
             }
@@ -118,6 +128,10 @@ macro_rules! dispatch {
             #[inline(always)]
             fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
                 match self { $(Self::$variant(policy) => policy.pick(blocks, now)),* }
+            }
+            #[inline(always)]
+            fn hint(&self) -> Option<BlockId> {
+                match self { $(Self::$variant(policy) => policy.hint()),* }
             }
             fn memory_bytes(&self) -> u64 {
                 match self { $(Self::$variant(policy) => policy.memory_bytes()),* }

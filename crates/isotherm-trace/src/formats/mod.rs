@@ -1,0 +1,3 @@
+//! One file per trace format.
+
+pub(crate) mod csv;
