@@ -2,8 +2,9 @@
 
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::Device;
-use crate::ftl::FTLS;
+use crate::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS};
 use crate::ftl::page::PageFtl;
+use crate::ftl::{FTLS, FtlKind};
 use crate::log::LogOptions;
 use crate::nand::array::NandArray;
 use crate::nand::store::NoBytes;
@@ -150,9 +151,17 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
             "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
         ));
     }
-    let reserve_blocks = spec.gc.floor.unwrap_or_else(|| placement.gc_streams().max(1).into());
-    if reserve_blocks == 0 || reserve_blocks > 65_536 {
-        return Err(SpecError::new("gc.floor", format!("{reserve_blocks} is out of range"), "give 1 to 65536 blocks"));
+    let least = match find(FTLS, "ftl", &spec.ftl.name)?.build {
+        FtlKind::Page => 1,
+        FtlKind::Fast => RESERVE_BLOCKS,
+    };
+    let reserve_blocks = spec.gc.floor.unwrap_or_else(|| least.max(placement.gc_streams().into()));
+    if !(least..=65_536).contains(&reserve_blocks) {
+        return Err(SpecError::new(
+            "gc.floor",
+            format!("{reserve_blocks} is out of range"),
+            format!("give {least} to 65536 blocks"),
+        ));
     }
     geometry.blocks += reserve_blocks;
     let (used, logical) = (f64::from(physical_pages), f64::from(logical_pages));
@@ -200,8 +209,12 @@ fn latency(timing: &TimingSection) -> Result<Latency, SpecError> {
     })
 }
 
-/// The simulated device type that specifications build.
-pub type SimulatedPageFtl = PageFtl<Timed<NandArray<NoBytes>>, AnyPlacement, AnyVictim>;
+/// The medium of simulated devices.
+pub type SimulatedMedium = Timed<NandArray<NoBytes>>;
+/// The page-mapped FTL that specifications build.
+pub type SimulatedPageFtl = PageFtl<SimulatedMedium, AnyPlacement, AnyVictim>;
+/// The hybrid FTL that specifications build.
+pub type SimulatedFastFtl = FastFtl<SimulatedMedium>;
 
 /// Builds the device that `spec` describes.
 ///
@@ -209,23 +222,93 @@ pub type SimulatedPageFtl = PageFtl<Timed<NandArray<NoBytes>>, AnyPlacement, Any
 /// Anything wrong with the specification: the error names the key, what is wrong and what would be right.
 pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
     let ftl = find(FTLS, "ftl", &spec.ftl.name)?;
-    Parameters::new(&spec.ftl.name, ftl.parameters)?;
+    let parameters = Parameters::new(&spec.ftl.name, ftl.parameters)?;
     let (plan, placement) = prepare(spec, environment)?;
+    if spec.wear.threshold == 0 {
+        return Err(SpecError::new("wear.threshold", "0 is out of range", "give at least 1, or wear.leveling = false"));
+    }
+    let array = NandArray::without_bytes(plan.geometry, spec.device.endurance, spec.device.recovery);
+    let medium = Timed::new(array, latency(&spec.timing)?, &spec.timing);
+    match ftl.build {
+        FtlKind::Page => build_page(spec, environment, &plan, medium, placement),
+        FtlKind::Fast => build_fast(spec, &parameters, &plan, medium),
+    }
+}
+
+fn build_page(
+    spec: &DeviceSpec,
+    environment: &Environment,
+    plan: &Plan,
+    medium: SimulatedMedium,
+    placement: AnyPlacement,
+) -> Result<Box<dyn Device>, SpecError> {
     let geometry = plan.geometry;
     let context =
         VictimContext { blocks: geometry.blocks, pages_per_block: geometry.pages_per_block(), seed: environment.seed };
     let victim = build_victim(&spec.gc.victim, &context)?;
-    if spec.wear.threshold == 0 {
-        return Err(SpecError::new("wear.threshold", "0 is out of range", "give at least 1, or wear.leveling = false"));
-    }
     let options = LogOptions {
         floor: plan.reserve_blocks,
         age: spec.gc.age,
         meta_streams: 0,
         wear_threshold: spec.wear.leveling.then_some(spec.wear.threshold),
     };
-    let array = NandArray::without_bytes(geometry, spec.device.endurance, spec.device.recovery);
-    let medium = Timed::new(array, latency(&spec.timing)?, &spec.timing);
-    let ftl = PageFtl::new(medium, placement, victim, plan.logical_pages, options);
+    let ftl = SimulatedPageFtl::new(medium, placement, victim, plan.logical_pages, options);
     Ok(Box::new(Ssd::new(ftl, spec.gc.idle)))
+}
+
+/// FAST has its own placement and its own order of reclaiming, so that naming others is a mistake.
+fn build_fast(
+    spec: &DeviceSpec,
+    parameters: &Parameters<'_>,
+    plan: &Plan,
+    medium: SimulatedMedium,
+) -> Result<Box<dyn Device>, SpecError> {
+    let defaults = DeviceSpec::default();
+    for (place, given, only) in [
+        ("placement", &spec.placement.name, &defaults.placement.name),
+        ("gc.victim", &spec.gc.victim, &defaults.gc.victim),
+    ] {
+        if given != only {
+            return Err(SpecError::new(
+                place,
+                format!("the FTL \"fast\" has no use for \"{given}\""),
+                format!("leave it at \"{only}\": FAST's own rules decide"),
+            ));
+        }
+    }
+    let options = FastOptions {
+        log_blocks: log_blocks(parameters, plan)?,
+        reserve: plan.reserve_blocks,
+        in_place_first_write: parameters.boolean("in_place_first_write")?,
+        wear_threshold: spec.wear.leveling.then_some(spec.wear.threshold),
+    };
+    Ok(Box::new(Ssd::new(SimulatedFastFtl::new(medium, plan.logical_pages, options), spec.gc.idle)))
+}
+
+/// Random-write log blocks of FAST: all spare blocks but the sequential one, a number, or a share of the data blocks.
+fn log_blocks(parameters: &Parameters<'_>, plan: &Plan) -> Result<u32, SpecError> {
+    let data_blocks = plan.logical_pages.div_ceil(plan.geometry.pages_per_block());
+    let spare_blocks = plan.geometry.blocks - plan.reserve_blocks - data_blocks;
+    if spare_blocks < 2 {
+        return Err(SpecError::new(
+            "ftl",
+            format!("FAST needs two spare blocks for its log, there is {spare_blocks}"),
+            "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
+        ));
+    }
+    let most = spare_blocks - 1;
+    let text = parameters.text("log_blocks");
+    let count = match text.strip_suffix('%').map(|share| share.trim().parse::<f64>()) {
+        None if text == "all" => u64::from(most),
+        None => parameters.integer("log_blocks", 1..=u64::from(u32::MAX))?,
+        Some(Ok(share)) if share > 0.0 => ((f64::from(data_blocks) * share / 100.0).round() as u64).max(1),
+        Some(_) => 0,
+    };
+    u32::try_from(count).ok().filter(|c| (1..=most).contains(c)).ok_or_else(|| {
+        SpecError::new(
+            "fast:log_blocks",
+            format!("\"{text}\" is {count} blocks"),
+            format!("1 to {most} fit beside {data_blocks} data blocks: give fewer, or more over-provisioning (--op)"),
+        )
+    })
 }

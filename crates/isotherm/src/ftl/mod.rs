@@ -1,5 +1,6 @@
 //! Flash translation layers: logical pages in, operations on a medium out.
 
+pub mod fast;
 pub mod page;
 pub mod recover;
 pub mod tombstones;
@@ -72,5 +73,14 @@ pub trait Ftl {
     fn check(&self) -> Result<(), String>;
 }
 
-/// The flash translation layers; [`crate::build`] names their types.
-pub const FTLS: &[Entry<()>] = &[page::ENTRY];
+/// Which flash translation layer an entry of [`FTLS`] stands for; [`crate::build`] names its type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FtlKind {
+    /// [`page`].
+    Page,
+    /// [`fast`].
+    Fast,
+}
+
+/// The flash translation layers.
+pub const FTLS: &[Entry<FtlKind>] = &[page::ENTRY, fast::ENTRY];

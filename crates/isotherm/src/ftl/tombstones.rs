@@ -5,14 +5,65 @@
 //! are then written to a *tombstone page* (cause `trim`). A tombstone page is valid as long as one of its pages is still
 //! trimmed. Two more rules close the gaps: before a block is erased that held data whose trim still waits, the waiting
 //! trims are written (or older data could come back instead); and when tombstone pages pile up, they are compacted.
+//!
+//! Where tombstone pages lie is up to the FTL: anything that appends pages out of place is a [`TombstoneSpace`].
 
-use crate::address::{BlockId, Ppn, StreamId};
-use crate::cause::Cause;
+use crate::address::{BlockId, Ppn};
 use crate::device::DeviceError;
-use crate::log::LogStore;
-use crate::nand::{Kind, Medium, Owner};
-use crate::placement::Placement;
-use crate::victim::VictimPolicy;
+use crate::nand::{Kind, Owner};
+
+/// Where tombstone pages are written: a log store, or the log blocks of a hybrid map.
+pub trait TombstoneSpace {
+    /// Programs a tombstone page, without cleaning first: the caller has made room, or a reserve is used.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    fn append_tombstone(&mut self, owner: Owner, content: &[u8]) -> Result<Ppn, DeviceError>;
+    /// The tombstone page at `at` is not needed any more.
+    fn invalidate_tombstone(&mut self, at: Ppn);
+}
+
+/// An FTL that logs trims: it lends its parts, so that the order of writing and compacting is written once.
+pub(super) trait TrimLog {
+    /// Where its tombstone pages go.
+    type Space: TombstoneSpace;
+    /// The trims, the map and the space, apart.
+    fn trim_parts(&mut self) -> (&mut Tombstones, &mut [MapEntry], &mut Self::Space);
+    /// Makes room for one tombstone page, cleaning if need be.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    fn make_tombstone_room(&mut self) -> Result<(), DeviceError>;
+
+    /// Writes the waiting trims, with room made for each page of them, and compacts tombstone pages that piled up.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    fn write_trims(&mut self) -> Result<(), DeviceError> {
+        self.write_waiting()?;
+        let (tombstones, entries, _) = self.trim_parts();
+        if tombstones.wants_compaction() {
+            let old = tombstones.unpack(entries);
+            self.write_waiting()?;
+            let (tombstones, _, space) = self.trim_parts();
+            tombstones.drop_slots(&old, space);
+        }
+        Ok(())
+    }
+
+    /// Writes the waiting trims, with room made for each page of them.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    fn write_waiting(&mut self) -> Result<(), DeviceError> {
+        // Making room may itself write the waiting trims; a turn that finds none left writes nothing.
+        for _ in 0..self.trim_parts().0.waiting_pages() {
+            self.make_tombstone_room()?;
+        }
+        let (tombstones, entries, space) = self.trim_parts();
+        tombstones.write(entries, space)
+    }
+}
 
 /// An entry of the map: a page, nothing, or a trim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -168,20 +219,25 @@ impl Tombstones {
 
     /// A page whose entry was `entry` has been rewritten: its tombstone, if any, loses it.
     #[inline(always)]
-    pub fn forget<M: Medium, P: Placement, V: VictimPolicy>(&mut self, entry: MapEntry, log: &mut LogStore<M, P, V>) {
+    pub fn forget(&mut self, entry: MapEntry, space: &mut impl TombstoneSpace) {
         if let Some(slot) = entry.slot() {
-            self.lose(slot, log);
+            self.lose(slot, space);
         }
     }
 
-    fn lose<M: Medium, P: Placement, V: VictimPolicy>(&mut self, slot: u32, log: &mut LogStore<M, P, V>) {
+    fn lose(&mut self, slot: u32, space: &mut impl TombstoneSpace) {
         let dead = &mut self.slots[slot as usize];
         dead.live -= 1;
         if dead.live == 0 {
-            log.invalidate(dead.at);
+            space.invalidate_tombstone(dead.at);
             dead.extents = Vec::new();
             self.free_slots.push(slot);
         }
+    }
+
+    /// Whether the valid page of `slot` lies at `at`.
+    pub fn is_at(&self, slot: u32, at: Ppn) -> bool {
+        self.slots.get(slot as usize).is_some_and(|s| s.live > 0 && s.at == at)
     }
 
     /// A tombstone page has moved.
@@ -193,11 +249,7 @@ impl Tombstones {
     ///
     /// # Errors
     /// No space, or faults of the medium.
-    pub fn write<M: Medium, P: Placement, V: VictimPolicy>(
-        &mut self,
-        entries: &mut [MapEntry],
-        log: &mut LogStore<M, P, V>,
-    ) -> Result<(), DeviceError> {
+    pub fn write(&mut self, entries: &mut [MapEntry], space: &mut impl TombstoneSpace) -> Result<(), DeviceError> {
         let waiting = std::mem::take(&mut self.waiting);
         let mut written = Vec::new();
         for extents in waiting.chunks(self.extents_per_page) {
@@ -205,15 +257,15 @@ impl Tombstones {
             self.content.clear();
             extents.iter().for_each(|e| e.encode(&mut self.content));
             let owner = Owner::new(Kind::Tombstone, slot);
-            self.slots[slot as usize].at = log.append_meta(StreamId(0), owner, &self.content, Cause::Trim)?;
+            self.slots[slot as usize].at = space.append_tombstone(owner, &self.content)?;
             self.slots[slot as usize].extents = extents.to_vec();
             // One live page more than counted keeps the slot until all of this batch is claimed.
             self.slots[slot as usize].live = 1;
             written.push(slot);
-            self.claim(slot, &written, entries, log);
+            self.claim(slot, &written, entries, space);
         }
         for slot in written {
-            self.lose(slot, log);
+            self.lose(slot, space);
         }
         for block in self.exposed.drain(..) {
             self.is_exposed[block.0 as usize] = false;
@@ -223,19 +275,13 @@ impl Tombstones {
 
     /// Points the entries of still trimmed pages to `slot`. A page that was trimmed, rewritten and trimmed again within a
     /// batch belongs to the later trim.
-    fn claim<M: Medium, P: Placement, V: VictimPolicy>(
-        &mut self,
-        slot: u32,
-        batch: &[u32],
-        entries: &mut [MapEntry],
-        log: &mut LogStore<M, P, V>,
-    ) {
+    fn claim(&mut self, slot: u32, batch: &[u32], entries: &mut [MapEntry], space: &mut impl TombstoneSpace) {
         for extent in self.slots[slot as usize].extents.clone() {
             for entry in &mut entries[extent.lpns()] {
                 match entry.slot() {
                     None if *entry != MapEntry::WAITING => continue,
                     None => {}
-                    Some(earlier) if earlier != slot && batch.contains(&earlier) => self.lose(earlier, log),
+                    Some(earlier) if earlier != slot && batch.contains(&earlier) => self.lose(earlier, space),
                     Some(_) => continue,
                 }
                 *entry = MapEntry::tombstone(slot);
@@ -287,9 +333,9 @@ impl Tombstones {
     }
 
     /// Ends a compaction: the slots that were unpacked are written anew, and their old pages hold nothing.
-    pub fn drop_slots<M: Medium, P: Placement, V: VictimPolicy>(&mut self, old: &[u32], log: &mut LogStore<M, P, V>) {
+    pub fn drop_slots(&mut self, old: &[u32], space: &mut impl TombstoneSpace) {
         for slot in old {
-            self.lose(*slot, log);
+            self.lose(*slot, space);
         }
         self.most_pages = (2 * self.pages()).max(LEAST_PAGES);
     }
