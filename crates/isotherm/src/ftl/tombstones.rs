@@ -43,10 +43,12 @@ pub(super) trait TrimLog {
         self.write_waiting()?;
         let (tombstones, entries, _) = self.trim_parts();
         if tombstones.wants_compaction() {
-            let old = tombstones.unpack(entries);
+            let old = tombstones.live_slots();
+            tombstones.unpack(&old, entries);
             self.write_waiting()?;
             let (tombstones, _, space) = self.trim_parts();
             tombstones.drop_slots(&old, space);
+            tombstones.end_compaction();
         }
         Ok(())
     }
@@ -317,26 +319,32 @@ impl Tombstones {
         self.pages() > self.most_pages
     }
 
-    /// Puts every live trim back among the waiting ones, so that the next [`Tombstones::write`] packs them anew. The slots
-    /// returned, and their pages, stay valid until [`Tombstones::drop_slots`], so that a loss of power between finds them.
-    pub fn unpack(&mut self, entries: &mut [MapEntry]) -> Vec<u32> {
-        let live = |slots: &[Slot], s: u32| slots[s as usize].live > 0;
-        let old: Vec<u32> = (0..self.slots.len() as u32).filter(|s| live(&self.slots, *s)).collect();
-        for slot in &old {
+    /// Slots in use.
+    fn live_slots(&self) -> Vec<u32> {
+        (0..self.slots.len() as u32).filter(|s| self.slots[*s as usize].live > 0).collect()
+    }
+
+    /// Puts the live trims of `slots` back among the waiting ones, so that the next [`Tombstones::write`] packs them anew.
+    /// The slots and their pages stay valid until [`Tombstones::drop_slots`], so that a loss of power between finds them.
+    pub fn unpack(&mut self, slots: &[u32], entries: &mut [MapEntry]) {
+        for slot in slots {
             let extents = std::mem::take(&mut self.slots[*slot as usize].extents);
             self.slots[*slot as usize].live = 1;
             for extent in extents {
                 self.unpack_extent(extent, *slot, entries);
             }
         }
-        old
     }
 
-    /// Ends a compaction: the slots that were unpacked are written anew, and their old pages hold nothing.
+    /// The slots that were unpacked are written anew, and their old pages hold nothing.
     pub fn drop_slots(&mut self, old: &[u32], space: &mut impl TombstoneSpace) {
         for slot in old {
             self.lose(*slot, space);
         }
+    }
+
+    /// The next compaction pays once there are twice as many pages as now.
+    fn end_compaction(&mut self) {
         self.most_pages = (2 * self.pages()).max(LEAST_PAGES);
     }
 

@@ -106,11 +106,6 @@ impl<M: Medium> LogBlocks<M> {
         Some(victim)
     }
 
-    /// Puts a block back as the youngest: it holds nothing that a reclaim could free.
-    pub(super) fn put_back(&mut self, block: BlockId) {
-        self.random.push_back(block);
-    }
-
     /// Programs the next page of the random-write log by `write`, in another block where a program fails. Opens a block
     /// when there is no room, from the reserve if need be.
     #[inline(always)]

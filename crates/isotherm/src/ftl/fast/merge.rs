@@ -86,6 +86,7 @@ impl<M: Medium> FastFtl<M> {
 
     /// Merges the SW block, if there is one, in the cheapest way that its content allows.
     pub(super) fn merge_sequential(&mut self) -> Result<(), DeviceError> {
+        self.keep_to_limit(false)?;
         let Some(current) = self.log.sequential else { return Ok(()) };
         let (first, pages) = (self.log.pool.first_page(current.block).0, self.pages_of(current.logical));
         // A page that a failed or torn program spoiled leaves its logical page elsewhere: the block cannot become a data
@@ -116,34 +117,33 @@ impl<M: Medium> FastFtl<M> {
         let Some(victim) = self.log.pop_victim() else { return Ok(()) };
         let mut pages = std::mem::take(&mut self.victim_pages);
         self.list_valid(victim, &mut pages);
-        let block_pages = self.log.pool.medium.geometry().pages_per_block() as usize;
-        let is_tombstone = |page: &(Owner, Ppn)| page.0.kind() == Kind::Tombstone;
-        if pages.len() == block_pages && pages.iter().all(is_tombstone) && !self.log.pool.is_failing(victim) {
-            self.log.put_back(victim);
-            self.victim_pages = pages;
-            return Ok(());
-        }
         self.count_victim(pages.len() as u64);
+        self.repack_trims(&pages)?;
         for (index, &(owner, at)) in pages.iter().enumerate() {
-            if let Some((next, _)) = pages.get(index + 1) {
+            if let Some((next, _)) = pages.get(index + 1).filter(|(next, _)| next.kind() == Kind::Data) {
                 self.prefetch_merge(Lpn(next.address()));
             }
-            match owner.kind() {
-                // An earlier merge may have moved the page along with its logical block.
-                Kind::Data if self.entries[owner.address() as usize].mapped() == Some(at) => {
-                    self.full_merge(self.logical_block(Lpn(owner.address())), Cause::FullMerge)?;
-                    self.merges.full_of_reclaims += 1;
-                }
-                Kind::Tombstone if self.tombstones.is_at(owner.address(), at) => {
-                    let to = self.log.append(|medium, to| medium.copy(at, to, Cause::Trim))?;
-                    self.log.pool.count_invalid();
-                    self.tombstones.relocate(owner.address(), to);
-                }
-                _ => {}
+            // An earlier merge may have moved the page along with its logical block.
+            let lpn = Lpn(owner.address());
+            if owner.kind() == Kind::Data && self.entries[lpn.0 as usize].mapped() == Some(at) {
+                self.full_merge(self.logical_block(lpn), Cause::FullMerge)?;
+                self.merges.full_of_reclaims += 1;
             }
         }
         self.victim_pages = pages;
         self.release(victim, Cause::Gc)
+    }
+
+    /// Packs the trims of a victim's tombstone pages anew, together with those that wait: fewer pages hold them then.
+    fn repack_trims(&mut self, pages: &[(Owner, Ppn)]) -> Result<(), DeviceError> {
+        let is_tombstone = |page: &&(Owner, Ppn)| page.0.kind() == Kind::Tombstone;
+        let slots: Vec<u32> = pages.iter().filter(is_tombstone).map(|(owner, _)| owner.address()).collect();
+        if !slots.is_empty() {
+            self.tombstones.unpack(&slots, &mut self.entries);
+            self.tombstones.write(&mut self.entries, &mut self.log)?;
+            self.tombstones.drop_slots(&slots, &mut self.log);
+        }
+        Ok(())
     }
 
     /// Brings what a merge of the page's logical block will touch towards the cache.

@@ -77,7 +77,7 @@ pub const RESERVE_BLOCKS: u32 = 3;
 pub struct FastOptions {
     /// Random-write log blocks, at least 1 and at most [`FastFtl::log_blocks_max`].
     pub log_blocks: u32,
-    /// Blocks kept free, at least [`RESERVE_BLOCKS`].
+    /// Blocks beyond data and log blocks, at least [`RESERVE_BLOCKS`]. Those beyond that stand in for blocks that fail.
     pub reserve: u32,
     /// Write a page that holds no data straight to its place where NAND's order allows.
     pub in_place_first_write: bool,
@@ -138,15 +138,22 @@ impl<M: Medium> FastFtl<M> {
         }
     }
 
-    /// RW log blocks that the good blocks have room for, beside data blocks, the SW block and the reserve.
+    /// The most RW log blocks that can be asked for: what the data blocks, the SW block and the reserve leave, and no more
+    /// than the good blocks have room for.
     pub fn log_blocks_max(&self) -> u32 {
         let taken = self.data_blocks.len() as u32 + 1 + self.options.reserve;
+        self.log.pool.medium.geometry().blocks.saturating_sub(taken).min(self.log_blocks_possible())
+    }
+
+    /// RW log blocks that the good blocks have room for. Blocks that fail use up the reserve first, down to what merges need.
+    fn log_blocks_possible(&self) -> u32 {
+        let taken = self.data_blocks.len() as u32 + 1 + RESERVE_BLOCKS;
         self.log.pool.usable_blocks().saturating_sub(taken)
     }
 
-    /// RW log blocks that may be in use now: as many as asked for, or as retired blocks leave room for.
+    /// RW log blocks that may be in use now: as many as asked for, or as failed blocks leave room for.
     pub fn log_blocks(&self) -> u32 {
-        self.options.log_blocks.min(self.log_blocks_max())
+        self.options.log_blocks.min(self.log_blocks_possible())
     }
 
     /// RW log blocks that hold pages now.
@@ -161,11 +168,7 @@ impl<M: Medium> FastFtl<M> {
     /// Faults of the medium.
     pub fn set_log_blocks(&mut self, count: u32) -> Result<u32, DeviceError> {
         self.options.log_blocks = count.clamp(1, self.log_blocks_max().max(1));
-        let mut attempts = self.log.random_blocks();
-        while self.log.random_blocks() > self.log_blocks() && attempts > 0 {
-            self.reclaim()?;
-            attempts -= 1;
-        }
+        self.keep_to_limit(false)?;
         Ok(self.log_blocks())
     }
 
@@ -221,19 +224,29 @@ impl<M: Medium> FastFtl<M> {
         Ok(())
     }
 
-    /// Makes sure that the RW log can take a page. Reclaims until a block may be opened, and empties failing blocks.
+    /// Makes sure that the RW log can take a page.
     #[inline(never)]
     fn make_room(&mut self) -> Result<(), DeviceError> {
-        // Every block could be full of tombstone pages that are all needed; one turn over the log finds that out.
-        let mut attempts = self.log.random_blocks() + 1;
-        while !self.log.has_room() && (self.log.pool.has_failing() || self.log.random_blocks() >= self.log_blocks()) {
+        self.keep_to_limit(true)?;
+        self.level_wear()
+    }
+
+    /// Reclaims until no failing block is left and the log keeps to its limit, with a page to spare if `with_room`.
+    /// Tombstones that had to be written in the middle of a merge may have opened a block too many.
+    fn keep_to_limit(&mut self, with_room: bool) -> Result<(), DeviceError> {
+        // The log could be full of trims that are all needed; two turns over it find that out.
+        let mut attempts = 2 * self.log.random_blocks() + 2;
+        loop {
+            let opening = u32::from(with_room && self.log.head().is_none());
+            if !self.log.pool.has_failing() && self.log.random_blocks() + opening <= self.log_blocks() {
+                return Ok(());
+            }
             if attempts == 0 || self.log_blocks() == 0 {
                 return Err(self.log.pool.no_space());
             }
             self.reclaim()?;
             attempts -= 1;
         }
-        self.level_wear()
     }
 
     /// Opens the SW block for `logical` and writes its first page, in another block where the program fails.
@@ -352,6 +365,7 @@ impl<M: Medium> Ftl for FastFtl<M> {
                     return self.continue_sequential(current, lpn, page);
                 }
                 if offset < current.next {
+                    self.keep_to_limit(false)?;
                     self.full_merge(logical, Cause::FullMerge)?;
                 } else {
                     self.merge_sequential()?;
