@@ -3,7 +3,7 @@
 //! The map is one array of 32-bit entries. A write appends to the stream that the placement names, then points the entry
 //! there and invalidates the old page, in this order, so that a loss of power finds either version.
 
-use super::tombstones::{MapEntry, Tombstones, TrimLog};
+use super::tombstones::{MapEntry, Tombstones};
 use super::{Ftl, FtlKind};
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::cause::Cause;
@@ -94,17 +94,24 @@ impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
         let idle_blocks = idle_blocks(log.blocks().blocks(), floor);
         Self { log, map, idle_blocks }
     }
-}
 
-impl<M: Medium, P: Placement, V: VictimPolicy> TrimLog for PageFtl<M, P, V> {
-    type Space = LogStore<M, P, V>;
-
-    fn trim_parts(&mut self) -> (&mut Tombstones, &mut [MapEntry], &mut Self::Space) {
-        (&mut self.map.tombstones, &mut self.map.entries, &mut self.log)
-    }
-
-    fn make_tombstone_room(&mut self) -> Result<(), DeviceError> {
-        make_room(&mut self.log, &mut self.map, StreamId(0))
+    /// Writes the waiting trims, with room made for each page of them.
+    fn write_tombstones(&mut self) -> Result<(), DeviceError> {
+        // Making room may itself write the waiting trims; a turn that finds none left writes nothing.
+        for _ in 0..self.map.tombstones.waiting_pages() {
+            make_room(&mut self.log, &mut self.map, StreamId(0))?;
+        }
+        self.map.tombstones.write(&mut self.map.entries, &mut self.log)?;
+        if self.map.tombstones.wants_compaction() {
+            let old = self.map.tombstones.live_slots();
+            self.map.tombstones.unpack(&old, &mut self.map.entries);
+            for _ in 0..self.map.tombstones.waiting_pages() {
+                make_room(&mut self.log, &mut self.map, StreamId(0))?;
+            }
+            self.map.tombstones.write(&mut self.map.entries, &mut self.log)?;
+            self.map.tombstones.drop_slots(&old, &mut self.log);
+        }
+        Ok(())
     }
 }
 
@@ -167,11 +174,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
             self.log.invalidate(at);
             self.log.placement_mut().on_trim(Lpn(lpn));
         }
-        if self.map.tombstones.page_is_full() { self.write_trims() } else { Ok(()) }
+        if self.map.tombstones.page_is_full() { self.write_tombstones() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        if self.map.tombstones.is_waiting() { self.write_trims() } else { Ok(()) }
+        if self.map.tombstones.is_waiting() { self.write_tombstones() } else { Ok(()) }
     }
 
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {

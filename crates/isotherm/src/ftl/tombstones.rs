@@ -23,50 +23,6 @@ pub trait TombstoneSpace {
     fn invalidate_tombstone(&mut self, at: Ppn);
 }
 
-/// An FTL that logs trims: it lends its parts, so that the order of writing and compacting is written once.
-pub(super) trait TrimLog {
-    /// Where its tombstone pages go.
-    type Space: TombstoneSpace;
-    /// The trims, the map and the space, apart.
-    fn trim_parts(&mut self) -> (&mut Tombstones, &mut [MapEntry], &mut Self::Space);
-    /// Makes room for one tombstone page, cleaning if need be.
-    ///
-    /// # Errors
-    /// No space, or faults of the medium.
-    fn make_tombstone_room(&mut self) -> Result<(), DeviceError>;
-
-    /// Writes the waiting trims, with room made for each page of them, and compacts tombstone pages that piled up.
-    ///
-    /// # Errors
-    /// No space, or faults of the medium.
-    fn write_trims(&mut self) -> Result<(), DeviceError> {
-        self.write_waiting()?;
-        let (tombstones, entries, _) = self.trim_parts();
-        if tombstones.wants_compaction() {
-            let old = tombstones.live_slots();
-            tombstones.unpack(&old, entries);
-            self.write_waiting()?;
-            let (tombstones, _, space) = self.trim_parts();
-            tombstones.drop_slots(&old, space);
-            tombstones.end_compaction();
-        }
-        Ok(())
-    }
-
-    /// Writes the waiting trims, with room made for each page of them.
-    ///
-    /// # Errors
-    /// No space, or faults of the medium.
-    fn write_waiting(&mut self) -> Result<(), DeviceError> {
-        // Making room may itself write the waiting trims; a turn that finds none left writes nothing.
-        for _ in 0..self.trim_parts().0.waiting_pages() {
-            self.make_tombstone_room()?;
-        }
-        let (tombstones, entries, space) = self.trim_parts();
-        tombstones.write(entries, space)
-    }
-}
-
 /// An entry of the map: a page, nothing, or a trim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
@@ -320,7 +276,7 @@ impl Tombstones {
     }
 
     /// Slots in use.
-    fn live_slots(&self) -> Vec<u32> {
+    pub fn live_slots(&self) -> Vec<u32> {
         (0..self.slots.len() as u32).filter(|s| self.slots[*s as usize].live > 0).collect()
     }
 
@@ -337,15 +293,11 @@ impl Tombstones {
         }
     }
 
-    /// The slots that were unpacked are written anew, and their old pages hold nothing.
+    /// Ends a compaction: the slots that were unpacked are written anew, and their old pages hold nothing.
     pub fn drop_slots(&mut self, old: &[u32], space: &mut impl TombstoneSpace) {
         for slot in old {
             self.lose(*slot, space);
         }
-    }
-
-    /// The next compaction pays once there are twice as many pages as now.
-    fn end_compaction(&mut self) {
         self.most_pages = (2 * self.pages()).max(LEAST_PAGES);
     }
 

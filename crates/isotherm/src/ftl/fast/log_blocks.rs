@@ -33,7 +33,7 @@ pub(super) struct SequentialBlock {
 
 /// All log blocks, over the pool of blocks.
 #[derive(Clone, Debug)]
-pub(in crate::ftl) struct LogBlocks<M> {
+pub(super) struct LogBlocks<M> {
     pub(super) pool: BlockPool<M>,
     pub(super) sequential: Option<SequentialBlock>,
     /// Random-write blocks, oldest first.

@@ -16,7 +16,8 @@
 //!   there: a filler page is programmed (counted in `filler_pages`). Behind the last mapped page the merge stops, since
 //!   nothing is gained by programming pages that hold nothing; a sparse device therefore merges cheaper than a full one.
 //! - *Partial merges* copy the newest version of each page, wherever it lies, so that one merge leaves no stale data block.
-//! - *Trims* invalidate log and data pages and are logged in tombstone pages in the RW log.
+//! - *Trims* invalidate log and data pages and are logged in tombstone pages in the RW log. A reclaim packs the trims of
+//!   its victim anew, so that they never fill the log.
 //! - *Recovery* scans the OOB areas ([`recover`]); a page of an RW block is told from one of a data block by its place.
 //! - `in_place_first_write` (off) writes a page that was never mapped straight to its place where NAND's order allows.
 //!
@@ -33,7 +34,7 @@ mod recover;
 
 pub use log_blocks::log_block_map_bytes;
 
-use super::tombstones::{MapEntry, Tombstones, TrimLog};
+use super::tombstones::{MapEntry, Tombstones};
 use super::{Ftl, FtlKind};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::{ByCause, Cause};
@@ -312,22 +313,19 @@ impl<M: Medium> FastFtl<M> {
         Ok(programmed)
     }
 
+    /// Writes the waiting trims, of which there is a page at most.
+    fn write_trims(&mut self) -> Result<(), DeviceError> {
+        if !self.log.has_room() {
+            // This may have to erase a block whose trims wait, and write them itself; nothing is left to write then.
+            self.make_room()?;
+        }
+        self.tombstones.write(&mut self.entries, &mut self.log)
+    }
+
     /// Programs a page that holds nothing, to keep NAND's order.
     fn program_filler(medium: &mut M, at: Ppn, cause: Cause) -> Result<(), MediumError> {
         let oob = Oob { owner: Owner::new(Kind::Unreadable, 0), sequence: 0 };
         medium.program_meta(at, oob, &[], cause)
-    }
-}
-
-impl<M: Medium> TrimLog for FastFtl<M> {
-    type Space = LogBlocks<M>;
-
-    fn trim_parts(&mut self) -> (&mut Tombstones, &mut [MapEntry], &mut Self::Space) {
-        (&mut self.tombstones, &mut self.entries, &mut self.log)
-    }
-
-    fn make_tombstone_room(&mut self) -> Result<(), DeviceError> {
-        if self.log.has_room() { Ok(()) } else { self.make_room() }
     }
 }
 
@@ -385,7 +383,7 @@ impl<M: Medium> Ftl for FastFtl<M> {
             self.tombstones.trim(lpn, entry, block, sequence);
             self.mapped_pages -= 1;
             self.log.pool.count_invalid();
-            // At most a page of trims waits, so that the reserve has room for it whenever a block must be erased.
+            // At most a page of trims waits, so that the reserve has room for it when a block must be erased.
             if self.tombstones.page_is_full() {
                 self.write_trims()?;
             }
