@@ -1,1 +1,73 @@
-//! Placeholder documentation.
+//! Block traces: readers for the formats in use, synthetic workloads, and profiles of either.
+//!
+//! Everything is a stream of [`Request`]s in batches. [`open`] takes the path of a trace (format and compression are
+//! told by content) or the specification of a synthetic workload:
+//!
+//! ```
+//! use isotherm_trace::{OpenOptions, open};
+//! let mut reader = open("synth:zipf,theta=0.99,pages=1024,writes=10000,seed=1", &OpenOptions::default())?;
+//! let mut batch = Vec::new();
+//! let mut requests = 0;
+//! while reader.fill(&mut batch, 4096)? > 0 {
+//!     requests += batch.len();
+//!     batch.clear();
+//! }
+//! assert_eq!(requests, 10000);
+//! # Ok::<(), isotherm_trace::TraceError>(())
+//! ```
+//!
+//! Layers, from the bytes up: `source` (file, packing) -> `lines` and `row` (scanning) -> `formats` (one file each) ->
+//! `sink` (limits) and `volumes` (end to end) -> `order` (times) -> [`TraceReader`].
+
+mod binary;
+mod detect;
+mod error;
+mod footprint;
+mod formats;
+mod lines;
+mod open;
+mod options;
+mod order;
+mod profile;
+mod records;
+mod registry;
+mod row;
+mod sink;
+mod source;
+pub mod synth;
+mod text;
+mod volumes;
+mod write;
+
+pub use error::{Place, TraceError};
+pub use isotherm::request::{Op, Request};
+pub use open::{open, open_bytes};
+pub use options::{BlktraceAction, OpenOptions, SORT_WINDOW, Sort, TimeUnit};
+pub use profile::{LengthBin, OpProfile, Profile, profile, profile_pages};
+pub use registry::{FORMATS, Format, FormatEntry, Need};
+pub use sink::{END_BYTES_MAX, TRANSFER_BYTES_MAX};
+pub use volumes::VOLUME_ALIGNMENT;
+pub use write::{TraceWriter, push_csv_line};
+
+/// A source of requests in order of time.
+///
+/// # Contract
+/// - [`fill`](TraceReader::fill) appends at most `most` requests and returns how many; 0 (for `most` > 0) is the end.
+/// - Times never run backwards. Requests lie below [`END_BYTES_MAX`]; only flushes have length 0.
+/// - A trace without any request is an error, not an end.
+/// - After an error the reader is not used again.
+pub trait TraceReader {
+    /// Appends up to `most` requests to `batch`.
+    ///
+    /// # Errors
+    /// The file cannot be read on, a row is wrong and may not be skipped, times run backwards, the trace is empty.
+    fn fill(&mut self, batch: &mut Vec<Request>, most: usize) -> Result<usize, TraceError>;
+    /// Rows skipped so far because they could not be read.
+    fn skipped(&self) -> u64;
+    /// Requests so far that came later in the file than their time says, and were put in order.
+    fn reordered(&self) -> u64 {
+        0
+    }
+    /// Name of the format, as [`FORMATS`] has it; `synth` for synthetic workloads.
+    fn format(&self) -> &'static str;
+}

@@ -2,9 +2,9 @@
 
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::Device;
-use crate::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS};
+use crate::ftl::fast::{FastFtl, RESERVE_BLOCKS};
 use crate::ftl::page::PageFtl;
-use crate::ftl::{FTLS, FtlKind};
+use crate::ftl::{FTLS, FtlOptions};
 use crate::log::LogOptions;
 use crate::nand::array::NandArray;
 use crate::nand::store::NoBytes;
@@ -129,8 +129,17 @@ fn shape(spec: &DeviceSpec, logical_bytes: u64) -> Result<(Geometry, u32), SpecE
     Ok((geometry, logical_pages))
 }
 
-/// Placement and plan of a specification.
-fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPlacement), SpecError> {
+/// What a specification is made of, before any of it is built.
+struct Parts {
+    plan: Plan,
+    placement: AnyPlacement,
+    ftl: FtlOptions,
+}
+
+/// Placement, FTL and plan of a specification.
+fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecError> {
+    let entry = find(FTLS, "ftl", &spec.ftl.name)?;
+    let ftl = (entry.build)(&Parameters::new(&spec.ftl.name, entry.parameters)?, spec)?;
     let (mut geometry, logical_pages) = shape(spec, environment.logical_bytes)?;
     let context = PlacementContext {
         logical_pages,
@@ -151,9 +160,9 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
             "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
         ));
     }
-    let least = match find(FTLS, "ftl", &spec.ftl.name)?.build {
-        FtlKind::Page => 1,
-        FtlKind::Fast => RESERVE_BLOCKS,
+    let least = match ftl {
+        FtlOptions::Page => 1,
+        FtlOptions::Hybrid(_) => RESERVE_BLOCKS,
     };
     let reserve_blocks = spec.gc.floor.unwrap_or_else(|| least.max(placement.gc_streams().into()));
     if !(least..=65_536).contains(&reserve_blocks) {
@@ -179,7 +188,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
         spare: (used - logical) / used,
         memory_bytes,
     };
-    Ok((plan, placement))
+    Ok(Parts { plan, placement, ftl })
 }
 
 /// The device that `spec` describes, with every default decided, without building it.
@@ -187,7 +196,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
 /// # Errors
 /// Anything wrong with the specification.
 pub fn plan(spec: &DeviceSpec, environment: &Environment) -> Result<Plan, SpecError> {
-    Ok(prepare(spec, environment)?.0)
+    Ok(prepare(spec, environment)?.plan)
 }
 
 /// Latencies in force: the preset's, with the given ones over it.
@@ -221,94 +230,34 @@ pub type SimulatedFastFtl = FastFtl<SimulatedMedium>;
 /// # Errors
 /// Anything wrong with the specification: the error names the key, what is wrong and what would be right.
 pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
-    let ftl = find(FTLS, "ftl", &spec.ftl.name)?;
-    let parameters = Parameters::new(&spec.ftl.name, ftl.parameters)?;
-    let (plan, placement) = prepare(spec, environment)?;
+    let Parts { plan, placement, ftl } = prepare(spec, environment)?;
+    let geometry = plan.geometry;
+    let context = VictimContext {
+        blocks: geometry.blocks,
+        pages_per_block: geometry.pages_per_block(),
+        logical_pages: plan.logical_pages,
+        seed: environment.seed,
+    };
+    let victim = build_victim(&spec.gc.victim, &context)?;
     if spec.wear.threshold == 0 {
         return Err(SpecError::new("wear.threshold", "0 is out of range", "give at least 1, or wear.leveling = false"));
     }
-    let array = NandArray::without_bytes(plan.geometry, spec.device.endurance, spec.device.recovery);
-    let medium = Timed::new(array, latency(&spec.timing)?, &spec.timing);
-    match ftl.build {
-        FtlKind::Page => build_page(spec, environment, &plan, medium, placement),
-        FtlKind::Fast => build_fast(spec, &parameters, &plan, medium),
-    }
-}
-
-fn build_page(
-    spec: &DeviceSpec,
-    environment: &Environment,
-    plan: &Plan,
-    medium: SimulatedMedium,
-    placement: AnyPlacement,
-) -> Result<Box<dyn Device>, SpecError> {
-    let geometry = plan.geometry;
-    let context =
-        VictimContext { blocks: geometry.blocks, pages_per_block: geometry.pages_per_block(), seed: environment.seed };
-    let victim = build_victim(&spec.gc.victim, &context)?;
     let options = LogOptions {
         floor: plan.reserve_blocks,
         age: spec.gc.age,
         meta_streams: 0,
         wear_threshold: spec.wear.leveling.then_some(spec.wear.threshold),
     };
-    let ftl = SimulatedPageFtl::new(medium, placement, victim, plan.logical_pages, options);
-    Ok(Box::new(Ssd::new(ftl, spec.gc.idle)))
-}
-
-/// FAST has its own placement and its own order of reclaiming, so that naming others is a mistake.
-fn build_fast(
-    spec: &DeviceSpec,
-    parameters: &Parameters<'_>,
-    plan: &Plan,
-    medium: SimulatedMedium,
-) -> Result<Box<dyn Device>, SpecError> {
-    let defaults = DeviceSpec::default();
-    for (place, given, only) in [
-        ("placement", &spec.placement.name, &defaults.placement.name),
-        ("gc.victim", &spec.gc.victim, &defaults.gc.victim),
-    ] {
-        if given != only {
-            return Err(SpecError::new(
-                place,
-                format!("the FTL \"fast\" has no use for \"{given}\""),
-                format!("leave it at \"{only}\": FAST's own rules decide"),
-            ));
+    let array = NandArray::without_bytes(geometry, spec.device.endurance, spec.device.recovery);
+    let medium = Timed::new(array, latency(&spec.timing)?, &spec.timing);
+    Ok(match ftl {
+        FtlOptions::Page => {
+            let ftl = SimulatedPageFtl::new(medium, placement, victim, plan.logical_pages, options);
+            Box::new(Ssd::new(ftl, spec.gc.idle))
         }
-    }
-    let options = FastOptions {
-        log_blocks: log_blocks(parameters, plan)?,
-        reserve: plan.reserve_blocks,
-        in_place_first_write: parameters.boolean("in_place_first_write")?,
-        wear_threshold: spec.wear.leveling.then_some(spec.wear.threshold),
-    };
-    Ok(Box::new(Ssd::new(SimulatedFastFtl::new(medium, plan.logical_pages, options), spec.gc.idle)))
-}
-
-/// Random-write log blocks of FAST: all spare blocks but the sequential one, a number, or a share of the data blocks.
-fn log_blocks(parameters: &Parameters<'_>, plan: &Plan) -> Result<u32, SpecError> {
-    let data_blocks = plan.logical_pages.div_ceil(plan.geometry.pages_per_block());
-    let spare_blocks = plan.geometry.blocks - plan.reserve_blocks - data_blocks;
-    if spare_blocks < 2 {
-        return Err(SpecError::new(
-            "ftl",
-            format!("FAST needs two spare blocks for its log, there is {spare_blocks}"),
-            "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
-        ));
-    }
-    let most = spare_blocks - 1;
-    let text = parameters.text("log_blocks");
-    let count = match text.strip_suffix('%').map(|share| share.trim().parse::<f64>()) {
-        None if text == "all" => u64::from(most),
-        None => parameters.integer("log_blocks", 1..=u64::from(u32::MAX))?,
-        Some(Ok(share)) if share > 0.0 => ((f64::from(data_blocks) * share / 100.0).round() as u64).max(1),
-        Some(_) => 0,
-    };
-    u32::try_from(count).ok().filter(|c| (1..=most).contains(c)).ok_or_else(|| {
-        SpecError::new(
-            "fast:log_blocks",
-            format!("\"{text}\" is {count} blocks"),
-            format!("1 to {most} fit beside {data_blocks} data blocks: give fewer, or more over-provisioning (--op)"),
-        )
+        FtlOptions::Hybrid(hybrid) => {
+            let ftl = SimulatedFastFtl::new(medium, plan.logical_pages, hybrid.resolve(spec, &plan)?);
+            Box::new(Ssd::new(ftl, spec.gc.idle))
+        }
     })
 }

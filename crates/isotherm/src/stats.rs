@@ -179,8 +179,9 @@ pub struct Latencies {
 
 impl Default for Latencies {
     fn default() -> Self {
-        // Three significant digits; the range grows by itself.
-        let empty = || Histogram::new(3).expect("three digits are a valid precision");
+        // Three significant digits up to 2^42 ns (73 minutes); longer latencies count as that. A range that grew by itself
+        // would allocate in the middle of a run.
+        let empty = || Histogram::new_with_bounds(1, 1 << 42, 3).expect("bounds and precision are valid");
         Self { read: empty(), write: empty(), trim: empty(), flush: empty() }
     }
 }

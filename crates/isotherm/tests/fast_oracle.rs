@@ -1,79 +1,15 @@
-//! The hybrid map against an array model: random operations, loss of power at any operation, failing programs and erases.
+//! The hybrid map against the array model: random operations, loss of power at any operation, failing programs and erases.
 
-use isotherm::address::{Geometry, Lpn};
-use isotherm::cause::Cause;
-use isotherm::device::DeviceError;
-use isotherm::ftl::Ftl;
+mod support;
+
+use isotherm::address::Geometry;
 use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS};
 use isotherm::nand::Medium;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::fault::{FaultPlan, Faulty};
-use isotherm::nand::store::{HeapBytes, NoBytes, PageStore};
 use isotherm::random::Random;
 use proptest::prelude::*;
-
-const PAGE_BYTES: u32 = 512;
-
-/// What a page holds, as far as a store can tell: a version number, or only that it holds something.
-trait Payload: PageStore + Sized + Clone {
-    fn array(geometry: Geometry) -> NandArray<Self>;
-    fn write(ftl: &mut Device<Self>, lpn: Lpn, version: u64) -> Result<(), DeviceError>;
-    /// The version read; `Some(None)` where the store keeps no bytes to tell it.
-    fn read(ftl: &mut Device<Self>, lpn: Lpn) -> Option<Option<u64>>;
-}
-
-type Device<S> = FastFtl<Faulty<NandArray<S>>>;
-
-impl Payload for NoBytes {
-    fn array(geometry: Geometry) -> NandArray<Self> {
-        NandArray::without_bytes(geometry, 0, true)
-    }
-    fn write(ftl: &mut Device<Self>, lpn: Lpn, _: u64) -> Result<(), DeviceError> {
-        ftl.write(lpn, ())
-    }
-    fn read(ftl: &mut Device<Self>, lpn: Lpn) -> Option<Option<u64>> {
-        ftl.read(lpn, (), Cause::Host).unwrap().then_some(None)
-    }
-}
-
-impl Payload for HeapBytes {
-    fn array(geometry: Geometry) -> NandArray<Self> {
-        NandArray::with_bytes(geometry, 0)
-    }
-    fn write(ftl: &mut Device<Self>, lpn: Lpn, version: u64) -> Result<(), DeviceError> {
-        let mut page = [0; PAGE_BYTES as usize];
-        page[..8].copy_from_slice(&version.to_le_bytes());
-        page[504..].copy_from_slice(&version.to_le_bytes());
-        ftl.write(lpn, &page)
-    }
-    fn read(ftl: &mut Device<Self>, lpn: Lpn) -> Option<Option<u64>> {
-        let mut page = [0; PAGE_BYTES as usize];
-        ftl.read(lpn, &mut page, Cause::Host).unwrap().then(|| {
-            assert_eq!(page[..8], page[504..], "{lpn} is torn");
-            Some(u64::from_le_bytes(page[..8].try_into().unwrap()))
-        })
-    }
-}
-
-/// An operation of the host.
-#[derive(Clone, Copy, Debug)]
-enum Operation {
-    Write(u32),
-    Trim(u32, u32),
-    Flush,
-    /// Changes the number of random-write log blocks.
-    Resize(u32),
-    /// Loses power between two operations.
-    Rebuild,
-}
-
-/// What the model knows of a page.
-#[derive(Clone, Copy, Default, Debug)]
-struct Page {
-    current: Option<u64>,
-    /// What an unflushed trim took away: it may come back after a loss of power.
-    fallback: Option<u64>,
-}
+use support::{Harness, PAGE_BYTES, Payload, Step};
 
 /// The shape of a small device.
 #[derive(Clone, Copy, Debug)]
@@ -102,142 +38,49 @@ impl Shape {
             wear_threshold: self.wear_threshold,
         }
     }
-}
 
-/// A device beside its model.
-struct Twin<S> {
-    shape: Shape,
-    device: Option<Device<S>>,
-    pages: Vec<Page>,
-    version: u64,
-}
-
-impl<S: Payload> Twin<S> {
-    fn new(shape: Shape, plan: FaultPlan) -> Self {
-        let medium = Faulty::new(S::array(shape.geometry()), plan);
-        let device = FastFtl::new(medium, shape.logical_pages, shape.options());
-        Self { shape, device: Some(device), pages: vec![Page::default(); shape.logical_pages as usize], version: 0 }
-    }
-
-    fn device(&mut self) -> &mut Device<S> {
-        self.device.as_mut().expect("only a rebuild takes the device")
-    }
-
-    /// Carries out one operation on both. A loss of power is left to the caller.
-    fn apply(&mut self, operation: Operation) -> Result<(), DeviceError> {
-        match operation {
-            Operation::Write(lpn) => {
-                self.version += 1;
-                let version = self.version;
-                let result = <S as Payload>::write(self.device(), Lpn(lpn), version);
-                if result.is_ok() {
-                    self.pages[lpn as usize] = Page { current: Some(version), fallback: None };
-                }
-                result
-            }
-            Operation::Trim(first, count) => {
-                // Whatever part of a trim was carried out before a loss of power, it may stand or not.
-                for page in &mut self.pages[first as usize..(first + count) as usize] {
-                    *page = Page { current: None, fallback: page.current.or(page.fallback) };
-                }
-                self.device().trim(Lpn(first), count)
-            }
-            Operation::Flush => {
-                self.device().flush()?;
-                self.pages.iter_mut().for_each(|page| page.fallback = None);
-                Ok(())
-            }
-            Operation::Resize(count) => self.device().set_log_blocks(count).map(|_| ()),
-            Operation::Rebuild => {
-                self.rebuild(u64::MAX)?;
-                self.adopt(None);
-                Ok(())
-            }
+    /// Runs `steps`; a `resize` of the log goes with every tenth step.
+    fn run<M: Medium<Store: Payload>>(&self, array: M, faults: FaultPlan, steps: &[Step], resizes: bool) {
+        let ftl = FastFtl::new(Faulty::new(array, faults), self.logical_pages, self.options());
+        let (logical_pages, options) = (self.logical_pages, self.options());
+        let mut harness = Harness::new(ftl, move |medium| FastFtl::recover(medium, logical_pages, options));
+        if !resizes {
+            return harness.run(steps);
         }
-    }
-
-    /// Loses everything in memory, and power again after `operations`.
-    fn rebuild(&mut self, operations: u64) -> Result<(), DeviceError> {
-        let medium = self.device.take().expect("a device").into_medium();
-        self.recover(medium, operations)
-    }
-
-    fn recover(&mut self, medium: Faulty<NandArray<S>>, operations: u64) -> Result<(), DeviceError> {
-        let before = medium.clone();
-        match FastFtl::recover(medium.restore_power(operations), self.shape.logical_pages, self.shape.options()) {
-            Ok(device) => {
-                self.device = Some(device);
-                Ok(())
-            }
-            Err(DeviceError::PowerLost) => {
-                // What the attempt erased is erased; only its garbage was, so that starting from before it is as good.
-                self.recover(before, u64::MAX)
-            }
-            Err(error) => Err(error),
+        for (turn, steps) in steps.chunks(10).enumerate() {
+            harness.run(steps);
+            let count = (turn as u32 * 7) % (self.log_blocks + 1);
+            let resized = harness.ftl().set_log_blocks(count).expect("a run ends with power on");
+            assert_eq!(resized, count.max(1));
         }
+        harness.run(&[]);
     }
 
-    /// After a loss of power: every page holds what it may hold, and the model takes that over. `in_flight` is the write
-    /// that was cut short, which may have been carried out.
-    fn adopt(&mut self, in_flight: Option<Operation>) {
-        let version = self.version;
-        for lpn in 0..self.pages.len() {
-            let found = <S as Payload>::read(self.device(), Lpn(lpn as u32));
-            let page = self.pages[lpn];
-            let mut allowed = vec![page.current];
-            if page.current.is_none() {
-                allowed.push(page.fallback);
-            }
-            if matches!(in_flight, Some(Operation::Write(l)) if l as usize == lpn) {
-                allowed.push(Some(version));
-            }
-            let matching = allowed.iter().find(|allowed| match (allowed, found) {
-                (None, None) | (Some(_), Some(None)) => true,
-                (Some(expected), Some(Some(found))) => *expected == found,
-                _ => false,
-            });
-            let Some(&current) = matching else {
-                panic!("page {lpn} holds {found:?} after a loss of power, allowed {allowed:?}")
-            };
-            // A trim that stands may still be known from its tombstone alone, which is durable.
-            self.pages[lpn] = Page { current, fallback: None };
-        }
-        self.compare();
+    fn run_with_bytes(&self, faults: FaultPlan, steps: &[Step]) {
+        self.run(NandArray::with_bytes(self.geometry(), 0), faults, steps, false);
     }
 
-    /// Every page, and every law.
-    fn compare(&mut self) {
-        self.device().check().unwrap();
-        for lpn in 0..self.pages.len() {
-            let found = <S as Payload>::read(self.device(), Lpn(lpn as u32));
-            let expected = self.pages[lpn].current;
-            match (found, expected) {
-                (Some(Some(found)), Some(expected)) => assert_eq!(found, expected, "page {lpn}"),
-                _ => assert_eq!(found.is_some(), expected.is_some(), "page {lpn}"),
-            }
-        }
+    fn run_without_bytes(&self, faults: FaultPlan, steps: &[Step]) {
+        self.run(NandArray::without_bytes(self.geometry(), 0, true), faults, steps, false);
     }
 }
 
-fn operation(logical_pages: u32) -> impl Strategy<Value = Operation> {
-    let start = 0..logical_pages;
-    prop_oneof![
-        12 => start.clone().prop_map(Operation::Write),
-        // Starts of logical blocks and short runs, so that the sequential block is used and broken.
-        4 => (start.clone()).prop_map(|lpn| Operation::Write(lpn & !3)),
-        3 => (start, 1..9u32).prop_map(move |(lpn, count)| Operation::Trim(lpn, count.min(logical_pages - lpn))),
-        1 => Just(Operation::Flush),
-        1 => (0..6u32).prop_map(Operation::Resize),
-        1 => Just(Operation::Rebuild),
-    ]
-}
-
-/// Single operations, and runs of sequential writes.
-fn operations(logical_pages: u32, most: usize) -> impl Strategy<Value = Vec<Operation>> {
-    let run = (0..logical_pages, 1..12u32)
-        .prop_map(move |(lpn, count)| (lpn..(lpn + count).min(logical_pages)).map(Operation::Write).collect());
-    let piece = prop_oneof![5 => operation(logical_pages).prop_map(|o| vec![o]), 1 => run];
-    prop::collection::vec(piece, 1..most).prop_map(|pieces| pieces.concat())
+/// Steps of which some are runs from the start of a logical block on, so that the sequential block is used and broken.
+fn steps(pages: u32) -> impl Strategy<Value = Vec<Step>> {
+    let lpn = 0..pages;
+    let piece = prop_oneof![
+        40 => lpn.clone().prop_map(|lpn| vec![Step::Write(lpn)]),
+        10 => lpn.clone().prop_map(|lpn| vec![Step::Read(lpn)]),
+        8 => (lpn.clone(), 1..9u32).prop_map(move |(lpn, count)| vec![Step::Trim(lpn, count.min(pages - lpn))]),
+        4 => Just(vec![Step::Flush]),
+        2 => Just(vec![Step::Rebuild]),
+        3 => (1..60u64).prop_map(|operations| vec![Step::PowerLoss(operations)]),
+        20 => (lpn, 1..12u32).prop_map(move |(lpn, count)| {
+            let first = lpn & !3;
+            (first..(first + count).min(pages)).map(Step::Write).collect()
+        }),
+    ];
+    prop::collection::vec(piece, 1..250).prop_map(|pieces| pieces.concat())
 }
 
 fn shape() -> impl Strategy<Value = Shape> {
@@ -253,93 +96,56 @@ fn shape() -> impl Strategy<Value = Shape> {
     )
 }
 
-fn case() -> impl Strategy<Value = (Shape, Vec<Operation>)> {
-    shape().prop_flat_map(|shape| (Just(shape), operations(shape.logical_pages, 160)))
-}
-
-fn run_without_faults<S: Payload>(shape: Shape, operations: &[Operation]) {
-    let mut twin = Twin::<S>::new(shape, FaultPlan::default());
-    for operation in operations {
-        twin.apply(*operation).unwrap();
-        twin.device().check().unwrap();
-    }
-    twin.compare();
-}
-
-/// Loses power after `cut` operations of the medium, rebuilds, and goes on to the end; `again` operations later the
-/// rebuilt device loses power too.
-fn run_with_cut<S: Payload>(shape: Shape, operations: &[Operation], cut: u64, again: u64, torn: bool) -> bool {
-    let plan = FaultPlan { operations_until_power_loss: cut, torn, ..FaultPlan::default() };
-    let mut twin = Twin::<S>::new(shape, plan);
-    let mut lost = false;
-    for operation in operations {
-        match twin.apply(*operation) {
-            Ok(()) => {}
-            Err(DeviceError::PowerLost) => {
-                lost = true;
-                twin.rebuild(again).unwrap();
-                twin.adopt(Some(*operation));
-            }
-            Err(error) => panic!("{error}"),
-        }
-    }
-    twin.compare();
-    lost
+fn case() -> impl Strategy<Value = (Shape, Vec<Step>)> {
+    shape().prop_flat_map(|shape| (Just(shape), steps(shape.logical_pages)))
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(support::config(64))]
 
     #[test]
-    fn bytes_agree_with_an_array((shape, operations) in case()) {
-        run_without_faults::<HeapBytes>(shape, &operations);
+    fn bytes_survive_losses_of_power((shape, steps) in case(), torn: bool) {
+        shape.run_with_bytes(FaultPlan { torn, ..FaultPlan::default() }, &steps);
     }
 
     #[test]
-    fn bytes_survive_losses_of_power(
-        (shape, operations) in case(), cut in 1..400u64, again in 1..60u64, torn in any::<bool>(),
-    ) {
-        run_with_cut::<HeapBytes>(shape, &operations, cut, again, torn);
+    fn addresses_survive_losses_of_power((shape, steps) in case(), torn: bool) {
+        shape.run_without_bytes(FaultPlan { torn, ..FaultPlan::default() }, &steps);
     }
 
     #[test]
-    fn addresses_survive_losses_of_power(
-        (shape, operations) in case(), cut in 1..400u64, again in 1..60u64, torn in any::<bool>(),
-    ) {
-        run_with_cut::<NoBytes>(shape, &operations, cut, again, torn);
+    fn a_log_that_changes_its_size_loses_nothing((shape, steps) in case(), torn: bool) {
+        let faults = FaultPlan { torn, ..FaultPlan::default() };
+        let steps: Vec<Step> = steps.into_iter().filter(|s| !matches!(s, Step::PowerLoss(_))).collect();
+        shape.run(NandArray::with_bytes(shape.geometry(), 0), faults, &steps, true);
     }
 
     #[test]
-    fn failing_programs_and_erases_lose_nothing((shape, operations) in case(), seed in any::<u64>()) {
-        let shape = Shape { spare: 60, ..shape };
-        let plan = FaultPlan { program_failures: 0.01, erase_failures: 0.01, seed, ..FaultPlan::default() };
-        let mut twin = Twin::<HeapBytes>::new(shape, plan);
-        for operation in &operations {
-            twin.apply(*operation).unwrap();
-            twin.device().check().unwrap();
-        }
-        twin.compare();
+    fn failing_programs_and_erases_lose_nothing(shape in shape(), steps in support::steps(40, 800), seed: u64) {
+        let shape = Shape { logical_pages: 40, spare: 60, ..shape };
+        let faults = FaultPlan { program_failures: 0.005, erase_failures: 0.01, seed, ..FaultPlan::default() };
+        shape.run_with_bytes(faults, &steps);
     }
 }
 
 /// A workload that makes every kind of merge, with trims and flushes between.
-fn script(logical_pages: u32, length: usize) -> Vec<Operation> {
+fn script(logical_pages: u32, length: usize) -> Vec<Step> {
     let mut random = Random::new(5);
-    let mut operations: Vec<Operation> = (0..logical_pages).map(Operation::Write).collect();
-    while operations.len() < length {
+    let mut steps: Vec<Step> = (0..logical_pages).map(Step::Write).collect();
+    while steps.len() < length {
         let lpn = random.below(logical_pages.into()) as u32;
         match random.below(12) {
-            0 => operations.push(Operation::Flush),
-            1 => operations.push(Operation::Trim(lpn, (random.below(6) as u32 + 1).min(logical_pages - lpn))),
+            0 => steps.push(Step::Flush),
+            1 => steps.push(Step::Trim(lpn, (random.below(6) as u32 + 1).min(logical_pages - lpn))),
             2 => {
                 let first = lpn & !3;
                 let count = random.below(5) as u32 + 1;
-                operations.extend((first..(first + count).min(logical_pages)).map(Operation::Write));
+                steps.extend((first..(first + count).min(logical_pages)).map(Step::Write));
             }
-            _ => operations.push(Operation::Write(lpn)),
+            _ => steps.push(Step::Write(lpn)),
         }
     }
-    operations
+    steps
 }
 
 #[test]
@@ -353,16 +159,33 @@ fn power_may_be_lost_at_every_operation() {
             wear_threshold: Some(3),
             spare: 0,
         };
-        let operations = script(shape.logical_pages, 150);
-        for torn in [false, true] {
-            let mut cut = 1;
-            while run_with_cut::<HeapBytes>(shape, &operations, cut, u64::MAX, torn) {
-                // Again a few operations after the rebuild, while it may still be putting things in order.
-                run_with_cut::<HeapBytes>(shape, &operations, cut, 1 + cut % 7, torn);
-                run_with_cut::<NoBytes>(shape, &operations, cut, 1 + cut % 5, torn);
-                cut += 1;
+        let steps = script(shape.logical_pages, 150);
+        // The script makes some 270 to 450 operations; the last cuts come after its end and change nothing.
+        for operations_until_power_loss in 1..450 {
+            for torn in [false, true] {
+                let faults = FaultPlan { operations_until_power_loss, torn, ..FaultPlan::default() };
+                shape.run_with_bytes(faults, &steps);
+                shape.run_without_bytes(faults, &steps);
             }
-            assert!(cut > 250, "the script makes {cut} operations only");
         }
     }
+}
+
+/// Tombstones that merges had to write opened one log block after the other: sequential writes never made room in the log.
+#[test]
+fn trims_between_sequential_writes_do_not_use_up_the_free_blocks() {
+    let shape = Shape {
+        pages_per_block: 4,
+        logical_pages: 32,
+        log_blocks: 1,
+        in_place_first_write: false,
+        wear_threshold: None,
+        spare: 0,
+    };
+    let mut steps: Vec<Step> = (0..32).map(Step::Write).collect();
+    for turn in 0..100 {
+        let first = turn % 8 * 4;
+        steps.extend([Step::Trim(first + 1, 1), Step::Write(first), Step::Write(first + 1)]);
+    }
+    shape.run_with_bytes(FaultPlan::default(), &steps);
 }

@@ -4,25 +4,25 @@
 //! there and invalidates the old page, in this order, so that a loss of power finds either version.
 
 use super::tombstones::{MapEntry, Tombstones};
-use super::{Ftl, FtlKind};
+use super::{Ftl, FtlOptions, ReadFtl};
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::log::{LogOptions, LogStore, Mapping, Move, collect_idle, fatal, make_room};
+use crate::log::{LogOptions, LogStore, Mapping, collect_idle, fatal, make_room};
 use crate::memory;
-use crate::nand::{Kind, Medium, Owner, PageMut, PageRef};
+use crate::nand::{Kind, Medium, Move, Owner, PageMut, PageRef};
 use crate::placement::Placement;
 use crate::registry::Entry;
 use crate::stats::{Snapshot, WearSummary};
 use crate::victim::VictimPolicy;
 
-pub(super) const ENTRY: Entry<FtlKind> = Entry {
+pub(super) const ENTRY: Entry<ReadFtl> = Entry {
     name: "page",
     summary: "page-mapped, the whole map in DRAM",
     paper: "Ban, US patent 5937425",
     memory: "4 bytes a logical page",
     parameters: &[],
-    build: FtlKind::Page,
+    build: |_, _| Ok(FtlOptions::Page),
 };
 
 /// The map, apart from the log store so that both can change while a page moves.
@@ -73,7 +73,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for PageMap {
 
     fn before_erase(&mut self, log: &mut LogStore<M, P, V>, block: BlockId) -> Result<(), DeviceError> {
         if self.tombstones.is_exposed(block) {
-            self.tombstones.write(&mut self.entries, log)?;
+            self.tombstones.write_page(&mut self.entries, log)?;
         }
         Ok(())
     }
@@ -96,19 +96,21 @@ impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
     }
 
     /// Writes the waiting trims, with room made for each page of them.
-    fn write_tombstones(&mut self) -> Result<(), DeviceError> {
-        // Making room may itself write the waiting trims; a turn that finds none left writes nothing.
-        for _ in 0..self.map.tombstones.waiting_pages() {
+    fn write_waiting(&mut self) -> Result<(), DeviceError> {
+        while self.map.tombstones.is_waiting() {
             make_room(&mut self.log, &mut self.map, StreamId(0))?;
+            self.map.tombstones.write_page(&mut self.map.entries, &mut self.log)?;
         }
-        self.map.tombstones.write(&mut self.map.entries, &mut self.log)?;
+        Ok(())
+    }
+
+    /// Writes the waiting trims, and packs tombstone pages anew where they have piled up.
+    fn write_tombstones(&mut self) -> Result<(), DeviceError> {
+        self.write_waiting()?;
         if self.map.tombstones.wants_compaction() {
             let old = self.map.tombstones.live_slots();
             self.map.tombstones.unpack(&old, &mut self.map.entries);
-            for _ in 0..self.map.tombstones.waiting_pages() {
-                make_room(&mut self.log, &mut self.map, StreamId(0))?;
-            }
-            self.map.tombstones.write(&mut self.map.entries, &mut self.log)?;
+            self.write_waiting()?;
             self.map.tombstones.drop_slots(&old, &mut self.log);
         }
         Ok(())
@@ -173,8 +175,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
             self.map.mapped_pages -= 1;
             self.log.invalidate(at);
             self.log.placement_mut().on_trim(Lpn(lpn));
+            if self.map.tombstones.page_is_full() {
+                self.write_tombstones()?;
+            }
         }
-        if self.map.tombstones.page_is_full() { self.write_tombstones() } else { Ok(()) }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {

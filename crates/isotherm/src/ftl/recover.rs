@@ -2,8 +2,7 @@
 //!
 //! One scan of the medium finds, for every logical page, the version with the highest sequence number; tombstones then
 //! take away what was trimmed later than it was written. Copies keep the number of their source, so either copy of a
-//! collection that was cut short will do. Blocks that were open stay partly written: they are closed as they are, and the
-//! collector reclaims their rest. Cost: one read a programmed page (cause `recovery`).
+//! collection that was cut short will do. Blocks that were open go on being filled. Cost: one read a programmed page (cause `recovery`).
 
 use super::page::{PageFtl, PageMap};
 use super::tombstones::{Extent, MapEntry, decode};
@@ -126,7 +125,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
             log.adopt(tombstone.at);
             map.tombstones.restore(tombstone.slot, tombstone.at, tombstone.extents, live);
         }
-        log.finish_restore();
+        log.finish_restore()?;
         Ok(Self::assemble(log, map, options.floor))
     }
 }

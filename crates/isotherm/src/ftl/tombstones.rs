@@ -116,6 +116,8 @@ pub struct Tombstones {
     waiting: Vec<Extent>,
     slots: Vec<Slot>,
     free_slots: Vec<u32>,
+    /// Slots written since trims last began to wait.
+    batch: Vec<u32>,
     /// Blocks that held data whose trim waits, each once.
     exposed: Vec<BlockId>,
     is_exposed: Vec<bool>,
@@ -135,6 +137,7 @@ impl Tombstones {
             waiting: Vec::new(),
             slots: Vec::new(),
             free_slots: Vec::new(),
+            batch: Vec::new(),
             exposed: Vec::new(),
             is_exposed: vec![false; blocks as usize],
             most_pages: LEAST_PAGES,
@@ -170,11 +173,6 @@ impl Tombstones {
         self.is_exposed[block.0 as usize]
     }
 
-    /// Pages of trims to be written, for making room.
-    pub fn waiting_pages(&self) -> usize {
-        self.waiting.len().div_ceil(self.extents_per_page)
-    }
-
     /// A page whose entry was `entry` has been rewritten: its tombstone, if any, loses it.
     #[inline(always)]
     pub fn forget(&mut self, entry: MapEntry, space: &mut impl TombstoneSpace) {
@@ -203,43 +201,45 @@ impl Tombstones {
         self.slots[slot as usize].at = to;
     }
 
-    /// Writes every waiting trim. The caller has made room, or the collector's reserve is used.
+    /// Writes waiting trims, as many as a page holds; the next call goes on with the rest. The caller has made room for one
+    /// page, or the collector's reserve is used: only a compaction has more than a page waiting, and it exposes no block.
     ///
     /// # Errors
     /// No space, or faults of the medium.
-    pub fn write(&mut self, entries: &mut [MapEntry], space: &mut impl TombstoneSpace) -> Result<(), DeviceError> {
-        let waiting = std::mem::take(&mut self.waiting);
-        let mut written = Vec::new();
-        for extents in waiting.chunks(self.extents_per_page) {
+    pub fn write_page(&mut self, entries: &mut [MapEntry], space: &mut impl TombstoneSpace) -> Result<(), DeviceError> {
+        let size = self.waiting.len().min(self.extents_per_page);
+        if size > 0 {
+            let extents: Vec<Extent> = self.waiting.drain(..size).collect();
             let slot = self.take_slot();
             self.content.clear();
             extents.iter().for_each(|e| e.encode(&mut self.content));
             let owner = Owner::new(Kind::Tombstone, slot);
-            self.slots[slot as usize].at = space.append_tombstone(owner, &self.content)?;
-            self.slots[slot as usize].extents = extents.to_vec();
-            // One live page more than counted keeps the slot until all of this batch is claimed.
-            self.slots[slot as usize].live = 1;
-            written.push(slot);
-            self.claim(slot, &written, entries, space);
+            let at = space.append_tombstone(owner, &self.content)?;
+            // One live page more than counted keeps the slot until the whole batch is claimed.
+            self.slots[slot as usize] = Slot { at, live: 1, extents };
+            self.batch.push(slot);
+            self.claim(slot, entries, space);
         }
-        for slot in written {
-            self.lose(slot, space);
-        }
-        for block in self.exposed.drain(..) {
-            self.is_exposed[block.0 as usize] = false;
+        if self.waiting.is_empty() {
+            for slot in std::mem::take(&mut self.batch) {
+                self.lose(slot, space);
+            }
+            for block in self.exposed.drain(..) {
+                self.is_exposed[block.0 as usize] = false;
+            }
         }
         Ok(())
     }
 
     /// Points the entries of still trimmed pages to `slot`. A page that was trimmed, rewritten and trimmed again within a
     /// batch belongs to the later trim.
-    fn claim(&mut self, slot: u32, batch: &[u32], entries: &mut [MapEntry], space: &mut impl TombstoneSpace) {
+    fn claim(&mut self, slot: u32, entries: &mut [MapEntry], space: &mut impl TombstoneSpace) {
         for extent in self.slots[slot as usize].extents.clone() {
             for entry in &mut entries[extent.lpns()] {
                 match entry.slot() {
                     None if *entry != MapEntry::WAITING => continue,
                     None => {}
-                    Some(earlier) if earlier != slot && batch.contains(&earlier) => self.lose(earlier, space),
+                    Some(earlier) if earlier != slot && self.batch.contains(&earlier) => self.lose(earlier, space),
                     Some(_) => continue,
                 }
                 *entry = MapEntry::tombstone(slot);
@@ -280,13 +280,13 @@ impl Tombstones {
         (0..self.slots.len() as u32).filter(|s| self.slots[*s as usize].live > 0).collect()
     }
 
-    /// Puts the live trims of `slots` back among the waiting ones, so that the next [`Tombstones::write`] packs them anew.
-    /// The slots and their pages stay valid until [`Tombstones::drop_slots`], so that a loss of power between finds them.
+    /// Puts the live trims of `slots` back among the waiting ones, so that [`Tombstones::write_page`] packs them anew. The
+    /// slots and their pages stay valid until [`Tombstones::drop_slots`], so that a loss of power between finds them.
     pub fn unpack(&mut self, slots: &[u32], entries: &mut [MapEntry]) {
         for slot in slots {
             let extents = std::mem::take(&mut self.slots[*slot as usize].extents);
             self.slots[*slot as usize].live = 1;
-            // A page may be trimmed by several extents of a slot; only the latest says when.
+            // Latest first: of a page that was trimmed twice in one batch, only the later trim is above its last data.
             for extent in extents.into_iter().rev() {
                 self.unpack_extent(extent, *slot, entries);
             }
@@ -313,59 +313,5 @@ impl Tombstones {
             }
         }
         self.waiting.extend(run);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Keeps the content of tombstone pages, by place.
-    #[derive(Default)]
-    struct Pages(Vec<Option<Vec<u8>>>);
-
-    impl TombstoneSpace for Pages {
-        fn append_tombstone(&mut self, _: Owner, content: &[u8]) -> Result<Ppn, DeviceError> {
-            self.0.push(Some(content.to_vec()));
-            Ok(Ppn(self.0.len() as u32 - 1))
-        }
-        fn invalidate_tombstone(&mut self, at: Ppn) {
-            assert!(self.0[at.0 as usize].take().is_some(), "{at:?} is invalidated twice");
-        }
-    }
-
-    impl Pages {
-        /// The latest trim of `lpn` that a rebuild would find.
-        fn trim_of(&self, lpn: u32) -> Option<u64> {
-            let extents = self.0.iter().flatten().flat_map(|content| decode(content));
-            extents.filter(|e| e.lpns().contains(&(lpn as usize))).map(|e| e.sequence).max()
-        }
-    }
-
-    /// A page that was trimmed, written and trimmed again before a flush stands in two extents of one tombstone page. When
-    /// that page was packed anew, the older extent took the page, so that a rebuild found its trim older than the write
-    /// between, and brought the data back.
-    #[test]
-    fn a_page_trimmed_twice_keeps_its_later_trim_when_packed_anew() {
-        let (mut tombstones, mut pages) = (Tombstones::new(512, 1), Pages::default());
-        let mut entries = vec![MapEntry::page(Ppn(0)); 4];
-        tombstones.trim(2, &mut entries[2], BlockId(0), 10);
-        entries[2] = MapEntry::page(Ppn(1));
-        tombstones.trim(1, &mut entries[1], BlockId(0), 20);
-        tombstones.trim(2, &mut entries[2], BlockId(0), 20);
-        tombstones.write(&mut entries, &mut pages).unwrap();
-        assert_eq!(pages.trim_of(2), Some(20));
-        for _ in 0..2 {
-            // A trim that waits meanwhile is newer than all that are unpacked.
-            let old = std::mem::replace(&mut entries[3], MapEntry::page(Ppn(2)));
-            tombstones.forget(old, &mut pages);
-            tombstones.trim(3, &mut entries[3], BlockId(0), 30);
-            let slots = tombstones.live_slots();
-            tombstones.unpack(&slots, &mut entries);
-            tombstones.write(&mut entries, &mut pages).unwrap();
-            tombstones.drop_slots(&slots, &mut pages);
-            assert_eq!((pages.trim_of(1), pages.trim_of(2)), (Some(20), Some(20)));
-        }
-        assert_eq!(tombstones.pages(), 1);
     }
 }

@@ -7,18 +7,18 @@
 pub mod block_table;
 mod collector;
 
-pub use collector::{Mapping, Move, collect_idle, collect_worn, make_room};
+pub use collector::{Mapping, collect_idle, collect_worn, make_room};
 
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::ftl::tombstones::TombstoneSpace;
 use crate::memory;
-use crate::nand::{Kind, Medium, MediumError, Oob, Owner, PageRef};
+use crate::nand::{Kind, Medium, MediumError, Move, Oob, Owner, PageRef};
 use crate::placement::{HostWrite, Placement, Reclaim};
 use crate::spec::AgeBase;
 use crate::stats::{CollectorCounters, Snapshot, VICTIM_BUCKETS, WearSummary};
-use crate::victim::VictimPolicy;
+use crate::victim::{VictimPolicy, Written};
 use block_table::{BlockState, BlockTable};
 use std::collections::VecDeque;
 
@@ -74,8 +74,6 @@ pub struct LogStore<M, P, V> {
     sequence: u64,
     erases_since_wear_check: u32,
     counters: CollectorCounters,
-    /// Pages spoiled by failed programs, for the conservation laws.
-    spoiled_pages: u64,
     moves: Vec<Move>,
 }
 
@@ -119,22 +117,36 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             sequence: 0,
             erases_since_wear_check: 0,
             counters: CollectorCounters::default(),
-            spoiled_pages: 0,
             moves: Vec::with_capacity(geometry.pages_per_block() as usize),
         }
     }
 
-    /// A store over a medium that holds data: blocks with pages in them are full, and nothing is valid yet. What is valid
-    /// is told by [`LogStore::adopt`]; [`LogStore::finish_restore`] ends it.
+    /// A store over a medium that holds data. Blocks with pages in them are closed, but partly written ones go on being
+    /// filled, one a stream: else every loss of power would cost their rest. Nothing is valid yet: [`LogStore::adopt`]
+    /// tells what is, and [`LogStore::finish_restore`] ends it.
     pub fn restore(medium: M, placement: P, victim: V, options: LogOptions, last_sequence: u64) -> Self {
         let mut log = Self::new(medium, placement, victim, options);
         log.free.retain(|block| log.medium.programmed_pages(*block) == 0);
-        for index in 0..log.blocks.states.len() {
-            let written = log.medium.programmed_pages(BlockId(index as u32));
-            if written > 0 && log.blocks.states[index] == BlockState::Free {
-                log.blocks.states[index] = BlockState::Closed;
-                log.used_pages += u64::from(written);
+        let pages_per_block = log.medium.geometry().pages_per_block();
+        let mut partly_written = Vec::new();
+        for block in (0..log.blocks.blocks()).map(BlockId) {
+            let written = log.medium.programmed_pages(block);
+            if written == 0 || log.blocks.state(block) == BlockState::Retired {
+                continue;
             }
+            log.blocks.states[block.0 as usize] = BlockState::Closed;
+            log.used_pages += u64::from(written);
+            if written < pages_per_block {
+                partly_written.push((written, block));
+            }
+        }
+        partly_written.sort_unstable();
+        for ((written, block), stream) in partly_written.into_iter().zip(0..log.open.len()) {
+            let first = log.medium.geometry().first_page(block).0;
+            let open = &mut log.open[stream];
+            *open = OpenBlock { next: first + written, end: first + pages_per_block, ..OpenBlock::default() };
+            log.blocks.states[block.0 as usize] = BlockState::Open;
+            log.blocks.streams[block.0 as usize] = StreamId(stream as u16);
         }
         log.sequence = last_sequence;
         log
@@ -147,15 +159,25 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.valid[at.0 as usize / 64] |= 1 << (at.0 % 64);
         self.blocks.valid[block.0 as usize] += 1;
         self.valid_pages += 1;
+        self.victim.on_program(at, Written::Meta(self.now));
     }
 
-    /// All valid pages are told: blocks become candidates for cleaning.
-    pub fn finish_restore(&mut self) {
+    /// All valid pages are told: blocks become candidates for cleaning. A collection that was cut short may have used up
+    /// the reserve, so blocks without valid pages are erased until it is there again.
+    ///
+    /// # Errors
+    /// Loss of power.
+    pub fn finish_restore(&mut self) -> Result<(), DeviceError> {
         // What was invalidated before the loss is whatever was programmed and is not valid now.
         self.counters.invalidated_pages = self.medium.counters().programmed().total() - self.valid_pages;
         for block in self.blocks.closed().collect::<Vec<_>>() {
-            self.victim.on_close(block, &self.blocks);
+            if self.blocks.valid(block) == 0 && self.free.len() as u32 <= self.options.floor {
+                self.release(block, Cause::Recovery, 0)?;
+            } else {
+                self.victim.on_close(block, &self.blocks);
+            }
         }
+        Ok(())
     }
 
     /// The medium below.
@@ -241,7 +263,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     #[inline(always)]
     pub fn append_host(&mut self, stream: StreamId, lpn: Lpn, page: PageRef<'_, M>) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner: Owner::new(Kind::Data, lpn.0), sequence: self.next_sequence() };
-        let at = self.append(stream, None, |medium, at| medium.program(at, oob, page, Cause::Host))?;
+        let at = self.append(stream, |medium, at| medium.program(at, oob, page, Cause::Host))?;
+        self.victim.on_program(at, Written::Host(lpn, self.now));
         self.now += 1;
         Ok(at)
     }
@@ -258,16 +281,16 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         cause: Cause,
     ) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner, sequence: self.next_sequence() };
-        self.append(stream, None, |medium, at| medium.program_meta(at, oob, content, cause))
+        let at = self.append(stream, |medium, at| medium.program_meta(at, oob, content, cause))?;
+        self.victim.on_program(at, Written::Meta(self.now));
+        Ok(at)
     }
 
-    /// Writes the next page of `stream` by `write`, in another block where a program fails. `stamp` is given for copies:
-    /// the stamp of the block that the page comes from.
+    /// Writes the next page of `stream` by `write`, in another block where a program fails.
     #[inline(always)]
     fn append(
         &mut self,
         stream: StreamId,
-        stamp: Option<u64>,
         mut write: impl FnMut(&mut M, Ppn) -> Result<(), MediumError>,
     ) -> Result<Ppn, DeviceError> {
         let mut stream = stream;
@@ -281,16 +304,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             if let Err(MediumError::PowerLost) = result {
                 return Err(DeviceError::PowerLost);
             }
-            open.next += 1;
-            if let Some(stamp) = stamp {
-                open.copied += 1;
-                open.copied_stamps += stamp;
-                open.youngest = open.youngest.max(stamp);
-            }
-            let full = open.next == open.end;
-            self.used_pages += 1;
             let block = self.medium.geometry().block_of(at);
             if result.is_ok() {
+                open.next += 1;
+                let full = open.next == open.end;
+                self.used_pages += 1;
                 self.valid[at.0 as usize / 64] |= 1 << (at.0 % 64);
                 self.blocks.valid[block.0 as usize] += 1;
                 self.valid_pages += 1;
@@ -299,11 +317,17 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 }
                 return Ok(at);
             }
-            // The block is not to be trusted any more: what it holds is moved before anything else is cleaned.
-            self.spoiled_pages += 1;
-            self.close_block(stream, block, BlockState::Failing);
-            self.failing.push(block);
+            self.abandon(stream, block);
         }
+    }
+
+    /// The next page of `block` failed: it is not to be trusted any more, and what it holds is moved before anything else
+    /// is cleaned.
+    fn abandon(&mut self, stream: StreamId, block: BlockId) {
+        self.open[usize::from(stream.0)].next += 1;
+        self.used_pages += 1;
+        self.close_block(stream, block, BlockState::Failing);
+        self.failing.push(block);
     }
 
     /// Gives `stream` a free block; where none is left, names another stream that has room.
@@ -356,6 +380,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.blocks.valid[block.0 as usize] -= 1;
         self.valid_pages -= 1;
         self.counters.invalidated_pages += 1;
+        self.victim.on_page_death(at);
         if self.options.age == AgeBase::LastInvalidation {
             self.blocks.stamps[block.0 as usize] = self.now;
         }

@@ -68,6 +68,17 @@ pub struct Oob {
     pub sequence: u64,
 }
 
+/// A page that a collection moves.
+#[derive(Clone, Copy, Debug)]
+pub struct Move {
+    /// Whose page it is.
+    pub owner: Owner,
+    /// Where it was.
+    pub from: Ppn,
+    /// Where it is now; [`Ppn::NONE`] until it is copied.
+    pub to: Ppn,
+}
+
 /// A failure of the medium itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -130,6 +141,16 @@ pub trait Medium: Sized {
     /// # Errors
     /// Faults of the medium.
     fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError>;
+    /// Copies the pages of `moves` to consecutive pages of one block from `target` on, and says how many were copied before
+    /// a failure. Media that can do better than one page at a time do.
+    fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>) {
+        for (done, entry) in moves.iter().enumerate() {
+            if let Err(error) = self.copy(entry.from, Ppn(target.0 + done as u32), cause) {
+                return (done, Err(error));
+            }
+        }
+        (moves.len(), Ok(()))
+    }
     /// Erases a block.
     ///
     /// # Errors

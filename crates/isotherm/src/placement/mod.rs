@@ -4,9 +4,15 @@
 //! NAND, and keeps whatever it needs for each page itself, stating the memory.
 
 mod clairvoyant;
+mod dac;
 mod epoch;
 mod host_gc;
+mod mdc;
+mod midas;
+mod multilog;
 mod ranges;
+mod rate_classes;
+mod sepbit;
 mod single;
 
 use crate::address::{Lpn, StreamId};
@@ -14,9 +20,14 @@ use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
 use std::sync::Arc;
 
 pub use clairvoyant::{Clairvoyant, Future};
+pub use dac::Dac;
 pub use epoch::Epoch;
 pub use host_gc::HostGc;
+pub use mdc::MdcRates;
+pub use midas::Midas;
+pub use multilog::MultiLog;
 pub use ranges::Ranges;
+pub use sepbit::SepBit;
 pub use single::Single;
 
 /// A page that the host writes.
@@ -137,11 +148,21 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant);
+dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, SepBit, Dac, MultiLog, MdcRates, Midas);
 
 /// Every placement.
-pub const PLACEMENTS: &[Entry<BuildPlacement>] =
-    &[single::ENTRY, host_gc::ENTRY, epoch::ENTRY, ranges::ENTRY, clairvoyant::ENTRY];
+pub const PLACEMENTS: &[Entry<BuildPlacement>] = &[
+    single::ENTRY,
+    host_gc::ENTRY,
+    epoch::ENTRY,
+    ranges::ENTRY,
+    clairvoyant::ENTRY,
+    sepbit::ENTRY,
+    dac::ENTRY,
+    multilog::ENTRY,
+    mdc::ENTRY,
+    midas::ENTRY,
+];
 
 /// Builds the placement that `name` names.
 ///

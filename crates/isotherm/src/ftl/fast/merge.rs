@@ -140,7 +140,7 @@ impl<M: Medium> FastFtl<M> {
         let slots: Vec<u32> = pages.iter().filter(is_tombstone).map(|(owner, _)| owner.address()).collect();
         if !slots.is_empty() {
             self.tombstones.unpack(&slots, &mut self.entries);
-            self.tombstones.write(&mut self.entries, &mut self.log)?;
+            self.write_waiting()?;
             self.tombstones.drop_slots(&slots, &mut self.log);
         }
         Ok(())
@@ -187,7 +187,7 @@ impl<M: Medium> FastFtl<M> {
     /// could bring back data older than they are.
     fn release(&mut self, block: BlockId, cause: Cause) -> Result<(), DeviceError> {
         if self.tombstones.is_exposed(block) {
-            self.tombstones.write(&mut self.entries, &mut self.log)?;
+            self.write_waiting()?;
         }
         self.log.pool.release(block, cause)
     }

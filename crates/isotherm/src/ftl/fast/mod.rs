@@ -30,61 +30,24 @@ mod block_pool;
 mod check;
 mod log_blocks;
 mod merge;
+mod options;
 mod recover;
 
 pub use log_blocks::log_block_map_bytes;
+pub(super) use options::ENTRY;
+pub use options::{FastOptions, HybridOptions, LogShare, RESERVE_BLOCKS};
 
+use super::Ftl;
 use super::tombstones::{MapEntry, Tombstones};
-use super::{Ftl, FtlKind};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::{ByCause, Cause};
 use crate::device::DeviceError;
 use crate::log::fatal;
 use crate::memory;
 use crate::nand::{Kind, Medium, MediumError, Oob, Owner, PageMut, PageRef};
-use crate::registry::{Entry, Parameter};
 use crate::stats::{CollectorCounters, MergeCounters, Snapshot, WearSummary};
 use block_pool::{BlockPool, Role, succeeded};
 use log_blocks::{LogBlocks, SequentialBlock};
-
-pub(super) const ENTRY: Entry<FtlKind> = Entry {
-    name: "fast",
-    summary: "hybrid: data blocks mapped by block, log blocks by page, merged when the log is full",
-    paper: "Lee et al., FAST (ACM TECS 2007)",
-    memory: "4 bytes a logical page",
-    parameters: &[
-        Parameter {
-            key: "log_blocks",
-            default: "all",
-            allowed: "all | 1.. blocks | a share of the data blocks as in 3%; at most the spare blocks less one",
-            help: "random-write log blocks; one for sequential writes is always there beside them",
-        },
-        Parameter {
-            key: "in_place_first_write",
-            default: "false",
-            allowed: "true | false",
-            help: "write a page that holds no data straight to its data block where NAND's order allows",
-        },
-    ],
-    build: FtlKind::Fast,
-};
-
-/// Free blocks that FAST needs beside data and log blocks: the target of a merge, a log block opened for tombstones while
-/// the victim still stands, and one for a program that fails meanwhile.
-pub const RESERVE_BLOCKS: u32 = 3;
-
-/// How FAST behaves.
-#[derive(Clone, Copy, Debug)]
-pub struct FastOptions {
-    /// Random-write log blocks, at least 1 and at most [`FastFtl::log_blocks_max`].
-    pub log_blocks: u32,
-    /// Blocks beyond data and log blocks, at least [`RESERVE_BLOCKS`]. Those beyond that stand in for blocks that fail.
-    pub reserve: u32,
-    /// Write a page that holds no data straight to its place where NAND's order allows.
-    pub in_place_first_write: bool,
-    /// Difference of erase counts that static wear levelling allows; `None` switches it off.
-    pub wear_threshold: Option<u32>,
-}
 
 /// No data block.
 const NO_BLOCK: BlockId = BlockId(u32::MAX);
@@ -319,7 +282,15 @@ impl<M: Medium> FastFtl<M> {
             // This may have to erase a block whose trims wait, and write them itself; nothing is left to write then.
             self.make_room()?;
         }
-        self.tombstones.write(&mut self.entries, &mut self.log)
+        self.write_waiting()
+    }
+
+    /// Writes the waiting trims where there is room, or into the reserve.
+    fn write_waiting(&mut self) -> Result<(), DeviceError> {
+        while self.tombstones.is_waiting() {
+            self.tombstones.write_page(&mut self.entries, &mut self.log)?;
+        }
+        Ok(())
     }
 
     /// Programs a page that holds nothing, to keep NAND's order.

@@ -1,0 +1,37 @@
+//! Detection by content: the format whose own parser can read most of the first lines.
+
+use crate::binary::MAGIC;
+use crate::error::TraceError;
+use crate::formats::parquet;
+use crate::options::OpenOptions;
+use crate::registry::{Decoder, FORMATS, Format};
+use crate::row::Excerpt;
+
+/// The format of a file that begins with `head`.
+pub(crate) fn detect(path: &str, head: &[u8], options: &OpenOptions) -> Result<Format, TraceError> {
+    let mut best = (0, None);
+    for format in Format::all() {
+        let understood = match &format.entry().decoder {
+            Decoder::Stream { recognise, .. } => recognise(head, options),
+            Decoder::Parquet => {
+                if head.starts_with(parquet::MAGIC) {
+                    MAGIC
+                } else {
+                    0
+                }
+            }
+        };
+        if understood > best.0 {
+            best = (understood, Some(format));
+        }
+    }
+    best.1.ok_or_else(|| {
+        let names: Vec<_> = FORMATS.iter().map(|entry| entry.name).collect();
+        let first = head.split(|&b| b == b'\n').next().unwrap_or_default();
+        TraceError::input(
+            path,
+            format!("its format is not recognised: it begins with {}", Excerpt(first)),
+            format!("convert it, or name its format with --format ({})", names.join(", ")),
+        )
+    })
+}

@@ -1,0 +1,117 @@
+//! Opening a trace: which format, how many volumes, in what order.
+
+use crate::TraceReader;
+use crate::detect::detect;
+use crate::error::TraceError;
+use crate::formats::parquet;
+use crate::options::{OpenOptions, SORT_WINDOW, Sort};
+use crate::order::Ordered;
+use crate::records::{Records, Setup};
+use crate::registry::{Decoder, Format, FormatEntry, Need};
+use crate::source::{Opened, Source};
+use crate::synth;
+use crate::volumes::Volumes;
+use std::sync::Arc;
+
+/// Opens a trace file (`-` is standard input) or a synthetic workload (`synth:...`, see [`synth`]).
+///
+/// # Errors
+/// The file cannot be read, its format is not recognised or needs an option that is not given, or the workload's
+/// specification is wrong.
+pub fn open(source: &str, options: &OpenOptions) -> Result<Box<dyn TraceReader + Send>, TraceError> {
+    match source.strip_prefix("synth:") {
+        Some(spec) => Ok(Box::new(synth::Workload::parse(spec)?.reader())),
+        None => open_source(&Source::new(source), options),
+    }
+}
+
+/// Opens a trace held in memory; `name` stands for the path in messages.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_bytes(
+    name: &str,
+    bytes: Arc<[u8]>,
+    options: &OpenOptions,
+) -> Result<Box<dyn TraceReader + Send>, TraceError> {
+    open_source(&Source::Memory(name.to_owned(), bytes), options)
+}
+
+fn open_source(source: &Source, options: &OpenOptions) -> Result<Box<dyn TraceReader + Send>, TraceError> {
+    let opened = source.open()?;
+    let format = match options.format {
+        Some(format) => format,
+        None => detect(source.name(), &opened.head, options)?,
+    };
+    let entry = format.entry();
+    require(source.name(), entry, options)?;
+    let volumes = match entry.volumes && source.is_repeatable() {
+        true => measure(source, format, options)?,
+        false => Volumes::single(),
+    };
+    let in_order = options.sort == Sort::Refuse || options.sort == Sort::Declared && entry.ordered;
+    let window = match options.sort {
+        // The canonical forms in order pass straight through.
+        _ if in_order && entry.ordered => None,
+        Sort::Declared | Sort::Refuse => Some(SORT_WINDOW),
+        Sort::Window(window) => Some(window.max(1)),
+        Sort::Memory => Some(usize::MAX),
+    };
+    let records = decode(source, opened, format, options, volumes, in_order)?;
+    // The canonical forms keep their times, so that converting them loses nothing.
+    let rebase = !entry.ordered;
+    Ok(Box::new(Ordered::new(records, entry.name, source.name(), window, rebase)))
+}
+
+/// Asks for what the file does not say.
+fn require(path: &str, entry: &FormatEntry, options: &OpenOptions) -> Result<(), TraceError> {
+    for need in entry.needs {
+        let (met, problem, fix) = match need {
+            Need::TimeUnit => (
+                options.time_unit.is_some(),
+                "the unit of its times cannot be told from the file",
+                "say --time-unit ns (as MQSim and SSDsim take them) or --time-unit us (some conversions); if it is DiskSim \
+                 with whole milliseconds, say --format disksim",
+            ),
+            Need::AssumeWrites => (
+                options.assume_writes,
+                "it does not say which requests are writes, so it cannot tell write amplification",
+                "use a trace of block requests, or take all of them as writes with --assume-writes",
+            ),
+            Need::ObjectBytes => (
+                options.object_bytes.is_some_and(|bytes| bytes > 0),
+                "its addresses are object numbers, and what one stands for is not in the file",
+                "say --object-bytes 512 if they are sectors, or the size of a block if they are blocks",
+            ),
+        };
+        if !met {
+            return Err(TraceError::input(path, format!("{} trace: {problem}", entry.name), fix));
+        }
+    }
+    Ok(())
+}
+
+/// The first of two passes: how far each volume reaches.
+fn measure(source: &Source, format: Format, options: &OpenOptions) -> Result<Volumes, TraceError> {
+    let mut records = decode(source, source.open()?, format, options, Volumes::measuring(), false)?;
+    let mut batch = Vec::new();
+    while records.fill(&mut batch, 4096)? > 0 {
+        batch.clear();
+    }
+    Ok(records.into_volumes().lay_out())
+}
+
+fn decode(
+    source: &Source,
+    opened: Opened,
+    format: Format,
+    options: &OpenOptions,
+    volumes: Volumes,
+    refuse_disorder: bool,
+) -> Result<Box<dyn Records>, TraceError> {
+    let setup = Setup { path: source.name().to_owned(), skip_bad: options.skip_bad, refuse_disorder, volumes };
+    match &format.entry().decoder {
+        Decoder::Stream { open, .. } => Ok(open(opened.stream, setup, options)),
+        Decoder::Parquet => parquet::open(source, setup),
+    }
+}

@@ -1,0 +1,139 @@
+//! One reader for all text formats: lines in, requests out; a format only says how one line reads.
+
+use crate::error::{Place, TraceError};
+use crate::lines::{LINE_BYTES_MAX, LineError, Lines};
+use crate::options::OpenOptions;
+use crate::records::{Records, Setup};
+use crate::row::{Fault, Row, Separator};
+use crate::sink::Sink;
+use crate::source::Stream;
+use crate::volumes::Volumes;
+use isotherm::request::Request;
+
+/// How one line of a format reads.
+///
+/// # Contract
+/// - [`parse`](LineFormat::parse) pushes the line's requests (none for lines that are not requests, such as summaries).
+/// - It allocates nothing unless the line is wrong.
+pub(crate) trait LineFormat: Send + Sized + 'static {
+    /// How fields are told apart.
+    const SEPARATOR: Separator;
+    /// A parser for one file.
+    fn new(options: &OpenOptions) -> Self;
+    /// Whether the first line of a file is a heading.
+    fn is_header(_line: &[u8]) -> bool {
+        false
+    }
+    /// Reads one line.
+    fn parse(&mut self, row: &mut Row<'_>, sink: &mut Sink<'_>) -> Result<(), Box<Fault>>;
+    /// Why a trace in which every line was read may still have no requests.
+    fn why_empty(&self) -> Option<(String, String)> {
+        None
+    }
+}
+
+/// Reads a text format.
+pub(crate) struct TextReader<F> {
+    lines: Lines,
+    format: F,
+    setup: Setup,
+    skipped: u64,
+    latest_ns: u64,
+}
+
+/// Opens a text format: the function that the registry names.
+pub(crate) fn open<F: LineFormat>(stream: Stream, setup: Setup, options: &OpenOptions) -> Box<dyn Records> {
+    Box::new(TextReader { lines: Lines::new(stream), format: F::new(options), setup, skipped: 0, latest_ns: 0 })
+}
+
+/// How many of the first lines of a file a format can read: the function by which formats are detected.
+pub(crate) fn recognise<F: LineFormat>(head: &[u8], options: &OpenOptions) -> usize {
+    let mut format = F::new(options);
+    let (mut requests, mut volumes) = (Vec::new(), Volumes::measuring());
+    let mut understood = 0;
+    for (number, line) in head.split(|&b| b == b'\n').take(64).enumerate() {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let mut sink = Sink { requests: &mut requests, volumes: &mut volumes, not_before_ns: 0 };
+        let header = number == 0 && F::is_header(line);
+        let readable = header || !line.is_empty() && format.parse(&mut Row::new(line, F::SEPARATOR), &mut sink).is_ok();
+        understood += usize::from(readable);
+    }
+    understood
+}
+
+impl<F: LineFormat> TextReader<F> {
+    /// Counts a row that cannot be read, or gives up.
+    #[cold]
+    fn bad_row(&mut self, fault: Fault, column: u32) -> Result<(), TraceError> {
+        if self.skipped < self.setup.skip_bad {
+            self.skipped += 1;
+            return Ok(());
+        }
+        let problem = match self.skipped {
+            0 => fault.problem,
+            skipped => format!("{} (and {skipped} rows before were skipped)", fault.problem),
+        };
+        Err(TraceError::Row {
+            path: self.setup.path.clone(),
+            place: Place::Line { line: self.lines.number, column },
+            field: fault.field.name(),
+            problem,
+            fix: fault.fix,
+        })
+    }
+
+    #[cold]
+    fn line_error(&self, error: LineError) -> TraceError {
+        match error {
+            LineError::Io(source) => self.setup.io_error(source),
+            LineError::TooLong => TraceError::input(
+                &self.setup.path,
+                format!("line {} is longer than {LINE_BYTES_MAX} bytes", self.lines.number + 1),
+                "this is not a trace in this format: name the right one with --format",
+            ),
+        }
+    }
+}
+
+impl<F: LineFormat> Records for TextReader<F> {
+    fn fill(&mut self, batch: &mut Vec<Request>, most: usize) -> Result<usize, TraceError> {
+        let before = batch.len();
+        while batch.len() - before < most {
+            let line = match self.lines.next() {
+                Ok(Some(line)) => line,
+                Ok(None) => break,
+                Err(error) => return Err(self.line_error(error)),
+            };
+            if line.is_empty() {
+                continue;
+            }
+            let taken = batch.len();
+            let not_before_ns = if self.setup.refuse_disorder { self.latest_ns } else { 0 };
+            let mut row = Row::new(line, F::SEPARATOR);
+            let mut sink = Sink { requests: &mut *batch, volumes: &mut self.setup.volumes, not_before_ns };
+            match self.format.parse(&mut row, &mut sink) {
+                Ok(()) => self.latest_ns = batch.last().map_or(self.latest_ns, |request| request.arrival_ns),
+                Err(fault) => {
+                    let (column, header) = (row.column(fault.field), F::is_header(row.line()));
+                    batch.truncate(taken);
+                    if !(header && self.lines.number == 1) {
+                        self.bad_row(*fault, column)?;
+                    }
+                }
+            }
+        }
+        Ok(batch.len() - before)
+    }
+
+    fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    fn why_empty(&self) -> Option<(String, String)> {
+        self.format.why_empty()
+    }
+
+    fn into_volumes(self: Box<Self>) -> Volumes {
+        self.setup.volumes
+    }
+}
