@@ -256,7 +256,7 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
             Box::new(Ssd::new(ftl, spec.gc.idle))
         }
         FtlOptions::Hybrid(hybrid) => {
-            let ftl = SimulatedFastFtl::new(medium, plan.logical_pages, hybrid.resolve(spec, &plan)?);
+            let ftl = SimulatedFastFtl::new(medium, plan.logical_pages, hybrid.resolve(spec, &plan)?, ());
             Box::new(Ssd::new(ftl, spec.gc.idle))
         }
     })

@@ -89,7 +89,7 @@ fn device(in_place_first_write: bool) -> Device {
     let geometry = Geometry::simple(4 + 1 + 2 + RESERVE_BLOCKS, 4, 512);
     let medium = Recorder { inner: NandArray::without_bytes(geometry, 0, true), operations: Vec::new() };
     let options = FastOptions { log_blocks: 2, reserve: RESERVE_BLOCKS, in_place_first_write, wear_threshold: None };
-    FastFtl::new(medium, 16, options)
+    FastFtl::new(medium, 16, options, ())
 }
 
 /// Writes `lpns` and returns the operations that this made.

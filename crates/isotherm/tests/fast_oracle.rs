@@ -41,9 +41,9 @@ impl Shape {
 
     /// Runs `steps`; a `resize` of the log goes with every tenth step.
     fn run<M: Medium<Store: Payload>>(&self, array: M, faults: FaultPlan, steps: &[Step], resizes: bool) {
-        let ftl = FastFtl::new(Faulty::new(array, faults), self.logical_pages, self.options());
+        let ftl = FastFtl::new(Faulty::new(array, faults), self.logical_pages, self.options(), ());
         let (logical_pages, options) = (self.logical_pages, self.options());
-        let mut harness = Harness::new(ftl, move |medium| FastFtl::recover(medium, logical_pages, options));
+        let mut harness = Harness::new(ftl, move |medium| FastFtl::recover(medium, logical_pages, options, ()));
         if !resizes {
             return harness.run(steps);
         }

@@ -143,6 +143,10 @@ impl<M: Medium> BlockPool<M> {
         self.failing.contains(&block)
     }
 
+    pub(super) fn failing_blocks(&self) -> u32 {
+        self.failing.len() as u32
+    }
+
     pub(super) fn has_failing(&self) -> bool {
         !self.failing.is_empty()
     }

@@ -1,12 +1,12 @@
 //! The conservation laws of the hybrid map.
 
 use super::block_pool::Role;
-use super::{FastFtl, NO_BLOCK};
+use super::{FastFtl, LogObserver, NO_BLOCK};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::Cause;
 use crate::nand::{Kind, Medium, Owner};
 
-impl<M: Medium> FastFtl<M> {
+impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     /// Checks every law; see the functions below.
     pub(super) fn check_laws(&self) -> Result<(), String> {
         self.log.pool.check()?;
@@ -70,6 +70,10 @@ impl<M: Medium> FastFtl<M> {
         }
         if let Some(block) = self.log.random().find(|b| pool.role(*b) != Role::Random) {
             return Err(format!("{block} is in the log but has the role {:?}", pool.role(block)));
+        }
+        let most = self.options.log_blocks + pool.failing_blocks();
+        if self.log.random_blocks() > most {
+            return Err(format!("{} log blocks are in use, {most} are allowed", self.log.random_blocks()));
         }
         match self.log.sequential {
             Some(s) if pool.medium.programmed_pages(s.block) != s.next => Err(format!(

@@ -8,55 +8,67 @@
 //! page by page: a target whose program fails is one more source for the next attempt.
 
 use super::block_pool::{Role, succeeded};
-use super::{FastFtl, NO_BLOCK};
+use super::log_blocks::SequentialBlock;
+use super::{FastFtl, LogObserver, NO_BLOCK};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::ftl::tombstones::MapEntry;
 use crate::memory;
-use crate::nand::{Kind, Medium, Owner};
+use crate::nand::{Kind, Medium, MediumError, Move, Owner};
 use crate::stats::VICTIM_BUCKETS;
 
-impl<M: Medium> FastFtl<M> {
+impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     /// Copies the newest versions of the pages of `logical`, from index `from` to the last mapped one, to their places in
     /// `target`; holes are filled. False if a program failed: `target` is failing then, and the map points into it as far
     /// as it got.
     fn gather(&mut self, logical: u32, target: BlockId, from: u32, cause: Cause) -> Result<bool, DeviceError> {
-        let first = self.log.pool.first_page(target).0;
         let pages = self.pages_of(logical);
-        let entries = &mut self.entries[pages];
-        let end = entries.iter().rposition(|e| e.mapped().is_some()).map_or(0, |last| last as u32 + 1);
-        let (mut programmed, mut fillers) = (0, 0);
-        let mut complete = true;
-        for index in from..end {
-            let at = Ppn(first + index);
-            let entry = &mut entries[index as usize];
-            let source = entry.mapped();
-            let result = match source {
-                Some(source) => self.log.pool.medium.copy(source, at, cause),
-                None => Self::program_filler(&mut self.log.pool.medium, at, cause),
-            };
-            if !succeeded(result)? {
-                self.log.pool.mark_failing(target);
-                complete = false;
-                break;
-            }
-            if source.is_some() {
-                *entry = MapEntry::page(at)
+        let mapped = |entry: &MapEntry| entry.mapped().is_some();
+        let end = self.entries[pages.clone()].iter().rposition(mapped).map_or(0, |last| last + 1);
+        let (mut next, mut complete) = (pages.start + from as usize, true);
+        while complete && next < pages.start + end {
+            let at = Ppn(self.log.pool.first_page(target).0 + (next - pages.start) as u32);
+            let (programmed, result) = if mapped(&self.entries[next]) {
+                self.copy_mapped(next..pages.start + end, at, cause)
             } else {
-                fillers += 1
+                let result = Self::program_filler(&mut self.log.pool.medium, at, cause);
+                self.merges.filler_pages += u64::from(result.is_ok());
+                (usize::from(result.is_ok()), result)
+            };
+            complete = succeeded(result)?;
+            next += programmed;
+            // A copy leaves its source invalid; a filler never was valid. Either way one page is invalid more.
+            self.log.pool.invalidated_pages += programmed as u64;
+            match cause {
+                Cause::PartialMerge => self.merges.partial_pages += programmed as u64,
+                Cause::FullMerge => self.merges.full_pages += programmed as u64,
+                _ => {}
             }
-            programmed += 1;
         }
-        // A copy leaves its source invalid; a filler never was valid. Either way one programmed page is invalid more.
-        self.log.pool.invalidated_pages += programmed;
-        self.merges.filler_pages += fillers;
-        match cause {
-            Cause::PartialMerge => self.merges.partial_pages += programmed,
-            Cause::FullMerge => self.merges.full_pages += programmed,
-            _ => {}
+        if !complete {
+            self.log.pool.mark_failing(target);
         }
         Ok(complete)
+    }
+
+    /// Copies the mapped pages that `lpns` begins with to `target` and on. Returns how many were copied before a failure.
+    #[inline(always)]
+    fn copy_mapped(
+        &mut self,
+        lpns: std::ops::Range<usize>,
+        target: Ppn,
+        cause: Cause,
+    ) -> (usize, Result<(), MediumError>) {
+        self.moves.clear();
+        let mapped = self.entries[lpns.clone()].iter().map_while(|entry| entry.mapped());
+        let owners = (lpns.start as u32..).map(|lpn| Owner::new(Kind::Data, lpn));
+        self.moves.extend(mapped.zip(owners).map(|(from, owner)| Move { owner, from, to: Ppn::NONE }));
+        let (copied, result) = self.log.pool.medium.copy_run(&self.moves, target, cause);
+        for (entry, at) in self.entries[lpns][..copied].iter_mut().zip(target.0..) {
+            *entry = MapEntry::page(Ppn(at));
+        }
+        (copied, result)
     }
 
     /// Moves every mapped page of `logical` to a new data block and erases the old one, and the SW block if `logical`
@@ -84,32 +96,44 @@ impl<M: Medium> FastFtl<M> {
         Ok(())
     }
 
-    /// Merges the SW block, if there is one, in the cheapest way that its content allows.
-    pub(super) fn merge_sequential(&mut self) -> Result<(), DeviceError> {
-        self.keep_to_limit(false)?;
+    /// Merges the SW block, if there is one, in the cheapest way that its content allows; in a full merge if a page of it
+    /// `is_rewritten`.
+    pub(super) fn merge_sequential(&mut self, is_rewritten: bool) -> Result<(), DeviceError> {
         let Some(current) = self.log.sequential else { return Ok(()) };
-        let (first, pages) = (self.log.pool.first_page(current.block).0, self.pages_of(current.logical));
-        // A page that a failed or torn program spoiled leaves its logical page elsewhere: the block cannot become a data
-        // block then.
-        let in_order = self.entries[pages.clone()][..current.next as usize]
-            .iter()
-            .enumerate()
-            .all(|(index, entry)| entry.mapped().is_none_or(|at| at.0 == first + index as u32));
-        if !in_order {
-            return self.full_merge(current.logical, Cause::FullMerge);
+        let pages = self.pages_of(current.logical);
+        let cause = if is_rewritten || !self.is_in_order(current) {
+            Cause::FullMerge
+        } else if current.next as usize == pages.len() {
+            Cause::SwitchMerge
+        } else {
+            Cause::PartialMerge
+        };
+        if cause == Cause::FullMerge
+            || cause == Cause::PartialMerge && !self.gather(current.logical, current.block, current.next, cause)?
+        {
+            self.full_merge(current.logical, Cause::FullMerge)?;
+        } else {
+            match cause {
+                Cause::SwitchMerge => self.merges.switch += 1,
+                _ => self.merges.partial += 1,
+            }
+            self.log.sequential = None;
+            self.log.pool.assign(current.block, Role::Data);
+            let old = std::mem::replace(&mut self.data_blocks[current.logical as usize], current.block);
+            if old != NO_BLOCK {
+                self.release(old, cause)?;
+            }
         }
-        let cause = if current.next as usize == pages.len() { Cause::SwitchMerge } else { Cause::PartialMerge };
-        if cause == Cause::PartialMerge && !self.gather(current.logical, current.block, current.next, cause)? {
-            return self.full_merge(current.logical, Cause::FullMerge);
-        }
-        match cause {
-            Cause::SwitchMerge => self.merges.switch += 1,
-            _ => self.merges.partial += 1,
-        }
-        self.log.sequential = None;
-        self.log.pool.assign(current.block, Role::Data);
-        let old = std::mem::replace(&mut self.data_blocks[current.logical as usize], current.block);
-        if old == NO_BLOCK { Ok(()) } else { self.release(old, cause) }
+        // Trims that had to be written before an erase may have opened a log block too many.
+        self.keep_to_limit(false)
+    }
+
+    /// Whether the SW block can become a data block: each page that it should hold lies in it, or is not mapped at all. A
+    /// page that a failed or torn program spoiled leaves its logical page elsewhere.
+    fn is_in_order(&self, current: SequentialBlock) -> bool {
+        let first = self.log.pool.first_page(current.block).0;
+        let entries = &self.entries[self.pages_of(current.logical)][..current.next as usize];
+        entries.iter().zip(first..).all(|(entry, at)| entry.mapped().is_none_or(|found| found.0 == at))
     }
 
     /// Reclaims a random-write log block: merges every logical block with a valid page in it, then erases it.
@@ -118,6 +142,9 @@ impl<M: Medium> FastFtl<M> {
         let mut pages = std::mem::take(&mut self.victim_pages);
         self.list_valid(victim, &mut pages);
         self.count_victim(pages.len() as u64);
+        for (owner, _) in pages.iter().filter(|(owner, _)| owner.kind() == Kind::Data) {
+            self.observer.on_reclaim(Lpn(owner.address()));
+        }
         self.repack_trims(&pages)?;
         for (index, &(owner, at)) in pages.iter().enumerate() {
             if let Some((next, _)) = pages.get(index + 1).filter(|(next, _)| next.kind() == Kind::Data) {

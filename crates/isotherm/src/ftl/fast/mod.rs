@@ -44,7 +44,7 @@ use crate::cause::{ByCause, Cause};
 use crate::device::DeviceError;
 use crate::log::fatal;
 use crate::memory;
-use crate::nand::{Kind, Medium, MediumError, Oob, Owner, PageMut, PageRef};
+use crate::nand::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
 use crate::stats::{CollectorCounters, MergeCounters, Snapshot, WearSummary};
 use block_pool::{BlockPool, Role, succeeded};
 use log_blocks::{LogBlocks, SequentialBlock};
@@ -52,9 +52,28 @@ use log_blocks::{LogBlocks, SequentialBlock};
 /// No data block.
 const NO_BLOCK: BlockId = BlockId(u32::MAX);
 
+/// Hears of what goes into the log and out of it: what ghost log blocks are built on.
+pub trait LogObserver {
+    /// The host writes `lpn`. A hit finds an older version in the RW log, which no merge has to move any more.
+    fn on_write(&mut self, lpn: Lpn, is_hit: bool);
+    /// A reclaim moves `lpn` out of the RW log: its page was still valid in the victim.
+    fn on_reclaim(&mut self, lpn: Lpn);
+    /// The host discards `lpn`.
+    fn on_trim(&mut self, lpn: Lpn);
+}
+
+impl LogObserver for () {
+    #[inline(always)]
+    fn on_write(&mut self, _: Lpn, _: bool) {}
+    #[inline(always)]
+    fn on_reclaim(&mut self, _: Lpn) {}
+    #[inline(always)]
+    fn on_trim(&mut self, _: Lpn) {}
+}
+
 /// See the module's text.
 #[derive(Clone, Debug)]
-pub struct FastFtl<M> {
+pub struct FastFtl<M, O = ()> {
     log: LogBlocks<M>,
     /// Where each logical page lies: in its data block or in the log.
     entries: Vec<MapEntry>,
@@ -70,18 +89,21 @@ pub struct FastFtl<M> {
     collector: CollectorCounters,
     /// Pages of the block being reclaimed that were valid when it was chosen.
     victim_pages: Vec<(Owner, Ppn)>,
+    /// Pages that a merge copies in one run.
+    moves: Vec<Move>,
+    observer: O,
 }
 
-impl<M: Medium> FastFtl<M> {
+impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     /// An empty device of `logical_pages`.
     ///
     /// # Panics
     /// If the medium is too small for the logical pages, one RW and one SW block and the reserve, or options are out of range.
-    pub fn new(medium: M, logical_pages: u32, options: FastOptions) -> Self {
-        Self::over(BlockPool::new(medium), logical_pages, options, 0)
+    pub fn new(medium: M, logical_pages: u32, options: FastOptions, observer: O) -> Self {
+        Self::over(BlockPool::new(medium), logical_pages, options, observer, 0)
     }
 
-    fn over(pool: BlockPool<M>, logical_pages: u32, options: FastOptions, last_sequence: u64) -> Self {
+    fn over(pool: BlockPool<M>, logical_pages: u32, options: FastOptions, observer: O, last_sequence: u64) -> Self {
         let geometry = *pool.medium.geometry();
         let logical_blocks = logical_pages.div_ceil(geometry.pages_per_block());
         assert!(options.reserve >= RESERVE_BLOCKS, "FAST keeps at least {RESERVE_BLOCKS} blocks free");
@@ -98,6 +120,8 @@ impl<M: Medium> FastFtl<M> {
             counted_from: pool.medium.counters().programmed(),
             collector: CollectorCounters::default(),
             victim_pages: Vec::with_capacity(geometry.pages_per_block() as usize),
+            moves: Vec::with_capacity(geometry.pages_per_block() as usize),
+            observer,
             log: LogBlocks::new(pool, last_sequence),
         }
     }
@@ -118,6 +142,26 @@ impl<M: Medium> FastFtl<M> {
     /// RW log blocks that may be in use now: as many as asked for, or as failed blocks leave room for.
     pub fn log_blocks(&self) -> u32 {
         self.options.log_blocks.min(self.log_blocks_possible())
+    }
+
+    /// What listens to the log.
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// What listens to the log, to change it.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    /// DRAM of the block map, which is always resident: four bytes a logical block.
+    pub fn block_map_bytes(&self) -> u64 {
+        self.data_blocks.len() as u64 * 4
+    }
+
+    /// Merges so far.
+    pub fn merges(&self) -> &MergeCounters {
+        &self.merges
     }
 
     /// RW log blocks that hold pages now.
@@ -166,10 +210,13 @@ impl<M: Medium> FastFtl<M> {
         match old.mapped() {
             Some(old) => {
                 let block = self.log.pool.medium.geometry().block_of(old);
-                self.merges.log_hits += u64::from(self.log.pool.role(block) == Role::Random);
+                let is_hit = self.log.pool.role(block) == Role::Random;
+                self.merges.log_hits += u64::from(is_hit);
                 self.log.pool.count_invalid();
+                self.observer.on_write(lpn, is_hit);
             }
             None => {
+                self.observer.on_write(lpn, false);
                 self.mapped_pages += 1;
                 self.tombstones.forget(old, &mut self.log);
             }
@@ -191,8 +238,8 @@ impl<M: Medium> FastFtl<M> {
     /// Makes sure that the RW log can take a page.
     #[inline(never)]
     fn make_room(&mut self) -> Result<(), DeviceError> {
-        self.keep_to_limit(true)?;
-        self.level_wear()
+        self.level_wear()?;
+        self.keep_to_limit(true)
     }
 
     /// Reclaims until no failing block is left and the log keeps to its limit, with a page to spare if `with_room`.
@@ -215,7 +262,7 @@ impl<M: Medium> FastFtl<M> {
 
     /// Opens the SW block for `logical` and writes its first page, in another block where the program fails.
     fn start_sequential(&mut self, logical: u32, lpn: Lpn, page: PageRef<'_, M>) -> Result<(), DeviceError> {
-        self.merge_sequential()?;
+        self.merge_sequential(false)?;
         loop {
             let block = self.log.pool.take(Role::Sequential)?;
             let (at, oob) = (self.log.pool.first_page(block), self.oob(lpn));
@@ -247,7 +294,7 @@ impl<M: Medium> FastFtl<M> {
             return Ok(());
         }
         self.log.pool.mark_failing(current.block);
-        self.full_merge(current.logical, Cause::FullMerge)?;
+        self.merge_sequential(true)?;
         self.write_random(lpn, page)
     }
 
@@ -272,6 +319,7 @@ impl<M: Medium> FastFtl<M> {
         } else {
             self.log.pool.mark_failing(block);
             self.full_merge(logical, Cause::FullMerge)?;
+            self.keep_to_limit(false)?;
         }
         Ok(programmed)
     }
@@ -300,7 +348,7 @@ impl<M: Medium> FastFtl<M> {
     }
 }
 
-impl<M: Medium> Ftl for FastFtl<M> {
+impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
     type Medium = M;
 
     fn logical_pages(&self) -> u32 {
@@ -333,12 +381,7 @@ impl<M: Medium> Ftl for FastFtl<M> {
                 if offset == current.next {
                     return self.continue_sequential(current, lpn, page);
                 }
-                if offset < current.next {
-                    self.keep_to_limit(false)?;
-                    self.full_merge(logical, Cause::FullMerge)?;
-                } else {
-                    self.merge_sequential()?;
-                }
+                self.merge_sequential(offset < current.next)?;
             }
             _ => {}
         }
@@ -354,6 +397,7 @@ impl<M: Medium> Ftl for FastFtl<M> {
             self.tombstones.trim(lpn, entry, block, sequence);
             self.mapped_pages -= 1;
             self.log.pool.count_invalid();
+            self.observer.on_trim(Lpn(lpn));
             // At most a page of trims waits, so that the reserve has room for it when a block must be erased.
             if self.tombstones.page_is_full() {
                 self.write_trims()?;
@@ -395,7 +439,7 @@ impl<M: Medium> Ftl for FastFtl<M> {
         snapshot.mapped_pages = self.mapped_pages;
         snapshot.free_blocks = pool.free_blocks();
         snapshot.merges = Some(self.merges);
-        snapshot.dram.push(("block map", self.data_blocks.len() as u64 * 4));
+        snapshot.dram.push(("block map", self.block_map_bytes()));
         let log_map = u64::from(self.log_blocks()) * log_block_map_bytes(pool.medium.geometry());
         snapshot.dram.push(("log map", log_map));
     }

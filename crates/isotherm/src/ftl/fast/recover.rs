@@ -12,12 +12,12 @@
 //!   with the newest page is the SW block then, since an SW block is opened after the data block was made.
 //! - A lone block becomes the data block, also if it was the SW block: what was written stays, only the order is forgotten.
 //!
-//! Blocks left out are erased. Torn pages and stale ones need no care: nothing maps to them. Cost: as for the
+//! Blocks left out are erased, and a log that a reclaim left too large is brought back to its size. Torn pages and stale ones need no care: nothing maps to them. Cost: as for the
 //! page-mapped FTL, one look at the OOB of every programmed page.
 
 use super::block_pool::{BlockPool, Role};
 use super::log_blocks::SequentialBlock;
-use super::{FastFtl, FastOptions, NO_BLOCK};
+use super::{FastFtl, FastOptions, LogObserver, NO_BLOCK};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
@@ -152,7 +152,7 @@ fn assign_roles<M: Medium>(medium: &M, versions: &[Version], entries: &mut [MapE
     roles
 }
 
-impl<M: Medium> FastFtl<M> {
+impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     /// Rebuilds the device that `medium` holds.
     ///
     /// # Errors
@@ -160,9 +160,9 @@ impl<M: Medium> FastFtl<M> {
     ///
     /// # Panics
     /// If the medium does not record sequence numbers but holds data: it cannot be recovered. As [`FastFtl::new`] else.
-    pub fn recover(mut medium: M, logical_pages: u32, options: FastOptions) -> Result<Self, DeviceError> {
+    pub fn recover(mut medium: M, logical_pages: u32, options: FastOptions, observer: O) -> Result<Self, DeviceError> {
         let (mut versions, tombstones, last_sequence) = scan(&mut medium, logical_pages)?;
-        let mut ftl = Self::over(BlockPool::new(medium), logical_pages, options, last_sequence);
+        let mut ftl = Self::over(BlockPool::new(medium), logical_pages, options, observer, last_sequence);
         let live = bury(&mut versions, &mut ftl.entries, &tombstones);
         let roles = assign_roles(&ftl.log.pool.medium, &versions, &mut ftl.entries);
         for version in versions.iter().filter(|v| v.at != Ppn::NONE) {
@@ -177,6 +177,8 @@ impl<M: Medium> FastFtl<M> {
         for block in roles.garbage {
             ftl.log.pool.release(block, Cause::Recovery)?;
         }
+        // A reclaim that was cut short may have opened a log block beside its victim.
+        ftl.keep_to_limit(false)?;
         Ok(ftl)
     }
 
