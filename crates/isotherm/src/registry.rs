@@ -176,7 +176,8 @@ impl<'a> Parameters<'a> {
         self.policy.parameters.iter().find(|(k, _)| k == key).map_or(declared.default, |(_, v)| v)
     }
 
-    fn refuse(&self, key: &str) -> SpecError {
+    /// The error that the value of `key` is out of range.
+    pub fn refuse(&self, key: &str) -> SpecError {
         SpecError::new(
             format!("{}:{key}", self.policy.name),
             format!("\"{}\" is out of range", self.text(key)),
