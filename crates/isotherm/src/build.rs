@@ -2,14 +2,20 @@
 
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::Device;
-use crate::ftl::FTLS;
+use crate::ftl::fast::{FastFtl, RESERVE_BLOCKS};
 use crate::ftl::page::PageFtl;
+use crate::ftl::{FTLS, FtlOptions};
 use crate::log::LogOptions;
 use crate::nand::array::NandArray;
 use crate::nand::store::NoBytes;
 use crate::nand::timing::{Latency, TIMINGS, Timed};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
+use crate::quantity::ByteSize;
 use crate::registry::{Parameters, SpecError, find};
+use crate::sfs::device::{Below, LogDevice};
+use crate::sfs::log::SegmentLog;
+use crate::sfs::options::{BLOCK_BYTES, LogChoice, LogKind, parse_log};
+use crate::spec::LogSection;
 use crate::spec::{DeviceSpec, TimingSection};
 use crate::ssd::Ssd;
 use crate::victim::{AnyVictim, VictimContext, build_victim};
@@ -130,8 +136,17 @@ fn shape(spec: &DeviceSpec, logical_bytes: u64) -> Result<(Geometry, u32), SpecE
     Ok((geometry, logical_pages))
 }
 
-/// Placement and plan of a specification.
-fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPlacement), SpecError> {
+/// What a specification is made of, before any of it is built.
+struct Parts {
+    plan: Plan,
+    placement: AnyPlacement,
+    ftl: FtlOptions,
+}
+
+/// Placement, FTL and plan of a specification.
+fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecError> {
+    let entry = find(FTLS, "ftl", &spec.ftl.name)?;
+    let ftl = (entry.build)(&Parameters::new(&spec.ftl.name, entry.parameters)?, spec)?;
     let (mut geometry, logical_pages) = shape(spec, environment.logical_bytes)?;
     let context = PlacementContext {
         logical_pages,
@@ -152,9 +167,17 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
             "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
         ));
     }
-    let reserve_blocks = spec.gc.floor.unwrap_or_else(|| placement.gc_streams().max(1).into());
-    if reserve_blocks == 0 || reserve_blocks > 65_536 {
-        return Err(SpecError::new("gc.floor", format!("{reserve_blocks} is out of range"), "give 1 to 65536 blocks"));
+    let least = match ftl {
+        FtlOptions::Page => 1,
+        FtlOptions::Hybrid(_) => RESERVE_BLOCKS,
+    };
+    let reserve_blocks = spec.gc.floor.unwrap_or_else(|| least.max(placement.gc_streams().into()));
+    if !(least..=65_536).contains(&reserve_blocks) {
+        return Err(SpecError::new(
+            "gc.floor",
+            format!("{reserve_blocks} is out of range"),
+            format!("give {least} to 65536 blocks"),
+        ));
     }
     geometry.blocks += reserve_blocks;
     let (used, logical) = (f64::from(physical_pages), f64::from(logical_pages));
@@ -173,7 +196,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
         spare: (used - logical) / used,
         memory_bytes,
     };
-    Ok((plan, placement))
+    Ok(Parts { plan, placement, ftl })
 }
 
 /// The device that `spec` describes, with every default decided, without building it.
@@ -181,7 +204,89 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
 /// # Errors
 /// Anything wrong with the specification.
 pub fn plan(spec: &DeviceSpec, environment: &Environment) -> Result<Plan, SpecError> {
-    Ok(prepare(spec, environment)?.0)
+    let Some(section) = &spec.log else { return Ok(prepare(spec, environment)?.plan) };
+    let log = LogPlan::new(spec, section, environment)?;
+    let below = prepare(&log.below, &log.environment)?.plan;
+    Ok(Plan { logical_pages: log.blocks, memory_bytes: below.memory_bytes + log.memory_bytes(), ..below })
+}
+
+/// A log and the device below it, before they are built.
+struct LogPlan {
+    choice: LogChoice,
+    /// Blocks of the files that the log holds.
+    blocks: u32,
+    segments: u32,
+    /// The device below, and what it depends on.
+    below: DeviceSpec,
+    environment: Environment,
+}
+
+impl LogPlan {
+    fn new(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Self, SpecError> {
+        let mut choice = parse_log(&section.name, environment.seed)?;
+        let utilisation = section.utilisation.0;
+        if !(0.01..=0.99).contains(&utilisation) {
+            return Err(SpecError::new(
+                "log.utilisation (--utilisation)",
+                format!("{} is out of range", section.utilisation),
+                "give 1% to 99%",
+            ));
+        }
+        let logical_bytes = spec.device.logical_size.map_or(environment.logical_bytes, |size| size.0);
+        let blocks = logical_bytes.div_ceil(u64::from(BLOCK_BYTES));
+        let capacity = blocks as f64 / utilisation;
+        if blocks == 0 || capacity >= f64::from(MAX_PAGES / 2) {
+            return Err(SpecError::new(
+                "device.logical_size (--logical-size)",
+                format!("{blocks} blocks at a utilisation of {} are {capacity:.0}", section.utilisation),
+                format!("give at least one block, and fewer than {} in all", MAX_PAGES / 2),
+            ));
+        }
+        let options = &mut choice.options;
+        let segments = (capacity / f64::from(options.payload_blocks())).ceil() as u32;
+        // Cleaning starts with two free segments at the latest: one to write, one that the guard looks at.
+        options.clean_below = (((1.0 - choice.clean_at) * f64::from(segments)).round() as u32).max(2);
+        let needed = (blocks as u32).div_ceil(options.payload_blocks()) + options.clean_below + 2;
+        if choice.kind == LogKind::Segments && segments < needed {
+            return Err(SpecError::new(
+                "log",
+                format!("{segments} segments hold the data, but {needed} are needed to clean"),
+                "use smaller segments (--log sfs:segment=1MiB), a lower --utilisation or a later clean_at",
+            ));
+        }
+        let disk_bytes = match choice.kind {
+            LogKind::Segments => Below::bytes(segments, options.segment_blocks),
+            LogKind::InPlace => capacity as u64 * u64::from(BLOCK_BYTES),
+        };
+        let mut below = DeviceSpec { log: None, ..spec.clone() };
+        if section.below.name != "none" {
+            below.ftl.name = section.below.clone();
+        }
+        below.device.logical_size = Some(ByteSize(disk_bytes));
+        Ok(Self { choice, blocks: blocks as u32, segments, below, environment: environment.clone() })
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let positions = u64::from(self.segments) * u64::from(self.choice.options.segment_blocks);
+        u64::from(self.blocks) * 20 + positions * 4 + u64::from(self.segments) * 64
+    }
+}
+
+fn build_log(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
+    let LogPlan { choice, blocks, segments, below, environment } = LogPlan::new(spec, section, environment)?;
+    let has_device = section.below.name != "none";
+    if choice.kind == LogKind::InPlace {
+        let fix = "name the FTL that the trace goes to: --below page";
+        return if has_device {
+            build(&below, &environment)
+        } else {
+            Err(SpecError::new("--log in_place", "there is no device below", fix))
+        };
+    }
+    let device = if has_device { Some(build(&below, &environment)?) } else { None };
+    let below = Below::new(device, segments, choice.options.segment_blocks);
+    let log = SegmentLog::new(below, blocks, segments, choice.options);
+    Ok(Box::new(LogDevice::new(log, choice.sync)))
 }
 
 /// Latencies in force: the preset's, with the given ones over it.
@@ -203,20 +308,29 @@ fn latency(timing: &TimingSection) -> Result<Latency, SpecError> {
     })
 }
 
-/// The simulated device type that specifications build.
-pub type SimulatedPageFtl = PageFtl<Timed<NandArray<NoBytes>>, AnyPlacement, AnyVictim>;
+/// The medium of simulated devices.
+pub type SimulatedMedium = Timed<NandArray<NoBytes>>;
+/// The page-mapped FTL that specifications build.
+pub type SimulatedPageFtl = PageFtl<SimulatedMedium, AnyPlacement, AnyVictim>;
+/// The hybrid FTL that specifications build.
+pub type SimulatedFastFtl = FastFtl<SimulatedMedium>;
 
 /// Builds the device that `spec` describes.
 ///
 /// # Errors
 /// Anything wrong with the specification: the error names the key, what is wrong and what would be right.
 pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
-    let ftl = find(FTLS, "ftl", &spec.ftl.name)?;
-    Parameters::new(&spec.ftl.name, ftl.parameters)?;
-    let (plan, placement) = prepare(spec, environment)?;
+    if let Some(section) = &spec.log {
+        return build_log(spec, section, environment);
+    }
+    let Parts { plan, placement, ftl } = prepare(spec, environment)?;
     let geometry = plan.geometry;
-    let context =
-        VictimContext { blocks: geometry.blocks, pages_per_block: geometry.pages_per_block(), seed: environment.seed };
+    let context = VictimContext {
+        blocks: geometry.blocks,
+        pages_per_block: geometry.pages_per_block(),
+        logical_pages: plan.logical_pages,
+        seed: environment.seed,
+    };
     let victim = build_victim(&spec.gc.victim, &context)?;
     if spec.wear.threshold == 0 {
         return Err(SpecError::new("wear.threshold", "0 is out of range", "give at least 1, or wear.leveling = false"));
@@ -229,6 +343,14 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
     };
     let array = NandArray::without_bytes(geometry, spec.device.endurance, spec.device.recovery);
     let medium = Timed::new(array, latency(&spec.timing)?, &spec.timing);
-    let ftl = PageFtl::new(medium, placement, victim, plan.logical_pages, options);
-    Ok(Box::new(Ssd::new(ftl, spec.gc.idle)))
+    Ok(match ftl {
+        FtlOptions::Page => {
+            let ftl = SimulatedPageFtl::new(medium, placement, victim, plan.logical_pages, options);
+            Box::new(Ssd::new(ftl, spec.gc.idle))
+        }
+        FtlOptions::Hybrid(hybrid) => {
+            let ftl = SimulatedFastFtl::new(medium, plan.logical_pages, hybrid.resolve(spec, &plan)?, ());
+            Box::new(Ssd::new(ftl, spec.gc.idle))
+        }
+    })
 }

@@ -12,12 +12,13 @@ pub use collector::{Mapping, collect_idle, collect_worn, make_room};
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
+use crate::ftl::tombstones::TombstoneSpace;
 use crate::memory;
 use crate::nand::{Kind, Medium, MediumError, Move, Oob, Owner, PageRef};
 use crate::placement::{HostWrite, Placement, Reclaim};
 use crate::spec::AgeBase;
 use crate::stats::{CollectorCounters, Snapshot, VICTIM_BUCKETS, WearSummary};
-use crate::victim::VictimPolicy;
+use crate::victim::{VictimPolicy, Written};
 use block_table::{BlockState, BlockTable};
 use std::collections::VecDeque;
 
@@ -158,6 +159,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.valid[at.0 as usize / 64] |= 1 << (at.0 % 64);
         self.blocks.valid[block.0 as usize] += 1;
         self.valid_pages += 1;
+        self.victim.on_program(at, Written::Meta(self.now));
     }
 
     /// All valid pages are told: blocks become candidates for cleaning. A collection that was cut short may have used up
@@ -262,6 +264,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     pub fn append_host(&mut self, stream: StreamId, lpn: Lpn, page: PageRef<'_, M>) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner: Owner::new(Kind::Data, lpn.0), sequence: self.next_sequence() };
         let at = self.append(stream, |medium, at| medium.program(at, oob, page, Cause::Host))?;
+        self.victim.on_program(at, Written::Host(lpn, self.now));
         self.now += 1;
         Ok(at)
     }
@@ -278,7 +281,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         cause: Cause,
     ) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner, sequence: self.next_sequence() };
-        self.append(stream, |medium, at| medium.program_meta(at, oob, content, cause))
+        let at = self.append(stream, |medium, at| medium.program_meta(at, oob, content, cause))?;
+        self.victim.on_program(at, Written::Meta(self.now));
+        Ok(at)
     }
 
     /// Writes the next page of `stream` by `write`, in another block where a program fails.
@@ -375,6 +380,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.blocks.valid[block.0 as usize] -= 1;
         self.valid_pages -= 1;
         self.counters.invalidated_pages += 1;
+        self.victim.on_page_death(at);
         if self.options.age == AgeBase::LastInvalidation {
             self.blocks.stamps[block.0 as usize] = self.now;
         }
@@ -503,5 +509,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             }
         }
         law(used == self.used_pages, &|| format!("{used} pages programmed, {} accounted", self.used_pages))
+    }
+}
+
+impl<M: Medium, P: Placement, V: VictimPolicy> TombstoneSpace for LogStore<M, P, V> {
+    fn append_tombstone(&mut self, owner: Owner, content: &[u8]) -> Result<Ppn, DeviceError> {
+        self.append_meta(StreamId(0), owner, content, Cause::Trim)
+    }
+
+    fn invalidate_tombstone(&mut self, at: Ppn) {
+        self.invalidate(at);
     }
 }
