@@ -31,10 +31,10 @@ pub struct CompareArgs {
     #[arg(long, value_name = "NAME[:key=value,...],...", default_value = "greedy")]
     victim: String,
     /// Over-provisionings (T-U)/U, separated by commas [default: 7%]
-    #[arg(long, value_name = "SHARE,...", conflicts_with = "spare")]
+    #[arg(long, value_name = "SHARE,...", conflicts_with = "spare", allow_hyphen_values = true)]
     op: Option<String>,
     /// Spare factors (T-U)/T, separated by commas
-    #[arg(long, value_name = "SHARE,...")]
+    #[arg(long, value_name = "SHARE,...", allow_hyphen_values = true)]
     spare: Option<String>,
     #[command(flatten)]
     device: DeviceOptions,

@@ -64,10 +64,10 @@ pub struct DeviceOptions {
     #[arg(long, value_name = "NAME[:key=value,...]")]
     pub ftl: Option<PolicyName>,
     /// What the host sees, such as 4GiB [default: the span of the trace]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub logical_size: Option<ByteSize>,
     /// Page size, a power of two [default: 4KiB]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub page_size: Option<ByteSize>,
     /// Pages of an erase block, a power of two [default: 64]
     #[arg(long, value_name = "N")]
@@ -122,7 +122,7 @@ impl DeviceOptions {
 #[command(next_help_heading = "The replay")]
 pub struct ReplayOptions {
     /// Share of the logical capacity that holds filler pages, written once and never again
-    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    #[arg(long, value_name = "SHARE", default_value = "0%", allow_hyphen_values = true)]
     pub fill: Share,
     /// What is written before the measured run: none, sequential, random (sequential, then uniform overwrites until write
     /// amplification is steady) or trace (the trace itself until steady)

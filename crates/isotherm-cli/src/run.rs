@@ -29,10 +29,16 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME[:key=value,...]", help_heading = "The device")]
     victim: Option<PolicyName>,
     /// Over-provisioning (T-U)/U, where T are the physical and U the logical pages [default: 7%]
-    #[arg(long, value_name = "SHARE", conflicts_with = "spare", help_heading = "The device")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        conflicts_with = "spare",
+        help_heading = "The device",
+        allow_hyphen_values = true
+    )]
     op: Option<Share>,
     /// Spare factor (T-U)/T
-    #[arg(long, value_name = "SHARE", help_heading = "The device")]
+    #[arg(long, value_name = "SHARE", help_heading = "The device", allow_hyphen_values = true)]
     spare: Option<Share>,
     #[command(flatten)]
     device: DeviceOptions,
