@@ -6,6 +6,8 @@ use isotherm::ftl::FTLS;
 use isotherm::nand::timing::TIMINGS;
 use isotherm::placement::PLACEMENTS;
 use isotherm::registry::{Entry, Parameter};
+use isotherm::sfs::drive::DRIVES;
+use isotherm::sfs::options::LOGS;
 use isotherm::victim::VICTIMS;
 use isotherm_trace::FORMATS;
 use isotherm_trace::synth::{COMMON, PATTERNS};
@@ -36,6 +38,10 @@ enum Kind {
     Patterns,
     /// Sets of flash latencies
     Timings,
+    /// Log-structured file systems
+    Logs,
+    /// Drives that a log's write cost is counted in
+    Drives,
 }
 
 /// One line of any registry.
@@ -54,6 +60,8 @@ pub fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
         Kind::Victims => rows(VICTIMS),
         Kind::Ftls => rows(FTLS),
         Kind::Timings => rows(TIMINGS),
+        Kind::Logs => rows(LOGS),
+        Kind::Drives => rows(DRIVES),
         Kind::Formats => formats(),
         Kind::Patterns => patterns(),
     };

@@ -12,6 +12,7 @@ use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_
 use crate::quantity::ByteSize;
 use crate::registry::{Parameters, SpecError, find};
 use crate::sfs::device::{Below, LogDevice};
+use crate::sfs::drive::DRIVES;
 use crate::sfs::log::SegmentLog;
 use crate::sfs::options::{BLOCK_BYTES, LogChoice, LogKind, parse_log};
 use crate::spec::LogSection;
@@ -192,6 +193,20 @@ pub fn plan(spec: &DeviceSpec, environment: &Environment) -> Result<Plan, SpecEr
     Ok(Plan { logical_pages: log.blocks, memory_bytes: below.memory_bytes + log.memory_bytes(), ..below })
 }
 
+/// The device below the log of `spec` as a specification of its own, with its plan; `None` without one.
+///
+/// # Errors
+/// Anything wrong with the specification.
+pub fn plan_below(spec: &DeviceSpec, environment: &Environment) -> Result<Option<(DeviceSpec, Plan)>, SpecError> {
+    let Some(section) = spec.log.as_ref().filter(|log| log.below.name != NO_DEVICE) else { return Ok(None) };
+    let log = LogPlan::new(spec, section, environment)?;
+    let plan = plan(&log.below, &log.environment)?;
+    Ok(Some((log.below, plan)))
+}
+
+/// What stands for no device below a log.
+const NO_DEVICE: &str = "none";
+
 /// A log and the device below it, before they are built.
 struct LogPlan {
     choice: LogChoice,
@@ -206,6 +221,18 @@ struct LogPlan {
 impl LogPlan {
     fn new(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Self, SpecError> {
         let mut choice = parse_log(&section.name, environment.seed)?;
+        find(DRIVES, "log.drive (--drive)", &section.drive)?;
+        if spec.device.page_size.0 != u64::from(BLOCK_BYTES) {
+            return Err(SpecError::new(
+                "device.page_size (--page-size)",
+                format!("{} is not the block of the log", spec.device.page_size),
+                "leave it at 4KiB under a log",
+            ));
+        }
+        if !(0.01..=0.99).contains(&section.active.0) {
+            let problem = format!("{} is out of range", section.active);
+            return Err(SpecError::new("log.active", problem, "give 1% to 99%"));
+        }
         let utilisation = section.utilisation.0;
         if !(0.01..=0.99).contains(&utilisation) {
             return Err(SpecError::new(
@@ -241,7 +268,7 @@ impl LogPlan {
             LogKind::InPlace => capacity as u64 * u64::from(BLOCK_BYTES),
         };
         let mut below = DeviceSpec { log: None, ..spec.clone() };
-        if section.below.name != "none" {
+        if section.below.name != NO_DEVICE {
             below.ftl.name = section.below.clone();
         }
         below.device.logical_size = Some(ByteSize(disk_bytes));
@@ -256,7 +283,7 @@ impl LogPlan {
 
 fn build_log(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
     let LogPlan { choice, blocks, segments, below, environment } = LogPlan::new(spec, section, environment)?;
-    let has_device = section.below.name != "none";
+    let has_device = section.below.name != NO_DEVICE;
     if choice.kind == LogKind::InPlace {
         let fix = "name the FTL that the trace goes to: --below page";
         return if has_device {
