@@ -3,6 +3,7 @@
 use crate::output::print;
 use clap::{Args, ValueEnum};
 use isotherm::ftl::FTLS;
+use isotherm::hotness::SCHEMES;
 use isotherm::nand::timing::TIMINGS;
 use isotherm::placement::PLACEMENTS;
 use isotherm::registry::{Entry, Parameter};
@@ -32,6 +33,8 @@ enum Kind {
     Victims,
     /// Flash translation layers
     Ftls,
+    /// Hot data identification schemes
+    Schemes,
     /// Formats of trace files
     Formats,
     /// Synthetic workloads
@@ -59,6 +62,7 @@ pub fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
         Kind::Placements => rows(PLACEMENTS),
         Kind::Victims => rows(VICTIMS),
         Kind::Ftls => rows(FTLS),
+        Kind::Schemes => rows(SCHEMES),
         Kind::Timings => rows(TIMINGS),
         Kind::Logs => rows(LOGS),
         Kind::Drives => rows(DRIVES),

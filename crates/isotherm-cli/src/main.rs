@@ -1,6 +1,7 @@
 //! The `isotherm` command: one file per verb, glue alone.
 
 mod compare;
+mod hotness;
 mod list;
 mod options;
 mod output;
@@ -9,6 +10,7 @@ mod report;
 mod run;
 mod sweep;
 mod table;
+mod trace;
 mod validate;
 
 use clap::{Parser, Subcommand};
@@ -34,12 +36,16 @@ enum Verb {
     Run(run::RunArgs),
     /// Replay one trace on every combination of placements, victim policies and over-provisioning, best first
     Compare(compare::CompareArgs),
+    /// Judge the writes of a trace by hot data identification schemes, against a reference
+    Hotness(hotness::HotnessArgs),
     /// Run every point of an experiment file on all cores, resumable
     Sweep(sweep::SweepArgs),
     /// Write the HTML report of a results file again
     Report(report::ReportArgs),
     /// Check the simulator against closed forms of write amplification
     Validate(validate::ValidateArgs),
+    /// Look at traces, convert them, make synthetic ones
+    Trace(trace::TraceArgs),
     /// List what can be named: placements, victims, FTLs, trace formats, synthetic patterns, timings
     List(list::ListArgs),
 }
@@ -55,9 +61,11 @@ fn main() -> ExitCode {
     let result = match Command::parse().verb {
         Verb::Run(args) => run::run(&args),
         Verb::Compare(args) => compare::run(&args),
+        Verb::Hotness(args) => hotness::run(&args),
         Verb::Sweep(args) => sweep::run(&args),
         Verb::Report(args) => report::run(&args),
         Verb::Validate(args) => validate::run(&args),
+        Verb::Trace(args) => trace::run(args),
         Verb::List(args) => list::run(&args),
     };
     result.unwrap_or_else(|error| {

@@ -10,7 +10,7 @@ use crate::pool::{self, Job, Surveys};
 use crate::precondition::Precondition;
 use crate::run::{Control, Replay, RunError, RunSpec};
 use crate::source::TraceSource;
-use isotherm::placement::PLACEMENTS;
+use isotherm::placement::{PLACEMENTS, needs_future};
 use isotherm::quantity::Share;
 use isotherm::registry::PolicyName;
 use isotherm::spec::{DeviceSpec, TimeMode};
@@ -214,7 +214,7 @@ impl Validation {
 
     /// Uniform traffic under every online placement: there is nothing to tell apart, so that none may gain or lose.
     fn placements(&mut self) {
-        let online = PLACEMENTS.iter().filter(|p| p.name != crate::future::CLAIRVOYANT && p.name != "single");
+        let online = PLACEMENTS.iter().filter(|p| !needs_future(&PolicyName::plain(p.name)) && p.name != "single");
         for spare in PLACEMENT_SPARES {
             let device = (spare, 64);
             let reference = self.questions.iter().position(|q| {

@@ -2,8 +2,9 @@
 
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::Device;
-use crate::ftl::FTLS;
+use crate::ftl::fast::{FastFtl, RESERVE_BLOCKS};
 use crate::ftl::page::PageFtl;
+use crate::ftl::{FTLS, FtlOptions};
 use crate::log::LogOptions;
 use crate::nand::array::NandArray;
 use crate::nand::store::NoBytes;
@@ -136,8 +137,17 @@ fn shape(spec: &DeviceSpec, logical_bytes: u64) -> Result<(Geometry, u32), SpecE
     Ok((geometry, logical_pages))
 }
 
-/// Placement and plan of a specification.
-fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPlacement), SpecError> {
+/// What a specification is made of, before any of it is built.
+struct Parts {
+    plan: Plan,
+    placement: AnyPlacement,
+    ftl: FtlOptions,
+}
+
+/// Placement, FTL and plan of a specification.
+fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecError> {
+    let entry = find(FTLS, "ftl", &spec.ftl.name)?;
+    let ftl = (entry.build)(&Parameters::new(&spec.ftl.name, entry.parameters)?, spec)?;
     let (mut geometry, logical_pages) = shape(spec, environment.logical_bytes)?;
     let context = PlacementContext {
         logical_pages,
@@ -158,9 +168,17 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
             "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
         ));
     }
-    let reserve_blocks = spec.gc.floor.unwrap_or_else(|| placement.gc_streams().max(1).into());
-    if reserve_blocks == 0 || reserve_blocks > 65_536 {
-        return Err(SpecError::new("gc.floor", format!("{reserve_blocks} is out of range"), "give 1 to 65536 blocks"));
+    let least = match ftl {
+        FtlOptions::Page => 1,
+        FtlOptions::Hybrid(_) => RESERVE_BLOCKS,
+    };
+    let reserve_blocks = spec.gc.floor.unwrap_or_else(|| least.max(placement.gc_streams().into()));
+    if !(least..=65_536).contains(&reserve_blocks) {
+        return Err(SpecError::new(
+            "gc.floor",
+            format!("{reserve_blocks} is out of range"),
+            format!("give {least} to 65536 blocks"),
+        ));
     }
     geometry.blocks += reserve_blocks;
     let (used, logical) = (f64::from(physical_pages), f64::from(logical_pages));
@@ -179,7 +197,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
         spare: (used - logical) / used,
         memory_bytes,
     };
-    Ok((plan, placement))
+    Ok(Parts { plan, placement, ftl })
 }
 
 /// The device that `spec` describes, with every default decided, without building it.
@@ -187,9 +205,9 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<(Plan, AnyPla
 /// # Errors
 /// Anything wrong with the specification.
 pub fn plan(spec: &DeviceSpec, environment: &Environment) -> Result<Plan, SpecError> {
-    let Some(section) = &spec.log else { return Ok(prepare(spec, environment)?.0) };
+    let Some(section) = &spec.log else { return Ok(prepare(spec, environment)?.plan) };
     let log = LogPlan::new(spec, section, environment)?;
-    let below = prepare(&log.below, &log.environment)?.0;
+    let below = prepare(&log.below, &log.environment)?.plan;
     Ok(Plan { logical_pages: log.blocks, memory_bytes: below.memory_bytes + log.memory_bytes(), ..below })
 }
 
@@ -317,8 +335,12 @@ fn latency(timing: &TimingSection) -> Result<Latency, SpecError> {
     })
 }
 
-/// The simulated device type that specifications build.
-pub type SimulatedPageFtl = PageFtl<Timed<NandArray<NoBytes>>, AnyPlacement, AnyVictim>;
+/// The medium of simulated devices.
+pub type SimulatedMedium = Timed<NandArray<NoBytes>>;
+/// The page-mapped FTL that specifications build.
+pub type SimulatedPageFtl = PageFtl<SimulatedMedium, AnyPlacement, AnyVictim>;
+/// The hybrid FTL that specifications build.
+pub type SimulatedFastFtl = FastFtl<SimulatedMedium>;
 
 /// Builds the device that `spec` describes.
 ///
@@ -328,9 +350,7 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
     if let Some(section) = &spec.log {
         return build_log(spec, section, environment);
     }
-    let ftl = find(FTLS, "ftl", &spec.ftl.name)?;
-    Parameters::new(&spec.ftl.name, ftl.parameters)?;
-    let (plan, placement) = prepare(spec, environment)?;
+    let Parts { plan, placement, ftl } = prepare(spec, environment)?;
     let geometry = plan.geometry;
     let context = VictimContext {
         blocks: geometry.blocks,
@@ -350,6 +370,14 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
     };
     let array = NandArray::without_bytes(geometry, spec.device.endurance, spec.device.recovery);
     let medium = Timed::new(array, latency(&spec.timing)?, &spec.timing);
-    let ftl = PageFtl::new(medium, placement, victim, plan.logical_pages, options);
-    Ok(Box::new(Ssd::new(ftl, spec.gc.idle)))
+    Ok(match ftl {
+        FtlOptions::Page => {
+            let ftl = SimulatedPageFtl::new(medium, placement, victim, plan.logical_pages, options);
+            Box::new(Ssd::new(ftl, spec.gc.idle))
+        }
+        FtlOptions::Hybrid(hybrid) => {
+            let ftl = SimulatedFastFtl::new(medium, plan.logical_pages, hybrid.resolve(spec, &plan)?, ());
+            Box::new(Ssd::new(ftl, spec.gc.idle))
+        }
+    })
 }

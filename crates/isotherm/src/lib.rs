@@ -28,6 +28,7 @@ pub mod build;
 pub mod cause;
 pub mod device;
 pub mod ftl;
+pub mod future;
 pub mod hotness;
 pub mod log;
 pub mod memory;

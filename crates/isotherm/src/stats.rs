@@ -76,6 +76,29 @@ pub struct CollectorCounters {
     pub retired_blocks: u64,
 }
 
+/// Merges of a hybrid map. Pages are those programmed by merges, which write amplification counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct MergeCounters {
+    /// Switch merges: a complete sequential log block became the data block. They program nothing.
+    pub switch: u64,
+    /// Partial merges: the rest was copied behind a sequential log block, which became the data block.
+    pub partial: u64,
+    /// Full merges: a logical block was gathered from everywhere into a new data block.
+    pub full: u64,
+    /// Of the full merges, those made to reclaim a random-write log block; the others emptied the sequential one.
+    pub full_of_reclaims: u64,
+    /// Pages programmed by switch merges: always 0.
+    pub switch_pages: u64,
+    /// Pages programmed by partial merges, filler pages included.
+    pub partial_pages: u64,
+    /// Pages programmed by full merges, filler pages included.
+    pub full_pages: u64,
+    /// Of the pages above, those that hold nothing and only keep the order that NAND demands.
+    pub filler_pages: u64,
+    /// Host writes that made a page of a random-write log block invalid, so that no merge has to move it.
+    pub log_hits: u64,
+}
+
 /// Erase counts over the blocks.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct WearSummary {
@@ -129,6 +152,8 @@ pub struct Snapshot {
     pub mapped_pages: u64,
     /// Blocks free now.
     pub free_blocks: u32,
+    /// Merges, where the map is hybrid.
+    pub merges: Option<MergeCounters>,
     /// DRAM of the simulated controller, by table.
     pub dram: Vec<MemoryItem>,
     /// The log on top of the device, where there is one; `host` is then what the log was asked for.

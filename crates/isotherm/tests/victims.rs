@@ -47,7 +47,8 @@ impl VictimPolicy for Checked {
 }
 
 fn victim(name: &str) -> AnyVictim {
-    let context = VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, seed: 3 };
+    let context =
+        VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 3 };
     build_victim(&name.parse::<PolicyName>().unwrap(), &context).unwrap()
 }
 
@@ -126,7 +127,8 @@ fn a_window_of_one_is_fifo_and_a_window_of_all_is_greedy() {
 
 #[test]
 fn every_policy_states_its_memory_and_refuses_unknown_parameters() {
-    let context = VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, seed: 3 };
+    let context =
+        VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 3 };
     for entry in VICTIMS {
         let wrong = format!("{}:no_such_key=1", entry.name).parse().unwrap();
         let error = build_victim(&wrong, &context).unwrap_err();

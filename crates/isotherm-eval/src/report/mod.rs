@@ -9,6 +9,7 @@
 //! `assets/page.css` and `assets/charts.js` alone.
 
 pub mod figure;
+pub mod hotness;
 pub mod page;
 
 mod html;
@@ -28,14 +29,6 @@ pub enum ReportError {
     /// The results hold no run.
     #[error("the results hold no run: there is nothing to report; run `isotherm compare` or `isotherm run` first")]
     NoRuns,
-    /// A specification that TOML cannot hold.
-    #[error("the specification of \"{run}\" cannot be written as TOML: {source}")]
-    Spec {
-        /// Label of the run.
-        run: String,
-        /// What TOML says.
-        source: toml::ser::Error,
-    },
     /// A structure that JSON cannot hold.
     #[error("a figure or a run cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),

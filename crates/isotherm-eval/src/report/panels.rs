@@ -51,7 +51,7 @@ impl<'a> Arrangement<'a> {
             let others: Vec<String> = varying
                 .iter()
                 .filter(|axis| *axis != colour)
-                .map(|axis| run.axes.get(axis).map(|value| format!("{axis} {}", axis_text(value))))
+                .map(|axis| run.axes.get(axis).map(|value| axis_title(axis, value)))
                 .collect::<Option<_>>()?;
             let (slot, panel) = (position(&mut names, &name), position(&mut panels, &others.join(", ")));
             if places.iter().any(|p| (p.slot, p.panel) == (slot, panel)) {
@@ -80,6 +80,14 @@ pub(super) fn varying_axes(runs: &[RunResult]) -> Vec<String> {
     let Some(first) = runs.first() else { return Vec::new() };
     let varies = |key: &String, value: &Value| runs.iter().any(|run| run.axes.get(key) != Some(value));
     first.axes.iter().filter(|(key, value)| varies(key, value)).map(|(key, _)| key.clone()).collect()
+}
+
+/// The value of an axis where nothing else tells which axis it is: a policy's name says so itself, a number does not.
+pub(super) fn axis_title(axis: &str, value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        _ => format!("{} {}", axis.replace('_', " "), axis_text(value)),
+    }
 }
 
 /// The value of an axis for people.
@@ -266,16 +274,22 @@ pub(super) fn latency(arrangement: &Arrangement) -> Option<Figure> {
     )
 }
 
-/// The complement of the cumulative distribution at the upper edge of each bucket, in microseconds and per cent.
+/// The complement of the cumulative distribution at the edges of the buckets, in microseconds and per cent, from the last
+/// edge that every request reaches to the last that any reaches. None where one bucket holds all: a point is no curve.
 fn slower_than(buckets: &[LatencyBucket]) -> Option<Vec<(f64, Option<f64>)>> {
     let requests: u64 = buckets.iter().map(|b| b.count).sum();
-    let mut slower = (requests > 0).then_some(requests)?;
-    let mut points = Vec::with_capacity(buckets.len());
+    let mut slower = requests;
+    let mut points: Vec<(f64, Option<f64>)> = Vec::new();
     for bucket in buckets {
         slower -= bucket.count;
-        points.push((bucket.up_to_ns as f64 / 1e3, (slower > 0).then_some(slower as f64 / requests as f64 * 100.0)));
+        if slower == requests {
+            points.clear();
+        }
+        if slower > 0 {
+            points.push((bucket.up_to_ns as f64 / 1e3, Some(slower as f64 / requests as f64 * 100.0)));
+        }
     }
-    Some(points)
+    (points.len() > 1).then_some(points)
 }
 
 /// Host writes by address and time, once for each trace.
@@ -336,9 +350,11 @@ mod tests {
     #[test]
     fn the_share_of_slower_requests_falls_to_none() {
         let bucket = |up_to_ns, count| LatencyBucket { up_to_ns, count };
-        let points = slower_than(&[bucket(1000, 90), bucket(2000, 9), bucket(4000, 1)]).unwrap();
-        assert_eq!(points, [(1.0, Some(10.0)), (2.0, Some(1.0)), (4.0, None)]);
-        assert!(slower_than(&[bucket(1000, 0)]).is_none());
+        let points =
+            slower_than(&[bucket(500, 0), bucket(1000, 0), bucket(2000, 90), bucket(4000, 9), bucket(8000, 1)]);
+        assert_eq!(points.unwrap(), [(1.0, Some(100.0)), (2.0, Some(10.0)), (4.0, Some(1.0))]);
+        assert!(slower_than(&[bucket(1000, 7)]).is_none(), "one bucket holds all");
+        assert!(slower_than(&[bucket(1000, 0)]).is_none(), "no request");
     }
 
     #[test]

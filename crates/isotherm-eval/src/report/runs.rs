@@ -25,7 +25,7 @@ pub(super) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
         figures("Garbage collection and wear", [panels::victims(&arrangement), panels::erases(&arrangement)]),
         figures("Latency of requests", [panels::latency(&arrangement)]),
         workload(results),
-        repeat(results)?,
+        repeat(results),
     ];
     let sections = sections.into_iter().filter(|s| !s.blocks.is_empty()).collect();
     Ok(Report { title, lead: lead(runs), version: results.version.clone(), sections })
@@ -96,6 +96,9 @@ pub(super) fn verdict(runs: &[RunResult]) -> Notice {
     Notice { tone: Tone::Bad, title, reasons: by_reason(&invalid) }
 }
 
+/// Lines of reasons that a reader can still take in; the column "Valid" of the table has the rest.
+const REASONS_MAX: usize = 12;
+
 /// Runs that fail for the same reasons share a line.
 fn by_reason(invalid: &[&RunResult]) -> Vec<String> {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
@@ -106,7 +109,13 @@ fn by_reason(invalid: &[&RunResult]) -> Vec<String> {
             None => lines.push((reasons, vec![&run.label])),
         }
     }
-    lines.into_iter().map(|(reasons, labels)| format!("{}: {reasons}", labels.join(" \u{b7} "))).collect()
+    let more = lines.len().saturating_sub(REASONS_MAX);
+    let say = |(reasons, labels): (String, Vec<&str>)| format!("{}: {reasons}", labels.join(" \u{b7} "));
+    let mut said: Vec<String> = lines.into_iter().take(REASONS_MAX).map(say).collect();
+    if more > 0 {
+        said.push(format!("and {more} more, which the table marks in the column Valid"));
+    }
+    said
 }
 
 /// What was replayed, and where its writes went.
@@ -133,10 +142,15 @@ fn trace_facts(trace: &TraceSummary) -> Vec<Fact> {
         Fact::new("Read", bytes(trace.read_bytes)),
         Fact::new("Span of addresses", bytes(trace.span_bytes)),
         Fact::new("Footprint", bytes(trace.footprint_bytes)),
+        Fact::new("Each page is written", format!("{} \u{d7}", number(trace.overwrite_factor))),
         Fact::new("Unaligned requests", percent(trace.unaligned_share)),
         Fact::new("Skipped lines", count(trace.skipped_lines)),
-        Fact::new("Duration", format!("{} s", number(trace.duration_ns as f64 / 1e9))),
+        Fact::new("Duration", if trace.duration_ns == 0 { "no times".into() } else { seconds(trace.duration_ns) }),
     ]
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{} s", number(ns as f64 / 1e9))
 }
 
 fn workload_facts(workload: &Workload) -> Vec<Fact> {
@@ -153,7 +167,7 @@ fn workload_facts(workload: &Workload) -> Vec<Fact> {
 }
 
 /// The command and the specifications: with them anyone repeats the runs.
-pub(super) fn repeat(results: &ResultsFile) -> Result<Section, ReportError> {
+pub(super) fn repeat(results: &ResultsFile) -> Section {
     let mut blocks = vec![Block::Code(Code { title: "Command".into(), text: results.command.clone(), folded: false })];
     let seeds = results.runs.iter().map(|r| r.seed);
     let (least, most) = (seeds.clone().min().unwrap_or(0), seeds.max().unwrap_or(0));
@@ -166,11 +180,10 @@ pub(super) fn repeat(results: &ResultsFile) -> Result<Section, ReportError> {
     }
     blocks.push(Block::Facts(facts));
     for run in &results.runs {
-        let spec = toml::to_string(&run.spec);
-        let text = spec.map_err(|source| ReportError::Spec { run: run.label.clone(), source })?;
+        let text = run.spec.to_toml();
         blocks.push(Block::Code(Code { title: format!("Specification of {}", run.label), text, folded: true }));
     }
-    Ok(Section::new("Repeat it", blocks))
+    Section::new("Repeat it", blocks)
 }
 
 fn device_facts(device: &DeviceSummary) -> Vec<Fact> {

@@ -2,7 +2,7 @@
 
 use super::figure::{Axis, BarSeries, Bars, Chart, Figure, Mark, Origin, Panel, Plane, PlaneSeries, Rule};
 use super::page::{Block, Cell, Column, Page, Section, Table};
-use super::panels::{axis_text, numbers_at, position, varying_axes};
+use super::panels::{axis_text, axis_title, numbers_at, position, varying_axes};
 use super::table::{self, number};
 use super::{ReportError, runs};
 use crate::results::{Experiment, Figure as Wanted, FigureKind, Published, ResultsFile, RunResult};
@@ -23,7 +23,7 @@ pub(super) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Pag
         Section::new("Figures", figures),
         Section::new("Can this be trusted?", vec![Block::Notice(runs::verdict(&results.runs))]),
         Section::new("Runs", vec![Block::Table(table::of_runs(&results.runs, caption)?)]),
-        runs::repeat(results)?,
+        runs::repeat(results),
     ];
     let told = |s: &Section| !s.blocks.iter().all(|b| matches!(b, Block::List(items) if items.is_empty()));
     Ok(Page {
@@ -93,10 +93,8 @@ fn select(wanted: &Wanted, runs: &[RunResult]) -> Result<Selection, ReportError>
         varying_axes(&owned).into_iter().filter(|a| *a != wanted.x && Some(a) != wanted.series.as_ref()).collect();
     let mut selection = Selection { panels: Vec::new(), series: Vec::new(), points: Vec::new() };
     for (run, y) in chosen.iter().zip(numbers) {
-        let title = others
-            .iter()
-            .map(|a| Ok(format!("{a} {}", axis_text(&axis(run, a)?))))
-            .collect::<Result<Vec<_>, ReportError>>()?;
+        let title =
+            others.iter().map(|a| Ok(axis_title(a, &axis(run, a)?))).collect::<Result<Vec<_>, ReportError>>()?;
         let series = match &wanted.series {
             Some(name) => axis_text(&axis(run, name)?),
             None => "measured".to_owned(),

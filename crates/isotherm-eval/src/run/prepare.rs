@@ -2,10 +2,11 @@
 
 use super::{RunError, RunSpec};
 use crate::fold::{AddressMode, Folding};
+use crate::memory;
 use crate::results::DeviceSummary;
 use crate::source::Survey;
-use crate::{future, memory};
 use isotherm::build::{self, Environment, Plan};
+use isotherm::placement::needs_future;
 use isotherm::quantity::ByteSize;
 use isotherm::registry::{PolicyName, SpecError};
 use isotherm::spec::DeviceSpec;
@@ -29,7 +30,7 @@ pub fn needs_survey(spec: &RunSpec) -> bool {
         || spec.fill() > 0.0
         || spec.replay.measure_last.is_some()
         || spec.replay.address == AddressMode::Compact
-        || spec.device.placement.name.name == future::CLAIRVOYANT
+        || needs_future(&spec.device.placement.name)
 }
 
 /// Surveys the trace of a run. Runs over the same trace, page size and folding may share the survey.
@@ -69,7 +70,7 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
     let mut device_spec = spec.device.clone();
     device_spec.device.logical_size = Some(ByteSize(logical_bytes));
     let mut known = device_spec.clone();
-    if known.placement.name.name == future::CLAIRVOYANT {
+    if needs_future(&known.placement.name) {
         // Its streams follow from the future, which is read when the run starts; all else can be checked now.
         known.placement.name = PolicyName::plain("single");
     }

@@ -31,9 +31,17 @@ fn every_panel_is_drawn_and_the_console_stays_empty() {
     browser.open(&file, 1280, 900, "light");
     let panels = browser.evaluate("figures.reduce((n, f) => n + f.panels.length, 0)");
     assert_eq!(panels, 1 + 2 + 2 + 2 + 4 + 1, "by cause, over time, victims, erases, latency of two operations, heat");
-    let drawn =
-        "[...document.querySelectorAll('.chart')].filter(c => c.querySelectorAll('svg path').length > 5).length";
-    assert_eq!(browser.evaluate(drawn), panels);
+    // A frame without data shows none of the palette's colours; a heat map has a shape for each cell instead.
+    let coloured = "(() => { const style = getComputedStyle(document.documentElement); \
+         const palette = new Set([0, 1, 2, 3, 4, 5, 6, 7].map(i => style.getPropertyValue('--s' + i).trim())); \
+         return [...document.querySelectorAll('.chart')].map(c => { \
+         const shapes = [...c.querySelectorAll('svg path')].filter(p => p.getBBox().width > 2); \
+         const used = shapes.flatMap(p => [p.getAttribute('stroke'), p.getAttribute('fill')]).filter(x => palette.has(x)); \
+         return shapes.length > 300 ? 300 : new Set(used).size; }); })()";
+    let colours = browser.evaluate(coloured);
+    let colours: Vec<u64> = colours.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect();
+    assert_eq!(Value::from(colours.len()), panels);
+    assert!(colours.iter().all(|n| *n >= 2), "each chart shows two series or a grid of cells: {colours:?}");
     let sizes = "[...document.querySelectorAll('.chart')].every(c => c.clientHeight >= 200 && c.clientWidth >= 300)";
     assert_eq!(browser.evaluate(sizes), true);
     let named = "[...document.querySelectorAll('.chart')].every(c => c.getAttribute('aria-label').length > 5)";
@@ -70,6 +78,8 @@ fn numbers_on_the_page_are_those_of_the_results() {
     let wa = results.runs[0].write_amplification.unwrap();
     let shown = browser.evaluate("document.querySelector('[data-key=write_amplification]').textContent");
     assert_eq!(shown.as_str().unwrap(), format!("{wa:.3}"));
+    let own = browser.evaluate("[...document.querySelectorAll('[data-key=write_amplification]')].every(c => c.textContent === formatNumber(Number(c.dataset.value)))");
+    assert_eq!(own, true, "tables and charts write the same number in the same way");
     let labels = browser.evaluate("[...document.querySelectorAll('#figure-0 svg text')].map(t => t.textContent)");
     assert!(labels.as_array().unwrap().contains(&Value::from(format!("{wa:.3}"))), "{labels}");
     let parts = browser.evaluate("figures[0].panels[0].chart.series.map(s => s.values[0]).reduce((a, b) => a + b, 0)");

@@ -1,5 +1,6 @@
 //! Flash translation layers: logical pages in, operations on a medium out.
 
+pub mod fast;
 pub mod page;
 pub mod recover;
 pub mod tombstones;
@@ -8,7 +9,8 @@ use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Medium, PageMut, PageRef};
-use crate::registry::Entry;
+use crate::registry::{Entry, Parameters, SpecError};
+use crate::spec::DeviceSpec;
 use crate::stats::{Snapshot, WearSummary};
 
 /// A flash translation layer.
@@ -72,5 +74,17 @@ pub trait Ftl {
     fn check(&self) -> Result<(), String>;
 }
 
-/// The flash translation layers; [`crate::build`] names their types.
-pub const FTLS: &[Entry<()>] = &[page::ENTRY];
+/// What a specification asks of a flash translation layer; [`crate::build`] names the types.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum FtlOptions {
+    /// The whole map in DRAM.
+    Page,
+    /// Data mapped by block, the log by page.
+    Hybrid(fast::HybridOptions),
+}
+
+/// Reads a flash translation layer's checked parameters.
+pub type ReadFtl = fn(&Parameters<'_>, &DeviceSpec) -> Result<FtlOptions, SpecError>;
+
+/// The flash translation layers.
+pub const FTLS: &[Entry<ReadFtl>] = &[page::ENTRY, fast::ENTRY];

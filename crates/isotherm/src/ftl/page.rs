@@ -3,8 +3,8 @@
 //! The map is one array of 32-bit entries. A write appends to the stream that the placement names, then points the entry
 //! there and invalidates the old page, in this order, so that a loss of power finds either version.
 
-use super::Ftl;
 use super::tombstones::{MapEntry, Tombstones};
+use super::{Ftl, FtlOptions, ReadFtl};
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
@@ -16,13 +16,13 @@ use crate::registry::Entry;
 use crate::stats::{Snapshot, WearSummary};
 use crate::victim::VictimPolicy;
 
-pub(super) const ENTRY: Entry<()> = Entry {
+pub(super) const ENTRY: Entry<ReadFtl> = Entry {
     name: "page",
     summary: "page-mapped, the whole map in DRAM",
     paper: "Ban, US patent 5937425",
     memory: "4 bytes a logical page",
     parameters: &[],
-    build: (),
+    build: |_, _| Ok(FtlOptions::Page),
 };
 
 /// The map, apart from the log store so that both can change while a page moves.
@@ -108,7 +108,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
     fn write_tombstones(&mut self) -> Result<(), DeviceError> {
         self.write_waiting()?;
         if self.map.tombstones.wants_compaction() {
-            let old = self.map.tombstones.unpack(&mut self.map.entries);
+            let old = self.map.tombstones.live_slots();
+            self.map.tombstones.unpack(&old, &mut self.map.entries);
             self.write_waiting()?;
             self.map.tombstones.drop_slots(&old, &mut self.log);
         }

@@ -16,23 +16,25 @@ use crate::victim::VictimPolicy;
 use std::collections::BTreeMap;
 
 /// A tombstone page found by the scan.
-struct FoundTombstone {
-    at: Ppn,
-    slot: u32,
-    extents: Vec<Extent>,
+pub(super) struct FoundTombstone {
+    pub(super) at: Ppn,
+    pub(super) slot: u32,
+    pub(super) extents: Vec<Extent>,
 }
 
 /// What the scan knows of a logical page.
 #[derive(Clone, Copy)]
-struct Version {
-    at: Ppn,
-    sequence: u64,
+pub(super) struct Version {
+    /// One of its copies; [`Ppn::NONE`] where the page holds no data.
+    pub(super) at: Ppn,
+    pub(super) sequence: u64,
 }
 
 const UNKNOWN: Version = Version { at: Ppn::NONE, sequence: 0 };
 
-/// Reads the OOB of every programmed page.
-fn scan<M: Medium>(
+/// Reads the OOB of every programmed page. Returns the newest version of each logical page, the tombstone pages in the
+/// order of their writing, and the last sequence number given.
+pub(super) fn scan<M: Medium>(
     medium: &mut M,
     logical_pages: u32,
 ) -> Result<(Vec<Version>, Vec<FoundTombstone>, u64), DeviceError> {
@@ -68,7 +70,7 @@ fn scan<M: Medium>(
 }
 
 /// Applies the tombstones in the order of their writing. Returns, for each, how many pages it keeps trimmed.
-fn bury(versions: &mut [Version], entries: &mut [MapEntry], tombstones: &[FoundTombstone]) -> Vec<u32> {
+pub(super) fn bury(versions: &mut [Version], entries: &mut [MapEntry], tombstones: &[FoundTombstone]) -> Vec<u32> {
     // The latest trim of each page, with the index of its tombstone; a trim packed anew is found in the newer page.
     let mut trims: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
     for (index, tombstone) in tombstones.iter().enumerate() {

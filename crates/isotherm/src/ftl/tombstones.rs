@@ -5,14 +5,23 @@
 //! are then written to a *tombstone page* (cause `trim`). A tombstone page is valid as long as one of its pages is still
 //! trimmed. Two more rules close the gaps: before a block is erased that held data whose trim still waits, the waiting
 //! trims are written (or older data could come back instead); and when tombstone pages pile up, they are compacted.
+//!
+//! Where tombstone pages lie is up to the FTL: anything that appends pages out of place is a [`TombstoneSpace`].
 
-use crate::address::{BlockId, Ppn, StreamId};
-use crate::cause::Cause;
+use crate::address::{BlockId, Ppn};
 use crate::device::DeviceError;
-use crate::log::LogStore;
-use crate::nand::{Kind, Medium, Owner};
-use crate::placement::Placement;
-use crate::victim::VictimPolicy;
+use crate::nand::{Kind, Owner};
+
+/// Where tombstone pages are written: a log store, or the log blocks of a hybrid map.
+pub trait TombstoneSpace {
+    /// Programs a tombstone page, without cleaning first: the caller has made room, or a reserve is used.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    fn append_tombstone(&mut self, owner: Owner, content: &[u8]) -> Result<Ppn, DeviceError>;
+    /// The tombstone page at `at` is not needed any more.
+    fn invalidate_tombstone(&mut self, at: Ppn);
+}
 
 /// An entry of the map: a page, nothing, or a trim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -166,20 +175,25 @@ impl Tombstones {
 
     /// A page whose entry was `entry` has been rewritten: its tombstone, if any, loses it.
     #[inline(always)]
-    pub fn forget<M: Medium, P: Placement, V: VictimPolicy>(&mut self, entry: MapEntry, log: &mut LogStore<M, P, V>) {
+    pub fn forget(&mut self, entry: MapEntry, space: &mut impl TombstoneSpace) {
         if let Some(slot) = entry.slot() {
-            self.lose(slot, log);
+            self.lose(slot, space);
         }
     }
 
-    fn lose<M: Medium, P: Placement, V: VictimPolicy>(&mut self, slot: u32, log: &mut LogStore<M, P, V>) {
+    fn lose(&mut self, slot: u32, space: &mut impl TombstoneSpace) {
         let dead = &mut self.slots[slot as usize];
         dead.live -= 1;
         if dead.live == 0 {
-            log.invalidate(dead.at);
+            space.invalidate_tombstone(dead.at);
             dead.extents = Vec::new();
             self.free_slots.push(slot);
         }
+    }
+
+    /// Whether the valid page of `slot` lies at `at`.
+    pub fn is_at(&self, slot: u32, at: Ppn) -> bool {
+        self.slots.get(slot as usize).is_some_and(|s| s.live > 0 && s.at == at)
     }
 
     /// A tombstone page has moved.
@@ -192,11 +206,7 @@ impl Tombstones {
     ///
     /// # Errors
     /// No space, or faults of the medium.
-    pub fn write_page<M: Medium, P: Placement, V: VictimPolicy>(
-        &mut self,
-        entries: &mut [MapEntry],
-        log: &mut LogStore<M, P, V>,
-    ) -> Result<(), DeviceError> {
+    pub fn write_page(&mut self, entries: &mut [MapEntry], space: &mut impl TombstoneSpace) -> Result<(), DeviceError> {
         let size = self.waiting.len().min(self.extents_per_page);
         if size > 0 {
             let extents: Vec<Extent> = self.waiting.drain(..size).collect();
@@ -204,15 +214,15 @@ impl Tombstones {
             self.content.clear();
             extents.iter().for_each(|e| e.encode(&mut self.content));
             let owner = Owner::new(Kind::Tombstone, slot);
-            let at = log.append_meta(StreamId(0), owner, &self.content, Cause::Trim)?;
+            let at = space.append_tombstone(owner, &self.content)?;
             // One live page more than counted keeps the slot until the whole batch is claimed.
             self.slots[slot as usize] = Slot { at, live: 1, extents };
             self.batch.push(slot);
-            self.claim(slot, entries, log);
+            self.claim(slot, entries, space);
         }
         if self.waiting.is_empty() {
             for slot in std::mem::take(&mut self.batch) {
-                self.lose(slot, log);
+                self.lose(slot, space);
             }
             for block in self.exposed.drain(..) {
                 self.is_exposed[block.0 as usize] = false;
@@ -223,18 +233,13 @@ impl Tombstones {
 
     /// Points the entries of still trimmed pages to `slot`. A page that was trimmed, rewritten and trimmed again within a
     /// batch belongs to the later trim.
-    fn claim<M: Medium, P: Placement, V: VictimPolicy>(
-        &mut self,
-        slot: u32,
-        entries: &mut [MapEntry],
-        log: &mut LogStore<M, P, V>,
-    ) {
+    fn claim(&mut self, slot: u32, entries: &mut [MapEntry], space: &mut impl TombstoneSpace) {
         for extent in self.slots[slot as usize].extents.clone() {
             for entry in &mut entries[extent.lpns()] {
                 match entry.slot() {
                     None if *entry != MapEntry::WAITING => continue,
                     None => {}
-                    Some(earlier) if earlier != slot && self.batch.contains(&earlier) => self.lose(earlier, log),
+                    Some(earlier) if earlier != slot && self.batch.contains(&earlier) => self.lose(earlier, space),
                     Some(_) => continue,
                 }
                 *entry = MapEntry::tombstone(slot);
@@ -270,25 +275,28 @@ impl Tombstones {
         self.pages() > self.most_pages
     }
 
-    /// Puts every live trim back among the waiting ones, so that [`Tombstones::write_page`] packs them anew. The slots
-    /// returned, and their pages, stay valid until [`Tombstones::drop_slots`], so that a loss of power between finds them.
-    pub fn unpack(&mut self, entries: &mut [MapEntry]) -> Vec<u32> {
-        let live = |slots: &[Slot], s: u32| slots[s as usize].live > 0;
-        let old: Vec<u32> = (0..self.slots.len() as u32).filter(|s| live(&self.slots, *s)).collect();
-        for slot in &old {
+    /// Slots in use.
+    pub fn live_slots(&self) -> Vec<u32> {
+        (0..self.slots.len() as u32).filter(|s| self.slots[*s as usize].live > 0).collect()
+    }
+
+    /// Puts the live trims of `slots` back among the waiting ones, so that [`Tombstones::write_page`] packs them anew. The
+    /// slots and their pages stay valid until [`Tombstones::drop_slots`], so that a loss of power between finds them.
+    pub fn unpack(&mut self, slots: &[u32], entries: &mut [MapEntry]) {
+        for slot in slots {
             let extents = std::mem::take(&mut self.slots[*slot as usize].extents);
             self.slots[*slot as usize].live = 1;
-            for extent in extents {
+            // Latest first: of a page that was trimmed twice in one batch, only the later trim is above its last data.
+            for extent in extents.into_iter().rev() {
                 self.unpack_extent(extent, *slot, entries);
             }
         }
-        old
     }
 
     /// Ends a compaction: the slots that were unpacked are written anew, and their old pages hold nothing.
-    pub fn drop_slots<M: Medium, P: Placement, V: VictimPolicy>(&mut self, old: &[u32], log: &mut LogStore<M, P, V>) {
+    pub fn drop_slots(&mut self, old: &[u32], space: &mut impl TombstoneSpace) {
         for slot in old {
-            self.lose(*slot, log);
+            self.lose(*slot, space);
         }
         self.most_pages = (2 * self.pages()).max(LEAST_PAGES);
     }

@@ -60,7 +60,7 @@ pub fn make_room<M: Medium, P: Placement, V: VictimPolicy>(
     map: &mut impl Mapping<M, P, V>,
     stream: StreamId,
 ) -> Result<(), DeviceError> {
-    if log.has_room(stream) || (log.free.len() as u32 > log.options.floor && log.failing.is_empty()) {
+    if !log.needs_collection(stream) && log.failing.is_empty() {
         return Ok(());
     }
     clean_for(log, map, stream)
@@ -72,9 +72,6 @@ fn clean_for<M: Medium, P: Placement, V: VictimPolicy>(
     map: &mut impl Mapping<M, P, V>,
     stream: StreamId,
 ) -> Result<(), DeviceError> {
-    while let Some(block) = log.failing.pop() {
-        collect(log, map, block, Cause::Gc)?;
-    }
     // Policies that do not look at valid pages may clean full blocks; one turn over the whole device frees a block if
     // anything can.
     let mut attempts = 2 * u64::from(log.blocks.blocks());
@@ -185,6 +182,14 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
 }
 
 impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
+    /// Whether a page for `stream` must wait for a collection: the reserve has been drawn upon, or opening a block for the
+    /// stream would draw upon it.
+    #[inline(always)]
+    fn needs_collection(&self, stream: StreamId) -> bool {
+        let (free, floor) = (self.free.len() as u32, self.options.floor);
+        free < floor || (free == floor && !self.has_room(stream))
+    }
+
     /// The valid pages of `block`, in order; the map's entries are prefetched on the way.
     fn list_valid(&self, block: BlockId, moves: &mut Vec<Move>, map: &impl Mapping<M, P, V>) {
         let first = self.medium.geometry().first_page(block).0;

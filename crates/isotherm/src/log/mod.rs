@@ -12,6 +12,7 @@ pub use collector::{Mapping, collect_idle, collect_worn, make_room};
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
+use crate::ftl::tombstones::TombstoneSpace;
 use crate::memory;
 use crate::nand::{Kind, Medium, MediumError, Move, Oob, Owner, PageRef};
 use crate::placement::{HostWrite, Placement, Reclaim};
@@ -508,5 +509,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             }
         }
         law(used == self.used_pages, &|| format!("{used} pages programmed, {} accounted", self.used_pages))
+    }
+}
+
+impl<M: Medium, P: Placement, V: VictimPolicy> TombstoneSpace for LogStore<M, P, V> {
+    fn append_tombstone(&mut self, owner: Owner, content: &[u8]) -> Result<Ppn, DeviceError> {
+        self.append_meta(StreamId(0), owner, content, Cause::Trim)
+    }
+
+    fn invalidate_tombstone(&mut self, at: Ppn) {
+        self.invalidate(at);
     }
 }

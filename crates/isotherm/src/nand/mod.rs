@@ -24,7 +24,7 @@ pub enum Kind {
     Translation,
     /// A log of trims; the address is the number of its slot.
     Tombstone,
-    /// Not readable: a failed program, or one that a loss of power tore.
+    /// Holds nothing to read: a failed program, one that a loss of power tore, or a page programmed as filler.
     Unreadable,
 }
 

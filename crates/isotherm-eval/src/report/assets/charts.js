@@ -23,7 +23,7 @@
   const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
   const tick = (value) => {
     if (value !== 0 && Math.abs(value) < 1e-3) return value.toExponential(0);
-    return Math.abs(value) >= 1e6 ? compact.format(value) : formatNumber(Number(value.toPrecision(10)));
+    return Math.abs(value) >= 1e6 ? compact.format(value) : groupDigits(String(Number(value.toPrecision(10))));
   };
 
   /** How a series looks: its colour goes round the palette, and a second round is dashed. */

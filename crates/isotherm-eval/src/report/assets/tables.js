@@ -1,13 +1,20 @@
 "use strict";
 // Tables: sorting, copying, and the numbers of each figure as a table for those who cannot or will not read a chart.
 
-/** A number for people: four significant digits, thousands apart by a narrow space; a dash where there is none. */
+/** Digits before the point in groups of three, parted by a narrow space. */
+const groupDigits = (text) => {
+  const [whole, fraction] = text.split(".");
+  const grouped = whole.replace("-", "").length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+};
+
+/** A number for people, as the report's own text has it: four significant digits, whole numbers whole; a dash where there is none. */
 const formatNumber = (value) => {
   if (value === null || value === undefined || !Number.isFinite(value)) return "\u2013";
-  if (value !== 0 && Math.abs(value) < 1e-4) return value.toExponential(2);
-  const digits = Number.isInteger(value) ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: Math.abs(value) >= 1000 ? 21 : 4 };
-  if (!Number.isInteger(value) && Math.abs(value) >= 1000) value = Math.round(value);
-  return new Intl.NumberFormat("en", digits).format(value).replaceAll(",", "\u202f");
+  if (value === 0) return "0";
+  const magnitude = Math.floor(Math.log10(Math.abs(value)));
+  if (magnitude < -4) return value.toExponential(2);
+  return groupDigits(value.toFixed(Number.isInteger(value) ? 0 : Math.max(0, 3 - magnitude)));
 };
 
 /** The figures of the page, as the report wrote them. */
