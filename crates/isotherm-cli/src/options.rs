@@ -84,8 +84,8 @@ pub struct DeviceOptions {
     /// Share of the log's blocks that hold data [default: 85%]
     #[arg(long, value_name = "SHARE", requires = "log")]
     pub utilisation: Option<Share>,
-    /// What the utilisation is made of: filler (written first, never updated, beside half a log of the workload's own
-    /// blocks) or active (the workload's own blocks alone) [default: active]
+    /// What the utilisation is made of: filler (written first, never updated, beside a fifth of the log for the workload's
+    /// own blocks) or active (the workload's own blocks alone) [default: active]
     #[arg(long, value_name = "MODE", requires = "log", value_parser = parse_fill_mode)]
     pub fill_mode: Option<FillMode>,
     /// Drive whose speeds the log's write cost is counted in (see `isotherm list drives`) [default: ssd_m]

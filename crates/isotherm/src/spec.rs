@@ -74,7 +74,7 @@ impl Default for LogSection {
             below: PolicyName::plain("none"),
             utilisation: Share(0.85),
             fill_mode: FillMode::Active,
-            active: Share(0.5),
+            active: Share(0.2),
             drive: PolicyName::plain("ssd_m"),
         }
     }

@@ -82,12 +82,12 @@ fn written(device: &dyn Device) -> (u64, u64) {
     (counters.written_blocks(), counters.logged_blocks)
 }
 
-/// Host writes before the cache as well: what the dirty cache absorbs depends on how long groups wait in it.
+/// A fifth of the log is active, the rest of 85 % is filler: close to the regime of the slides, where one group costs a
+/// log write amplification of 1.65.
 fn zipf_filler(log: &str) -> (f64, LogSnapshot) {
-    let blocks = 1 << 15;
-    // Half of the log is active, as in the command's fill mode.
-    let active = (f64::from(blocks) / 0.85 * 0.5) as u32;
-    run(&format!("{log}segment=128KiB"), "0.85", blocks, 24, Load::zipf(active, 1.0))
+    let blocks = 1 << 16;
+    let active = (f64::from(blocks) / 0.85 * 0.2) as u32;
+    run(&format!("{log}segment=128KiB"), "0.85", blocks, 20, Load::zipf(active, 1.0))
 }
 
 #[test]
@@ -103,15 +103,31 @@ fn under_uniform_traffic_four_groups_cost_no_more_than_one() {
 
 #[test]
 fn under_skewed_traffic_groups_and_cost_hotness_save_cleaning() {
-    let names = ["sfs:groups=1,", "sfs:", "sfs:groups=8,", "sfs:victim=cost_benefit,", "lfs:", "sfs:age=modified,"];
+    let names = [
+        "sfs:groups=1,",
+        "sfs:",
+        "sfs:groups=8,",
+        "sfs:criterion=equi_width,",
+        "sfs:criterion=equi_height,",
+        "sfs:victim=cost_benefit,",
+        "lfs:",
+        "sfs:age=modified,",
+        "sfs:scale=log,",
+    ];
     let wa = names.map(|log| zipf_filler(log).0);
     for (log, wa) in names.iter().zip(wa) {
         println!("zipf, 85 %, filler, {log} {wa:.3}");
     }
-    let [one, four, eight, cost_benefit, lfs, modified] = wa;
+    let [one, four, eight, width, height, cost_benefit, lfs, modified, logarithmic] = wa;
     assert!(four < one && eight < four, "{one:.3} {four:.3} {eight:.3}");
+    // Not the slides' order: equi-width ties with iterative here (see below), and equi-height is the worst, because quantiles
+    // of segments that are mostly filler lie within the filler and leave one group for everything else.
+    assert!(four < height && width < height, "{four:.3} {width:.3} {height:.3}");
     assert!(four < cost_benefit && four < lfs, "{four:.3}, cost-benefit {cost_benefit:.3}, plain log {lfs:.3}");
     assert!(four < modified, "{four:.3}, by time of last write {modified:.3}");
+    // Why groups gain less than in the slides: hotness spans four orders of magnitude here, and three of four centres go
+    // to the few hottest segments. Quantising its logarithm more than doubles the gain.
+    assert!(one - logarithmic > 2.0 * (one - four), "{one:.3} {four:.3} {logarithmic:.3}");
 }
 
 #[test]
@@ -122,9 +138,11 @@ fn segments_are_nearly_full_or_well_emptied() {
             / log.utilisation_histogram.iter().sum::<u64>() as f64
     };
     println!("{:?}", log.utilisation_histogram);
-    // Two modes with a valley between: the filler and cold segments above 95 %, the others spread below.
-    assert!(share(19..21) > 0.45, "{:?}", log.utilisation_histogram);
-    assert!(share(0..10) > 0.01, "{:?}", log.utilisation_histogram);
+    // Filler and cold segments stand above 95 %; the active ones spread below, and those of the hot group are nearly empty.
+    assert!(share(19..21) > 0.6, "{:?}", log.utilisation_histogram);
+    assert!(
+        log.utilisation_histogram[..2].iter().sum::<u64>() > log.utilisation_histogram[2..5].iter().sum::<u64>() / 4
+    );
 }
 
 #[test]
@@ -170,5 +188,5 @@ fn in_place_needs_a_device_and_small_logs_are_refused_with_the_fix() {
     let error = spec(&["log=sfs:segment=5000"]).unwrap_err().to_string();
     assert!(error.contains("a multiple of 4KiB"), "{error}");
     spec(&["log=sfs:segment=1MiB"]).unwrap();
-    spec(&["log=in_place", "log.below=page"]).unwrap();
+    spec(&["log.name=in_place", "log.below=page"]).unwrap();
 }

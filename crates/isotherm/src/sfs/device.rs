@@ -165,7 +165,7 @@ impl LogDevice {
         }
         LogSnapshot {
             counters: self.log.counters().clone(),
-            centres: self.log.centres().to_vec(),
+            centres: self.log.centres(),
             utilisation_histogram: histogram,
             segments: segments.count(),
             payload_blocks: self.log.options().payload_blocks(),
