@@ -7,6 +7,8 @@ use isotherm::hotness::SCHEMES;
 use isotherm::nand::timing::TIMINGS;
 use isotherm::placement::PLACEMENTS;
 use isotherm::registry::{Entry, Parameter};
+use isotherm::sfs::drive::DRIVES;
+use isotherm::sfs::options::LOGS;
 use isotherm::victim::VICTIMS;
 use isotherm_trace::FORMATS;
 use isotherm_trace::synth::{COMMON, PATTERNS};
@@ -39,6 +41,10 @@ enum Kind {
     Patterns,
     /// Sets of flash latencies
     Timings,
+    /// Log-structured file systems
+    Logs,
+    /// Drives that a log's write cost is counted in
+    Drives,
 }
 
 /// One line of any registry.
@@ -58,6 +64,8 @@ pub fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
         Kind::Ftls => rows(FTLS),
         Kind::Schemes => rows(SCHEMES),
         Kind::Timings => rows(TIMINGS),
+        Kind::Logs => rows(LOGS),
+        Kind::Drives => rows(DRIVES),
         Kind::Formats => formats(),
         Kind::Patterns => patterns(),
     };

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use clap::Args;
 use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::{PolicyName, SpecError, parse_integer};
-use isotherm::spec::DeviceSpec;
+use isotherm::spec::{DeviceSpec, FillMode};
 use isotherm_eval::compare::Spare;
 use isotherm_eval::fold::AddressMode;
 use isotherm_eval::precondition::Precondition;
@@ -75,6 +75,22 @@ pub struct DeviceOptions {
     /// Named set of flash latencies (see `isotherm list timings`) [default: mlc]
     #[arg(long, value_name = "PRESET")]
     pub timing: Option<String>,
+    /// Log-structured file system on top (see `isotherm list logs`); in_place is the trace as it is on a disk of the same size
+    #[arg(long, value_name = "NAME[:key=value,...]")]
+    pub log: Option<PolicyName>,
+    /// FTL below the log, or none for a device that costs nothing [default: none]
+    #[arg(long, value_name = "none|FTL", requires = "log")]
+    pub below: Option<PolicyName>,
+    /// Share of the log's blocks that hold data [default: 85%]
+    #[arg(long, value_name = "SHARE", requires = "log")]
+    pub utilisation: Option<Share>,
+    /// What the utilisation is made of: filler (written first, never updated, beside a fifth of the log for the workload's
+    /// own blocks) or active (the workload's own blocks alone) [default: active]
+    #[arg(long, value_name = "MODE", requires = "log", value_parser = parse_fill_mode)]
+    pub fill_mode: Option<FillMode>,
+    /// Drive whose speeds the log's write cost is counted in (see `isotherm list drives`) [default: ssd_m]
+    #[arg(long, value_name = "NAME", requires = "log")]
+    pub drive: Option<PolicyName>,
     /// Device specification to start from (TOML; `--print-config` shows every key)
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,
@@ -112,6 +128,14 @@ impl DeviceOptions {
         }
         if let Some(preset) = &self.timing {
             spec.timing.preset.clone_from(preset);
+        }
+        if let Some(name) = &self.log {
+            let log = spec.log.get_or_insert_default();
+            log.name = name.clone();
+            log.below = self.below.clone().unwrap_or_else(|| log.below.clone());
+            log.utilisation = self.utilisation.unwrap_or(log.utilisation);
+            log.fill_mode = self.fill_mode.unwrap_or(log.fill_mode);
+            log.drive = self.drive.clone().unwrap_or_else(|| log.drive.clone());
         }
         Ok(spec)
     }
@@ -163,6 +187,11 @@ fn parse_precondition(text: &str) -> Result<Precondition, String> {
 
 fn parse_address(text: &str) -> Result<AddressMode, String> {
     choose(text, &[AddressMode::Refuse, AddressMode::Wrap, AddressMode::Compact], AddressMode::name)
+}
+
+fn parse_fill_mode(text: &str) -> Result<FillMode, String> {
+    let name = |mode| if mode == FillMode::Active { "active" } else { "filler" };
+    choose(text, &[FillMode::Filler, FillMode::Active], name)
 }
 
 fn choose<T: Copy>(text: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Result<T, String> {

@@ -124,6 +124,29 @@ fn text(result: &RunResult) -> String {
         );
     }
     line("  in bytes", output::real(result.write_amplification_bytes, 3));
+    if let Some(log) = &result.log {
+        line(
+            "log",
+            format!(
+                "write amplification {} ({} host, {} cleaned, {} metadata blocks; {} host blocks absorbed), end to end {}",
+                output::real(log.write_amplification, 3),
+                output::whole(log.host_blocks_logged),
+                output::whole(log.blocks_cleaned),
+                output::whole(log.metadata_blocks),
+                output::whole(log.host_blocks_absorbed),
+                output::real(result.write_amplification_end_to_end, 3)
+            ),
+        );
+        line(
+            "  cleaning",
+            format!(
+                "{} segments of {} live on average, write cost {}",
+                output::whole(log.segments_cleaned),
+                output::per_cent(log.victim_utilisation_mean, 1),
+                output::real(log.write_cost, 2)
+            ),
+        );
+    }
     line(
         "device",
         format!(

@@ -90,6 +90,14 @@ pub struct RunSpec {
     pub seed: u64,
 }
 
+impl RunSpec {
+    /// Share of the logical capacity that is filler: what the replay says, or what a log's fill mode asks for.
+    pub fn fill(&self) -> f64 {
+        let log = self.device.log.as_ref().map_or(0.0, |log| log.filler_share());
+        if log > 0.0 { log } else { self.replay.fill.0 }
+    }
+}
+
 /// How a trace is brought to a device.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]

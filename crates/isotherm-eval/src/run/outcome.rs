@@ -3,13 +3,16 @@
 use super::Prepared;
 use super::prepare::summary;
 use super::replay::Stopped;
-use crate::recorder::{Recording, ratio};
-use crate::results::{RunResult, Workload};
+use crate::recorder::{Recorder, Recording, ratio};
+use crate::results::{LogSection, RunResult, Workload};
 use crate::verdict::{Evidence, judge};
 use crate::{lifetime, measure};
 use isotherm::build::Plan;
 use isotherm::cause::Cause;
 use isotherm::device::Device;
+use isotherm::registry::find;
+use isotherm::sfs::drive::DRIVES;
+use isotherm::spec::DeviceSpec;
 use isotherm::stats::{Latencies, Snapshot};
 use serde_json::Map;
 
@@ -19,6 +22,10 @@ pub(super) struct Measured<'a> {
     pub prepared: &'a Prepared<'a>,
     /// The device that was built for it.
     pub plan: Plan,
+    /// Its specification.
+    pub device_spec: &'a DeviceSpec,
+    /// The device below the log, where there is one: specification and plan.
+    pub below: Option<(DeviceSpec, Plan)>,
     /// The device at its end.
     pub device: &'a dyn Device,
     /// How the trace was brought to it.
@@ -47,9 +54,8 @@ pub(super) struct Measured<'a> {
 
 /// Turns what was counted into a result.
 pub(super) fn result(measured: &Measured<'_>) -> RunResult {
-    let Measured { prepared, device, start, end, .. } = measured;
+    let Measured { prepared, device, device_spec, start, end, .. } = measured;
     let spec = prepared.spec;
-    let device_spec = &prepared.device_spec;
     let shape = summary(&measured.plan);
     let (window_start, earlier) = measured.mark.clone().unwrap_or_else(|| (start.clone(), Latencies::default()));
     let last_window = measure::window(&window_start, end, device.latencies());
@@ -73,10 +79,13 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
     let endurance = device_spec.device.endurance;
     let (time_ns, host_pages) = (time.total_ns() as f64, (host.pages_written + host.pages_read) as f64);
     RunResult {
-        label: format!("{}, {}", device_spec.placement.name, device_spec.gc.victim),
+        label: match &device_spec.log {
+            Some(log) => format!("{} over {}", log.name, log.below),
+            None => format!("{}, {}", device_spec.placement.name, device_spec.gc.victim),
+        },
         axes: Map::new(),
         trace: spec.trace.name.clone(),
-        spec: device_spec.clone(),
+        spec: (*device_spec).clone(),
         seed: spec.seed,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         workload: measured.workload.clone(),
@@ -137,10 +146,56 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         buffer: None,
         split: None,
         merges: None,
-        log: None,
-        below: None,
-        write_amplification_end_to_end: None,
+        write_amplification_end_to_end: end_to_end(start, end),
+        log: log(device_spec, start, end),
+        below: below(measured),
         simulator_elapsed_ns: measured.elapsed_ns,
         simulator_host_writes_per_second: host.pages_written as f64 * 1e9 / measured.elapsed_ns.max(1) as f64,
     }
+}
+
+/// What the log did, where there is one.
+fn log(spec: &DeviceSpec, start: &Snapshot, end: &Snapshot) -> Option<LogSection> {
+    let drive = find(DRIVES, "log.drive", &spec.log.as_ref()?.drive).expect("the device was built with this drive");
+    Some(LogSection::between(start.log.as_ref()?, end.log.as_ref()?, &drive.build))
+}
+
+/// Product of the log's write amplification and that of the device below it.
+fn end_to_end(start: &Snapshot, end: &Snapshot) -> Option<f64> {
+    let (first, last) = (start.log.as_ref()?, end.log.as_ref()?);
+    let log = last.counters.since(&first.counters).write_amplification();
+    let device = match (&first.below, &last.below) {
+        (Some(start), Some(end)) => {
+            let pages = end.host.pages_written - start.host.pages_written;
+            measure::programmed(start, end).total() as f64 / pages as f64
+        }
+        _ => 1.0,
+    };
+    Some(log * device).filter(|wa| wa.is_finite())
+}
+
+/// The device below a log as a run of its own: its host is the log. Its series is empty, since time is recorded above.
+fn below(measured: &Measured<'_>) -> Option<Box<RunResult>> {
+    let (device_spec, plan) = measured.below.as_ref()?;
+    let of = |snapshot: &Snapshot| snapshot.log.as_ref().and_then(|log| log.below.clone());
+    let (start, end) = (of(&measured.start)?, of(&measured.end)?);
+    let mark = measured.mark.as_ref().and_then(|(at, latencies)| Some((of(at)?, latencies.clone())));
+    Some(Box::new(result(&Measured {
+        prepared: measured.prepared,
+        plan: *plan,
+        device_spec,
+        below: None,
+        device: measured.device,
+        workload: measured.workload.clone(),
+        recording: Recorder::new(&start, plan.logical_pages, plan.geometry.page_bytes()).finish(&end),
+        start,
+        end,
+        erases_before: measured.erases_before.clone(),
+        mark,
+        requests: measured.requests,
+        skipped_lines: measured.skipped_lines,
+        duration_ns: measured.duration_ns,
+        stopped: measured.stopped.clone(),
+        elapsed_ns: measured.elapsed_ns,
+    })))
 }

@@ -27,7 +27,7 @@ pub struct Prepared<'a> {
 /// Whether a run needs to know the span, the length or the pages of its trace before it starts.
 pub fn needs_survey(spec: &RunSpec) -> bool {
     spec.device.device.logical_size.is_none()
-        || spec.replay.fill.0 > 0.0
+        || spec.fill() > 0.0
         || spec.replay.measure_last.is_some()
         || spec.replay.address == AddressMode::Compact
         || needs_future(&spec.device.placement.name)
@@ -47,7 +47,12 @@ pub fn survey(spec: &RunSpec) -> Result<Survey, RunError> {
 /// Wrong options, an impossible device, a trace that does not fit, too little memory.
 pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepared<'a>, RunError> {
     let page_bytes = spec.device.device.page_size.0;
-    let fill = spec.replay.fill.0;
+    let fill = spec.fill();
+    let filler = spec.device.log.as_ref().is_some_and(|log| log.filler_share() > 0.0);
+    if filler && spec.replay.fill.0 > 0.0 {
+        let fix = "--fill-mode filler derives it from --utilisation: leave --fill out";
+        return Err(SpecError::new("--fill", "the log's fill mode says how much filler there is", fix).into());
+    }
     if !(0.0..1.0).contains(&fill) {
         let problem = format!("{} is out of range", spec.replay.fill);
         return Err(SpecError::new("--fill", problem, "allowed: 0 % to below 100 %").into());

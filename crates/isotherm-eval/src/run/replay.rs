@@ -2,11 +2,12 @@
 
 use super::outcome::{Measured, result};
 use super::{Control, Prepared, RunError};
+use crate::precondition::{self, Bounds};
 use crate::recorder::Recorder;
 use crate::results::{RunResult, Workload};
 use crate::source::{BATCH, pages_of};
-use crate::{future, laws, precondition};
-use isotherm::build::{self, Environment};
+use crate::{future, laws};
+use isotherm::build::{self, Environment, Plan};
 use isotherm::device::{Device, DeviceError};
 use isotherm::request::{Op, Request};
 use isotherm::stats::{Latencies, Snapshot};
@@ -46,6 +47,12 @@ pub(crate) fn submit(device: &mut dyn Device, batch: &[Request], trace: &str, fi
 }
 
 impl Prepared<'_> {
+    /// How much of the device is used.
+    fn bounds(&self, plan: &Plan) -> Bounds {
+        let logical_bytes = u64::from(plan.logical_pages) * u64::from(plan.geometry.page_bytes());
+        Bounds { active_bytes: self.active_bytes, logical_bytes }
+    }
+
     /// Runs.
     ///
     /// # Errors
@@ -65,7 +72,7 @@ impl Prepared<'_> {
         };
         let plan = build::plan(&self.device_spec, &environment)?;
         let mut device = build::build(&self.device_spec, &environment)?;
-        let prepared = precondition::write(&mut *device, spec, &self.folding, self.active_bytes, control)?;
+        let prepared = precondition::write(&mut *device, spec, &self.folding, self.bounds(&plan), control)?;
         device.reset_latencies();
         let start = device.snapshot();
         let erases_before = device.block_erases();
@@ -96,10 +103,12 @@ impl Prepared<'_> {
         Ok(result(&Measured {
             prepared: self,
             plan,
+            device_spec: &self.device_spec,
+            below: build::plan_below(&self.device_spec, &environment)?,
             device: &*device,
             workload: Workload {
                 address: spec.replay.address.name().to_owned(),
-                fill_share: spec.replay.fill.0,
+                fill_share: spec.fill(),
                 precondition: spec.replay.precondition.name().to_owned(),
                 precondition_pages_written: start.host.pages_written,
                 precondition_steady: prepared.steady,

@@ -8,7 +8,7 @@ use super::store::{SegmentStore, SegmentWrite, checkpoint_blocks};
 use crate::cause::Cause;
 use crate::device::{Device, DeviceError};
 use crate::request::{Op, Request};
-use crate::stats::{HostCounters, Latencies, Snapshot, WearSummary};
+use crate::stats::{HostCounters, Latencies, Snapshot, VICTIM_BUCKETS, WearSummary};
 
 /// How many requests ahead a block's state is prefetched.
 const AHEAD: usize = 16;
@@ -136,6 +136,27 @@ impl LogDevice {
         Ok(())
     }
 
+    /// The log's writes as those of a medium: its cleaning is the collection, its segments are the blocks.
+    fn ideal_snapshot(&self) -> Snapshot {
+        let (counters, segments) = (self.log.counters(), self.log.segments());
+        let mut snapshot = Snapshot::default();
+        snapshot.medium.programs[Cause::Host] = counters.logged_blocks;
+        snapshot.medium.programs[Cause::Gc] = counters.cleaned_blocks;
+        snapshot.medium.programs[Cause::Checkpoint] = counters.summary_blocks + counters.checkpoint_blocks;
+        snapshot.medium.reads[Cause::Gc] = counters.cleaning_reads;
+        snapshot.valid_pages = (0..segments.count()).map(|s| u64::from(segments.live(s))).sum();
+        snapshot.mapped_pages = snapshot.valid_pages + self.log.dirty_blocks() as u64;
+        snapshot.free_blocks = segments.freed();
+        snapshot.collector.invalidated_pages = counters.written_blocks() - snapshot.valid_pages;
+        snapshot.collector.collections = counters.segments_cleaned;
+        snapshot.collector.victim_pages = counters.segments_cleaned * u64::from(self.log.options().payload_blocks());
+        snapshot.collector.victim_invalid_pages = snapshot.collector.victim_pages - counters.cleaning_reads;
+        for (index, count) in counters.victim_histogram.iter().enumerate() {
+            snapshot.collector.victim_histogram[VICTIM_BUCKETS - 1 - index] += count;
+        }
+        snapshot
+    }
+
     fn log_snapshot(&self) -> LogSnapshot {
         let segments = self.log.segments();
         let mut histogram = [0; UTILISATION_BUCKETS];
@@ -144,7 +165,7 @@ impl LogDevice {
         }
         LogSnapshot {
             counters: self.log.counters().clone(),
-            centres: self.log.centres().to_vec(),
+            centres: self.log.centres(),
             utilisation_histogram: histogram,
             segments: segments.count(),
             payload_blocks: self.log.options().payload_blocks(),
@@ -174,14 +195,7 @@ impl Device for LogDevice {
     /// Where a device stands below, everything but `host` is its own; else the log's writes stand in for a medium's.
     fn snapshot(&self) -> Snapshot {
         let log = self.log_snapshot();
-        let mut snapshot = log.below.clone().unwrap_or_default();
-        if log.below.is_none() {
-            let counters = &log.counters;
-            snapshot.medium.programs[Cause::Host] = counters.logged_blocks;
-            snapshot.medium.programs[Cause::Gc] = counters.cleaned_blocks;
-            snapshot.medium.programs[Cause::Checkpoint] = counters.summary_blocks + counters.checkpoint_blocks;
-            snapshot.medium.reads[Cause::Gc] = counters.cleaning_reads;
-        }
+        let mut snapshot = log.below.clone().unwrap_or_else(|| self.ideal_snapshot());
         snapshot.host = self.host;
         snapshot.dram.push(("log", self.log.table_bytes()));
         snapshot.log = Some(Box::new(log));

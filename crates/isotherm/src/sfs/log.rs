@@ -100,7 +100,7 @@ impl<S: SegmentStore> SegmentLog<S> {
             owners: memory::table(positions, NO_BLOCK),
             segments: Segments::new(segments, options.payload_blocks()),
             files: Files::new(blocks, options.log2_file_blocks),
-            quantiser: Quantiser::new(options.criterion, groups, options.sample_max, options.seed),
+            quantiser: Quantiser::new(options.criterion, options.scale, groups, options.sample_max, options.seed),
             dirty: DirtyCache::default(),
             open: None,
             now: 0,
@@ -139,7 +139,7 @@ impl<S: SegmentStore> SegmentLog<S> {
         &self.segments
     }
     /// The groups' centres of hotness, coldest first.
-    pub fn centres(&self) -> &[f64] {
+    pub fn centres(&self) -> Vec<f64> {
         self.quantiser.centres()
     }
     /// Dirty blocks.

@@ -9,6 +9,7 @@
 
 pub mod device;
 pub mod dirty;
+pub mod drive;
 pub mod hotness;
 pub mod log;
 pub mod options;

@@ -1,7 +1,7 @@
 //! What can be set of a log.
 
 use super::hotness::AgeFrom;
-use super::quantise::{Criterion, MAX_GROUPS};
+use super::quantise::{Criterion, MAX_GROUPS, Scale};
 use super::segments::SegmentVictim;
 use crate::quantity::{ByteSize, Share};
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
@@ -29,6 +29,8 @@ pub struct LogOptions {
     pub groups: usize,
     /// How groups are told apart.
     pub criterion: Criterion,
+    /// In which measure.
+    pub scale: Scale,
     /// Which segment is cleaned.
     pub victim: SegmentVictim,
     /// Whether groups that do not fill a segment wait.
@@ -131,6 +133,7 @@ pub const LOGS: &[Entry<LogKind>] = &[
             parameter("groups", "4", "1..=8", "groups of hotness"),
             SEGMENT,
             parameter("criterion", "iterative", "iterative | equi_width | equi_height", "how groups are told apart"),
+            parameter("scale", "raw", "raw | log", "groups by hotness itself, or by its logarithm"),
             parameter("victim", "cost_hotness", "cost_hotness | cost_benefit | greedy", "which segment is cleaned"),
             parameter("defer", "true", "true | false", "whether groups that do not fill a segment stay dirty"),
             DIRTY,
@@ -255,6 +258,7 @@ pub fn parse_log(name: &PolicyName, seed: u64) -> Result<LogChoice, SpecError> {
                 ("equi_height", Criterion::EquiHeight),
             ],
         )?;
+        options.scale = given.choice("scale", &[("raw", Scale::Raw), ("log", Scale::Log)])?;
         options.defer = given.boolean("defer")?;
         options.age = given.choice("age", &[("modified", AgeFrom::Modified), ("created", AgeFrom::Created)])?;
         options.sample_max = given.integer("sample", 16..=100_000_000)? as usize;
@@ -284,6 +288,7 @@ impl LogOptions {
             segment_blocks: (32 << 20) / BLOCK_BYTES,
             groups: 1,
             criterion: Criterion::Iterative,
+            scale: Scale::Raw,
             victim: SegmentVictim::CostBenefit,
             defer: false,
             dirty_blocks: 1,

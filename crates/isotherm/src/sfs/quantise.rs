@@ -19,6 +19,26 @@ pub enum Criterion {
     EquiHeight,
 }
 
+/// The measure in which hotness is quantised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Scale {
+    /// Hotness itself, as published. Where it spans orders of magnitude, the hottest few segments draw most centres to them.
+    #[default]
+    Raw,
+    /// Its logarithm: lines lie at ratios, not at differences. Not in the paper.
+    Log,
+}
+
+impl Scale {
+    fn measure(self, hotness: f64) -> f64 {
+        if self == Self::Log { hotness.max(f64::MIN_POSITIVE).ln() } else { hotness }
+    }
+
+    fn hotness(self, measure: f64) -> f64 {
+        if self == Self::Log { measure.exp() } else { measure }
+    }
+}
+
 /// Most rounds of refinement at a time.
 const ROUNDS: u32 = 3;
 
@@ -26,22 +46,25 @@ const ROUNDS: u32 = 3;
 #[derive(Clone, Debug)]
 pub struct Quantiser {
     criterion: Criterion,
+    scale: Scale,
     groups: usize,
     sample_max: usize,
     random: Random,
-    /// Ascending; empty before the first segment was seen.
+    /// In the scale's measure, ascending; empty before the first segment was seen.
     centres: Vec<f64>,
     /// Hotness from which on a block belongs to group 1, 2, ...; ascending.
     bounds: Vec<f64>,
+    /// Of the segments looked at, in the scale's measure.
     hotnesses: Vec<f64>,
 }
 
 impl Quantiser {
     /// A quantiser for `groups` groups, at least one, that looks at no more than `sample_max` segments a time.
-    pub fn new(criterion: Criterion, groups: usize, sample_max: usize, seed: u64) -> Self {
+    pub fn new(criterion: Criterion, scale: Scale, groups: usize, sample_max: usize, seed: u64) -> Self {
         assert!(groups >= 1 && sample_max >= 1);
         Self {
             criterion,
+            scale,
             groups,
             sample_max,
             random: Random::new(seed),
@@ -52,15 +75,16 @@ impl Quantiser {
     }
 
     /// The centres in force, coldest first.
-    pub fn centres(&self) -> &[f64] {
-        &self.centres
+    pub fn centres(&self) -> Vec<f64> {
+        self.centres.iter().map(|centre| self.scale.hotness(*centre)).collect()
     }
 
     /// Puts back centres that a superblock kept.
     pub fn restore(&mut self, centres: &[f64]) {
-        self.centres = centres.to_vec();
+        self.centres = centres.iter().map(|centre| self.scale.measure(*centre)).collect();
         self.centres.sort_unstable_by(f64::total_cmp);
         self.bound_between_centres();
+        self.bounds.iter_mut().for_each(|bound| *bound = self.scale.hotness(*bound));
     }
 
     /// The group of a block, 0 the coldest.
@@ -77,7 +101,7 @@ impl Quantiser {
         let step = segments.div_ceil(self.sample_max).max(1);
         let start = if step > 1 { self.random.below(step as u64) as usize } else { 0 };
         self.hotnesses.clear();
-        self.hotnesses.extend((start..segments).step_by(step).filter_map(hotness));
+        self.hotnesses.extend((start..segments).step_by(step).filter_map(hotness).map(|h| self.scale.measure(h)));
         if self.hotnesses.is_empty() {
             return;
         }
@@ -86,6 +110,7 @@ impl Quantiser {
             Criterion::EquiWidth => self.cut_range(),
             Criterion::EquiHeight => self.cut_counts(),
         }
+        self.bounds.iter_mut().for_each(|bound| *bound = self.scale.hotness(*bound));
     }
 
     fn refine(&mut self) {
@@ -130,8 +155,10 @@ impl Quantiser {
     }
 
     fn cut_range(&mut self) {
-        let (least, most) =
-            self.hotnesses.iter().fold((f64::INFINITY, 0.0f64), |(least, most), h| (least.min(*h), most.max(*h)));
+        let (least, most) = self
+            .hotnesses
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), h| (least.min(*h), most.max(*h)));
         let width = (most - least) / self.groups as f64;
         self.bounds.clear();
         self.bounds.extend((1..self.groups).map(|i| least + width * i as f64));
@@ -165,7 +192,7 @@ mod tests {
         let mut random = Random::new(3);
         let hotnesses: Vec<f64> =
             (0..1000).map(|i| [1.0, 10.0, 100.0, 1000.0][i % 4] * (0.95 + 0.1 * random.unit())).collect();
-        let mut quantiser = Quantiser::new(Criterion::Iterative, 4, 10_000, 1);
+        let mut quantiser = Quantiser::new(Criterion::Iterative, Scale::Raw, 4, 10_000, 1);
         quantiser.restore(&[0.0, 50.0, 90.0, 500.0]);
         for _ in 0..10 {
             update(&mut quantiser, &hotnesses);
@@ -177,8 +204,15 @@ mod tests {
     }
 
     #[test]
+    fn on_a_logarithmic_scale_lines_lie_at_ratios() {
+        let mut quantiser = Quantiser::new(Criterion::EquiWidth, Scale::Log, 2, 100, 1);
+        update(&mut quantiser, &[1.0, 3.0, 10_000.0]);
+        assert_eq!([99.0, 101.0].map(|h| quantiser.group(h)), [0, 1]);
+    }
+
+    #[test]
     fn an_empty_group_keeps_its_centre() {
-        let mut quantiser = Quantiser::new(Criterion::Iterative, 2, 100, 1);
+        let mut quantiser = Quantiser::new(Criterion::Iterative, Scale::Raw, 2, 100, 1);
         quantiser.restore(&[1.0, 1000.0]);
         update(&mut quantiser, &[1.0, 2.0, 3.0]);
         assert_eq!(quantiser.centres(), [2.0, 1000.0]);
@@ -186,7 +220,7 @@ mod tests {
 
     #[test]
     fn few_segments_give_random_centres_among_them() {
-        let mut quantiser = Quantiser::new(Criterion::Iterative, 4, 100, 1);
+        let mut quantiser = Quantiser::new(Criterion::Iterative, Scale::Raw, 4, 100, 1);
         update(&mut quantiser, &[5.0, 7.0]);
         assert_eq!(quantiser.centres().len(), 4);
         assert!(quantiser.centres().iter().all(|c| (5.0..=7.0).contains(c)));
@@ -195,8 +229,8 @@ mod tests {
     #[test]
     fn equal_widths_and_equal_heights_cut_as_their_names_say() {
         let hotnesses: Vec<f64> = (0..100).map(|i| f64::from(i * i)).collect();
-        let mut width = Quantiser::new(Criterion::EquiWidth, 4, 1000, 1);
-        let mut height = Quantiser::new(Criterion::EquiHeight, 4, 1000, 1);
+        let mut width = Quantiser::new(Criterion::EquiWidth, Scale::Raw, 4, 1000, 1);
+        let mut height = Quantiser::new(Criterion::EquiHeight, Scale::Raw, 4, 1000, 1);
         update(&mut width, &hotnesses);
         update(&mut height, &hotnesses);
         let sizes = |quantiser: &Quantiser| {

@@ -72,6 +72,35 @@ impl LogCounters {
         self.victim_histogram[utilisation_bucket(utilisation)] += 1;
     }
 
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let group = |(now, then): (&GroupCounters, &GroupCounters)| GroupCounters {
+            segments: now.segments - then.segments,
+            blocks: now.blocks - then.blocks,
+        };
+        Self {
+            host_blocks: self.host_blocks - earlier.host_blocks,
+            absorbed_blocks: self.absorbed_blocks - earlier.absorbed_blocks,
+            logged_blocks: self.logged_blocks - earlier.logged_blocks,
+            cleaned_blocks: self.cleaned_blocks - earlier.cleaned_blocks,
+            guarded_blocks: self.guarded_blocks - earlier.guarded_blocks,
+            summary_blocks: self.summary_blocks - earlier.summary_blocks,
+            checkpoint_blocks: self.checkpoint_blocks - earlier.checkpoint_blocks,
+            checkpoints: self.checkpoints - earlier.checkpoints,
+            syncs: self.syncs - earlier.syncs,
+            segments_written: self.segments_written - earlier.segments_written,
+            partial_writes: self.partial_writes - earlier.partial_writes,
+            segments_cleaned: self.segments_cleaned - earlier.segments_cleaned,
+            segments_trimmed: self.segments_trimmed - earlier.segments_trimmed,
+            cleaning_reads: self.cleaning_reads - earlier.cleaning_reads,
+            reads_from_cache: self.reads_from_cache - earlier.reads_from_cache,
+            victim_utilisation: self.victim_utilisation - earlier.victim_utilisation,
+            victim_histogram: std::array::from_fn(|i| self.victim_histogram[i] - earlier.victim_histogram[i]),
+            groups: self.groups.iter().zip(&earlier.groups).map(group).collect(),
+        }
+    }
+
     /// All blocks written to the device below.
     pub fn written_blocks(&self) -> u64 {
         self.logged_blocks + self.cleaned_blocks + self.summary_blocks + self.checkpoint_blocks
