@@ -44,7 +44,7 @@ pub struct Plan {
     pub over_provisioning: f64,
     /// (T-U)/T, after rounding to whole blocks.
     pub spare: f64,
-    /// Blocks that the translation pages of a demand-paged map fill.
+    /// Blocks of the translation area of a demand-paged map, its own spare included.
     pub translation_blocks: u32,
     /// The spare factor of data alone: what is left of T after translation pages, where they are not on top of it.
     pub spare_left: f64,
@@ -142,12 +142,11 @@ struct Parts {
     ftl: FtlOptions,
 }
 
-/// Blocks that translation pages fill, and how many of them come on top of T.
+/// Blocks of the translation area, and how many of them come on top of T.
 fn translation_blocks(ftl: &FtlOptions, geometry: &Geometry, logical_pages: u32) -> Result<(u32, u32), SpecError> {
     let FtlOptions::Demand(options) = ftl else { return Ok((0, 0)) };
     options.check(logical_pages, geometry.page_bytes())?;
-    let pages = options.translation_pages(logical_pages, geometry.page_bytes());
-    let blocks = pages.div_ceil(geometry.pages_per_block());
+    let blocks = options.translation_blocks(logical_pages, geometry.page_bytes(), geometry.pages_per_block());
     if options.translation_space == TranslationSpace::OnTop {
         return Ok((blocks, blocks));
     }
@@ -187,7 +186,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         ));
     }
     let reserve_blocks = spec.gc.floor.unwrap_or_else(|| {
-        let for_map = if translation_blocks > 0 { DemandOptions::reserve_blocks(translation_blocks) } else { 0 };
+        let for_map = if translation_blocks > 0 { DemandOptions::RESERVE_BLOCKS } else { 0 };
         u32::from(placement.gc_streams().max(1)) + for_map
     });
     if reserve_blocks == 0 || reserve_blocks > 65_536 {
@@ -267,6 +266,7 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
         floor: plan.reserve_blocks,
         age: spec.gc.age,
         meta_streams: u16::from(plan.translation_blocks > 0),
+        meta_blocks: plan.translation_blocks,
         wear_threshold: spec.wear.leveling.then_some(spec.wear.threshold),
     };
     let array = NandArray::without_bytes(geometry, spec.device.endurance, spec.device.recovery);

@@ -3,8 +3,8 @@
 //! The map is one array of 32-bit entries. A write appends to the stream that the placement names, then points the entry
 //! there and invalidates the old page, in this order, so that a loss of power finds either version.
 
-use super::{Ftl, FtlOptions, ReadFtl};
 use super::page_map::{PageMap, write_tombstones};
+use super::{Ftl, FtlOptions, ReadFtl};
 use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;

@@ -4,7 +4,7 @@
 use super::tombstones::{MapEntry, Tombstones};
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::device::DeviceError;
-use crate::log::{LogStore, Mapping, Move, make_room};
+use crate::log::{LogStore, Mapping, Move, make_room_for};
 use crate::memory;
 use crate::nand::{Kind, Medium, Owner};
 use crate::placement::Placement;
@@ -155,10 +155,9 @@ fn write_waiting<M: Medium, P: Placement, V: VictimPolicy>(
     log: &mut LogStore<M, P, V>,
     map: &mut impl OverPageMap<M, P, V>,
 ) -> Result<(), DeviceError> {
-    // Making room may itself write the waiting trims; a turn that finds none left writes nothing.
-    for _ in 0..map.page_map().tombstones.waiting_pages() {
-        make_room(log, map, StreamId(0))?;
-    }
+    // Making room may itself write the waiting trims; then nothing is left to write below.
+    let waiting = map.page_map().tombstones.waiting_pages() as u32;
+    make_room_for(log, map, StreamId(0), waiting)?;
     let pages = map.page_map();
     pages.tombstones.write(&mut pages.entries, log)
 }

@@ -62,10 +62,23 @@ pub fn make_room<M: Medium, P: Placement, V: VictimPolicy>(
     map: &mut impl Mapping<M, P, V>,
     stream: StreamId,
 ) -> Result<(), DeviceError> {
-    if log.has_room(stream) || (log.free.len() as u32 > log.options.floor && log.failing.is_empty()) {
+    if log.has_room(stream) || log.has_room_for(stream, 1) {
         return Ok(());
     }
-    clean_for(log, map, stream)
+    clean_for(log, map, stream, 1)
+}
+
+/// Makes sure that `stream` can take `pages` pages in a row, without the collector's reserve.
+///
+/// # Errors
+/// No space, or faults of the medium.
+pub fn make_room_for<M: Medium, P: Placement, V: VictimPolicy>(
+    log: &mut LogStore<M, P, V>,
+    map: &mut impl Mapping<M, P, V>,
+    stream: StreamId,
+    pages: u32,
+) -> Result<(), DeviceError> {
+    if log.has_room_for(stream, pages) { Ok(()) } else { clean_for(log, map, stream, pages) }
 }
 
 #[inline(never)]
@@ -73,6 +86,7 @@ fn clean_for<M: Medium, P: Placement, V: VictimPolicy>(
     log: &mut LogStore<M, P, V>,
     map: &mut impl Mapping<M, P, V>,
     stream: StreamId,
+    pages: u32,
 ) -> Result<(), DeviceError> {
     while let Some(block) = log.failing.pop() {
         collect(log, map, block, Cause::Gc)?;
@@ -80,15 +94,16 @@ fn clean_for<M: Medium, P: Placement, V: VictimPolicy>(
     // Policies that do not look at valid pages may clean full blocks; one turn over the whole device frees a block if
     // anything can.
     let mut attempts = 2 * u64::from(log.blocks.blocks());
-    while !log.has_room(stream) && log.free.len() as u32 <= log.options.floor {
-        let victim =
-            if attempts > 0 && log.used_pages > log.valid_pages { log.victim.pick(&log.blocks, log.now) } else { None };
+    while !log.has_room_for(stream, pages) {
+        let victim = log.excess_meta_block(stream).or_else(|| {
+            if attempts > 0 && log.used_pages > log.valid_pages { log.victim.pick(&log.blocks, log.now) } else { None }
+        });
         let Some(victim) = victim else {
             // Without garbage the reserve is the last resort: a device filled exactly to its brim is still usable.
             return if log.free.is_empty() { Err(log.no_space()) } else { Ok(()) };
         };
         collect(log, map, victim, Cause::Gc)?;
-        attempts -= 1;
+        attempts = attempts.saturating_sub(1);
     }
     collect_worn(log, map)
 }
@@ -118,7 +133,7 @@ pub fn collect_worn<M: Medium, P: Placement, V: VictimPolicy>(
     behind.sort_unstable();
     for (_, block) in behind.into_iter().take((blocks / 64).max(1) as usize) {
         // Moving a full block needs a free one; ordinary cleaning comes first.
-        if log.free.len() as u32 <= log.options.floor || log.blocks.state(block) != BlockState::Closed {
+        if log.free.len() as u32 <= log.kept_free || log.blocks.state(block) != BlockState::Closed {
             break;
         }
         collect(log, map, block, Cause::Wear)?;
@@ -137,6 +152,7 @@ pub fn collect_idle<M: Medium, P: Placement, V: VictimPolicy>(
     wanted: u32,
 ) -> Result<(), DeviceError> {
     let mut left_ns = budget_ns;
+    let wanted = wanted + log.kept_free - log.options.floor;
     while (log.free.len() as u32) < wanted && log.used_pages > log.valid_pages {
         let Some(victim) = log.victim.pick(&log.blocks, log.now) else { break };
         let valid = log.blocks.valid(victim);
@@ -242,8 +258,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
 
     /// The erase of a block of translation pages belongs to their collection.
     fn cause_of_erase(&self, victim: BlockId, cause: Cause) -> Cause {
-        let of_translation = self.blocks.stream(victim).0 >= self.placement.streams();
-        if of_translation && cause == Cause::Gc { Cause::TranslationGc } else { cause }
+        if cause == Cause::Gc && self.is_meta(self.blocks.stream(victim)) { Cause::TranslationGc } else { cause }
     }
 
     /// A moved page's old place holds nothing any more.

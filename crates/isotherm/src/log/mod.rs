@@ -7,7 +7,7 @@
 pub mod block_table;
 mod collector;
 
-pub use collector::{Mapping, Move, collect_idle, collect_worn, make_room};
+pub use collector::{Mapping, Move, collect_idle, collect_worn, make_room, make_room_for};
 
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
@@ -30,6 +30,9 @@ pub struct LogOptions {
     pub age: AgeBase,
     /// Streams beyond the placement's own, for pages that the FTL composes (translation pages).
     pub meta_streams: u16,
+    /// Blocks that these streams may fill. Blocks that they do not fill yet are kept free for them; beyond, their own
+    /// emptiest block is cleaned, whatever the victim policy would choose.
+    pub meta_blocks: u32,
     /// Difference of erase counts that static wear levelling allows; `None` switches it off.
     pub wear_threshold: Option<u32>,
 }
@@ -66,6 +69,10 @@ pub struct LogStore<M, P, V> {
     open: Vec<OpenBlock>,
     free: VecDeque<BlockId>,
     failing: Vec<BlockId>,
+    /// Blocks that meta streams fill or have filled.
+    meta_blocks: Vec<BlockId>,
+    /// Free blocks that host writes leave alone: the floor, and those kept for meta streams.
+    kept_free: u32,
     /// Pages programmed in blocks that are not free, valid or not.
     used_pages: u64,
     /// Host page writes so far: the clock of every policy.
@@ -113,6 +120,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             open: vec![OpenBlock::default(); streams],
             free,
             failing: Vec::new(),
+            meta_blocks: Vec::with_capacity(options.meta_blocks as usize + 4),
+            kept_free: options.floor + options.meta_blocks,
             used_pages: 0,
             now: 0,
             sequence: 0,
@@ -124,19 +133,44 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     }
 
     /// A store over a medium that holds data: blocks with pages in them are full, and nothing is valid yet. What is valid
-    /// is told by [`LogStore::adopt`]; [`LogStore::finish_restore`] ends it.
+    /// is told by [`LogStore::adopt`]; [`LogStore::finish_restore`] ends it. Blocks that were open are opened again, so that
+    /// a collection that was cut short has the room that it counted on.
     pub fn restore(medium: M, placement: P, victim: V, options: LogOptions, last_sequence: u64) -> Self {
         let mut log = Self::new(medium, placement, victim, options);
         log.free.retain(|block| log.medium.programmed_pages(*block) == 0);
         for index in 0..log.blocks.states.len() {
-            let written = log.medium.programmed_pages(BlockId(index as u32));
+            let block = BlockId(index as u32);
+            let written = log.medium.programmed_pages(block);
             if written > 0 && log.blocks.states[index] == BlockState::Free {
                 log.blocks.states[index] = BlockState::Closed;
                 log.used_pages += u64::from(written);
+                log.restore_stream(block, written);
             }
         }
         log.sequence = last_sequence;
         log
+    }
+
+    /// Tells blocks of meta streams from those of data, and gives a partly written one to a stream of its sort that has
+    /// none: which stream filled it is not known any more.
+    fn restore_stream(&mut self, block: BlockId, written: u32) {
+        let first = self.medium.geometry().first_page(block);
+        let is_meta = self.options.meta_streams > 0 && self.medium.owner(first).kind() == Kind::Translation;
+        let streams = if is_meta {
+            self.meta_blocks.push(block);
+            self.count_kept();
+            usize::from(self.placement.streams())..self.open.len()
+        } else {
+            0..usize::from(self.placement.streams())
+        };
+        self.blocks.streams[block.0 as usize] = StreamId(streams.start as u16);
+        let end = first.0 + self.blocks.pages_per_block();
+        let idle = streams.clone().find(|s| self.open[*s].next == self.open[*s].end);
+        if let Some(stream) = idle.filter(|_| first.0 + written < end) {
+            self.open[stream] = OpenBlock { next: first.0 + written, end, ..OpenBlock::default() };
+            self.blocks.states[block.0 as usize] = BlockState::Open;
+            self.blocks.streams[block.0 as usize] = StreamId(stream as u16);
+        }
     }
 
     /// A page of a store being restored is valid.
@@ -225,6 +259,41 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     #[inline(always)]
     pub fn place(&mut self, lpn: Lpn, rewrite: bool) -> StreamId {
         self.placement.host(&HostWrite { lpn, now: self.now, rewrite })
+    }
+
+    /// Whether a stream is one of those beyond the placement's.
+    fn is_meta(&self, stream: StreamId) -> bool {
+        stream.0 >= self.placement.streams()
+    }
+
+    /// Follows the number of meta blocks.
+    fn count_kept(&mut self) {
+        self.kept_free = self.options.floor + self.options.meta_blocks.saturating_sub(self.meta_blocks.len() as u32);
+    }
+
+    /// Whether `stream` can take `pages` pages in a row without cleaning first.
+    fn has_room_for(&self, stream: StreamId, pages: u32) -> bool {
+        let open = &self.open[usize::from(stream.0)];
+        let room = open.end - open.next;
+        let blocks = if self.is_meta(stream) {
+            self.options.meta_blocks.saturating_sub(self.meta_blocks.len() as u32).min(self.free.len() as u32)
+        } else {
+            (self.free.len() as u32).saturating_sub(self.kept_free)
+        };
+        room >= pages || (self.failing.is_empty() && room + blocks * self.blocks.pages_per_block() >= pages)
+    }
+
+    /// The emptiest block of the meta streams, once they fill more than they may, or as much and `stream` is one of them.
+    fn excess_meta_block(&self, stream: StreamId) -> Option<BlockId> {
+        let excess = self.meta_blocks.len() as i64 - i64::from(self.options.meta_blocks);
+        if excess < 0 || (excess == 0 && !self.is_meta(stream)) {
+            return None;
+        }
+        let closed = self.meta_blocks.iter().filter(|b| self.blocks.state(**b) == BlockState::Closed);
+        closed
+            .copied()
+            .min_by_key(|b| self.blocks.valid(*b))
+            .filter(|b| self.blocks.valid(*b) < self.blocks.pages_per_block())
     }
 
     #[inline(always)]
@@ -323,6 +392,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         };
         self.blocks.states[block.0 as usize] = BlockState::Open;
         self.blocks.streams[block.0 as usize] = stream;
+        if self.is_meta(stream) {
+            self.meta_blocks.push(block);
+            self.count_kept();
+        }
         Ok(stream)
     }
 
@@ -374,6 +447,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             Err(MediumError::PowerLost) => return Err(DeviceError::PowerLost),
             Err(_) => false,
         };
+        if self.is_meta(self.blocks.stream(block)) {
+            self.meta_blocks.retain(|b| *b != block);
+            self.count_kept();
+        }
         self.blocks.erases[index] = self.medium.erase_count(block);
         self.erases_since_wear_check += 1;
         if usable {

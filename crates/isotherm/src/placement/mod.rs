@@ -10,8 +10,8 @@ mod ranges;
 mod single;
 
 use crate::address::{Lpn, StreamId};
-use crate::stats::Snapshot;
 use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
+use crate::stats::Snapshot;
 use std::sync::Arc;
 
 pub use clairvoyant::{Clairvoyant, Future};

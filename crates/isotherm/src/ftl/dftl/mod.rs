@@ -99,13 +99,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
         Ok(ftl)
     }
 
-    fn assemble(
-        log: LogStore<M, P, V>,
-        pages: PageMap,
-        floor: u32,
-        options: DemandOptions,
-        observer: O,
-    ) -> Self {
+    fn assemble(log: LogStore<M, P, V>, pages: PageMap, floor: u32, options: DemandOptions, observer: O) -> Self {
         let logical_pages = pages.entries.len() as u32;
         let page_bytes = log.medium().geometry().page_bytes();
         let layout = Layout::new(logical_pages, page_bytes, options.translation_entry_bytes);
@@ -278,19 +272,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
             self.map.write_pending(&mut self.log)?;
             at = page_end;
         }
-        if self.map.pages.tombstones.page_is_full() {
-            write_tombstones(&mut self.log, &mut self.map)
-        } else {
-            Ok(())
-        }
+        if self.map.pages.tombstones.page_is_full() { write_tombstones(&mut self.log, &mut self.map) } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        if self.map.pages.tombstones.is_waiting() {
-            write_tombstones(&mut self.log, &mut self.map)
-        } else {
-            Ok(())
-        }
+        if self.map.pages.tombstones.is_waiting() { write_tombstones(&mut self.log, &mut self.map) } else { Ok(()) }
     }
 
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {

@@ -92,12 +92,7 @@ pub const PARAMETERS: [Parameter; 7] = [
         allowed: "lru | segmented_lru | arc",
         help: "which cached entry leaves (arc remembers as many LPNs again, at 4 bytes each)",
     },
-    Parameter {
-        key: "entry_bytes",
-        default: "8",
-        allowed: "4..=64",
-        help: "DRAM of one cached entry",
-    },
+    Parameter { key: "entry_bytes", default: "8", allowed: "4..=64", help: "DRAM of one cached entry" },
     Parameter {
         key: "cache",
         default: "8MiB",
@@ -134,15 +129,10 @@ impl DemandOptions {
         Ok(Self {
             cache_bytes: spec.dram.cache_bytes.map_or(cache.0, |size| size.0),
             entry_bytes: parameters.integer("entry_bytes", 4..=64)? as u32,
-            writeback: parameters
-                .choice("writeback", &[("batch", Writeback::Batch), ("single", Writeback::Single)])?,
+            writeback: parameters.choice("writeback", &[("batch", Writeback::Batch), ("single", Writeback::Single)])?,
             replacement: parameters.choice(
                 "replacement",
-                &[
-                    ("lru", Replacement::Lru),
-                    ("segmented_lru", Replacement::SegmentedLru),
-                    ("arc", Replacement::Arc),
-                ],
+                &[("lru", Replacement::Lru), ("segmented_lru", Replacement::SegmentedLru), ("arc", Replacement::Arc)],
             )?,
             translation_space: parameters.choice(
                 "translation_space",
@@ -198,9 +188,13 @@ impl DemandOptions {
         ))
     }
 
-    /// Free blocks that the collector needs beyond the ones for copies: a collection of data writes translation pages before
-    /// it frees anything, and pays it back only when translation blocks are cleaned.
-    pub(crate) fn reserve_blocks(translation_blocks: u32) -> u32 {
-        2 + translation_blocks / 4
+    /// Blocks of the translation area: what the translation pages fill, and a quarter and two blocks more to clean it in.
+    pub fn translation_blocks(&self, logical_pages: u32, page_bytes: u32, pages_per_block: u32) -> u32 {
+        let filled = self.translation_pages(logical_pages, page_bytes).div_ceil(pages_per_block);
+        filled + filled / 4 + 2
     }
+
+    /// Free blocks that the collector needs beyond the ones for copies: one collection writes up to a translation page for
+    /// each page that it copies, which may end one block and begin another, and may have to write tombstones before the erase.
+    pub const RESERVE_BLOCKS: u32 = 3;
 }

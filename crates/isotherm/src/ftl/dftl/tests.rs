@@ -43,8 +43,9 @@ struct Setup {
 
 impl Setup {
     fn log_options(&self, placement: &AnyPlacement) -> LogOptions {
-        let floor = u32::from(placement.gc_streams()) + DemandOptions::reserve_blocks(2);
-        LogOptions { floor, age: AgeBase::Closed, meta_streams: 1, wear_threshold: Some(50) }
+        let meta_blocks = self.options.translation_blocks(LOGICAL_PAGES, PAGE_BYTES, PAGES_PER_BLOCK);
+        let floor = u32::from(placement.gc_streams()) + DemandOptions::RESERVE_BLOCKS;
+        LogOptions { floor, age: AgeBase::Closed, meta_streams: 1, meta_blocks, wear_threshold: Some(50) }
     }
 
     fn policies(&self) -> (AnyPlacement, AnyVictim) {
@@ -191,6 +192,7 @@ fn run(setup: &Setup, steps: &[Step]) {
         }
     }
     ftl.check().unwrap();
+    ftl.arm(u64::MAX);
     for lpn in 0..LOGICAL_PAGES {
         assert_eq!(tag(&mut ftl, lpn), model.tags.get(&lpn).copied(), "LPN {lpn}");
     }
@@ -241,8 +243,12 @@ fn setups() -> impl Strategy<Value = Setup> {
         });
     let placement = prop_oneof![Just("single"), Just("host_gc"), Just("epoch:length=0.3")];
     let victim = prop_oneof![Just("greedy"), Just("cost_benefit"), Just("fifo"), Just("d_choices")];
-    (options, placement, victim, any::<bool>())
-        .prop_map(|(options, placement, victim, torn)| Setup { options, placement, victim, torn })
+    (options, placement, victim, any::<bool>()).prop_map(|(options, placement, victim, torn)| Setup {
+        options,
+        placement,
+        victim,
+        torn,
+    })
 }
 
 proptest! {
@@ -305,12 +311,10 @@ fn a_write_miss_reads_only_where_it_fetches() {
 #[test]
 fn collections_leave_cached_entries_dirty_and_update_the_others_in_batches() {
     let mut ftl = plain(DemandOptions { cache_bytes: dram(8), ..DemandOptions::default() });
-    for turn in 0..20 {
-        for lpn in 0..LOGICAL_PAGES {
-            if turn == 0 || lpn % 3 == 0 {
-                ftl.write(Lpn(lpn), &content(lpn, turn)).unwrap();
-            }
-        }
+    let mut random = crate::random::Random::new(2);
+    for tag in 0..3000 {
+        let lpn = random.below(LOGICAL_PAGES.into()) as u32;
+        ftl.write(Lpn(lpn), &content(lpn, tag)).unwrap();
     }
     let (counters, medium) = (*ftl.counters(), *ftl.medium().counters());
     assert!(counters.updates > 0 && counters.updates == counters.update_reads);

@@ -170,6 +170,10 @@ impl DemandMap {
         cause: Cause,
     ) -> Result<(), DeviceError> {
         let at = self.directory[page as usize];
+        if at == Ppn::NONE {
+            // Lost while the device was formatted: it is about to be written for the first time.
+            return Ok(());
+        }
         log.medium_mut().read_meta(at, &mut self.content, cause).map_err(|e| fatal(e, self.layout.lpns(page).start))?;
         if cfg!(debug_assertions) && cause != Cause::Recovery {
             let wrong = self.differences(page).find(|lpn| !self.dirty.contains(*lpn));
