@@ -95,12 +95,12 @@ fn clean_for<M: Medium, P: Placement, V: VictimPolicy>(
     // anything can.
     let mut attempts = 2 * u64::from(log.blocks.blocks());
     while !log.has_room_for(stream, pages) {
-        let victim = log.excess_meta_block(stream).or_else(|| {
+        let victim = log.excess_meta_block(stream).or_else(|| log.emergency_victim()).or_else(|| {
             if attempts > 0 && log.used_pages > log.valid_pages { log.victim.pick(&log.blocks, log.now) } else { None }
         });
         let Some(victim) = victim else {
             // Without garbage the reserve is the last resort: a device filled exactly to its brim is still usable.
-            return if log.free.is_empty() { Err(log.no_space()) } else { Ok(()) };
+            return if log.free_blocks() == 0 { Err(log.no_space()) } else { Ok(()) };
         };
         collect(log, map, victim, Cause::Gc)?;
         attempts = attempts.saturating_sub(1);
@@ -133,7 +133,7 @@ pub fn collect_worn<M: Medium, P: Placement, V: VictimPolicy>(
     behind.sort_unstable();
     for (_, block) in behind.into_iter().take((blocks / 64).max(1) as usize) {
         // Moving a full block needs a free one; ordinary cleaning comes first.
-        if log.free.len() as u32 <= log.kept_free || log.blocks.state(block) != BlockState::Closed {
+        if log.free.len() as u32 <= log.options.floor || log.blocks.state(block) != BlockState::Closed {
             break;
         }
         collect(log, map, block, Cause::Wear)?;
@@ -152,7 +152,6 @@ pub fn collect_idle<M: Medium, P: Placement, V: VictimPolicy>(
     wanted: u32,
 ) -> Result<(), DeviceError> {
     let mut left_ns = budget_ns;
-    let wanted = wanted + log.kept_free - log.options.floor;
     while (log.free.len() as u32) < wanted && log.used_pages > log.valid_pages {
         let Some(victim) = log.victim.pick(&log.blocks, log.now) else { break };
         let valid = log.blocks.valid(victim);

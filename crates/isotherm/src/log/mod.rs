@@ -30,8 +30,9 @@ pub struct LogOptions {
     pub age: AgeBase,
     /// Streams beyond the placement's own, for pages that the FTL composes (translation pages).
     pub meta_streams: u16,
-    /// Blocks that these streams may fill. Blocks that they do not fill yet are kept free for them; beyond, their own
-    /// emptiest block is cleaned, whatever the victim policy would choose.
+    /// Blocks that these streams may fill. Blocks that they do not fill yet are parked for them, so that data finds the same
+    /// free blocks whether they are filled or not; beyond, their own emptiest block is cleaned, whatever the victim policy
+    /// would choose.
     pub meta_blocks: u32,
     /// Difference of erase counts that static wear levelling allows; `None` switches it off.
     pub wear_threshold: Option<u32>,
@@ -71,8 +72,8 @@ pub struct LogStore<M, P, V> {
     failing: Vec<BlockId>,
     /// Blocks that meta streams fill or have filled.
     meta_blocks: Vec<BlockId>,
-    /// Free blocks that host writes leave alone: the floor, and those kept for meta streams.
-    kept_free: u32,
+    /// Free blocks that are kept for meta streams, until they fill as many as they may.
+    parked: VecDeque<BlockId>,
     /// Pages programmed in blocks that are not free, valid or not.
     used_pages: u64,
     /// Host page writes so far: the clock of every policy.
@@ -108,7 +109,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 free.push_back(block);
             }
         }
-        Self {
+        let mut log = Self {
             medium,
             placement,
             victim,
@@ -121,7 +122,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             free,
             failing: Vec::new(),
             meta_blocks: Vec::with_capacity(options.meta_blocks as usize + 4),
-            kept_free: options.floor + options.meta_blocks,
+            parked: VecDeque::with_capacity(options.meta_blocks as usize + 4),
             used_pages: 0,
             now: 0,
             sequence: 0,
@@ -129,7 +130,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             counters: CollectorCounters::default(),
             spoiled_pages: 0,
             moves: Vec::with_capacity(geometry.pages_per_block() as usize),
-        }
+        };
+        log.park();
+        log
     }
 
     /// A store over a medium that holds data: blocks with pages in them are full, and nothing is valid yet. What is valid
@@ -137,6 +140,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     /// a collection that was cut short has the room that it counted on.
     pub fn restore(medium: M, placement: P, victim: V, options: LogOptions, last_sequence: u64) -> Self {
         let mut log = Self::new(medium, placement, victim, options);
+        log.free.append(&mut log.parked);
         log.free.retain(|block| log.medium.programmed_pages(*block) == 0);
         for index in 0..log.blocks.states.len() {
             let block = BlockId(index as u32);
@@ -148,6 +152,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             }
         }
         log.sequence = last_sequence;
+        log.park();
         log
     }
 
@@ -158,7 +163,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         let is_meta = self.options.meta_streams > 0 && self.medium.owner(first).kind() == Kind::Translation;
         let streams = if is_meta {
             self.meta_blocks.push(block);
-            self.count_kept();
             usize::from(self.placement.streams())..self.open.len()
         } else {
             0..usize::from(self.placement.streams())
@@ -230,7 +234,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     }
     /// Free blocks.
     pub fn free_blocks(&self) -> u32 {
-        self.free.len() as u32
+        (self.free.len() + self.parked.len()) as u32
     }
     /// Whether a page is valid.
     pub fn is_valid(&self, at: Ppn) -> bool {
@@ -266,9 +270,13 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         stream.0 >= self.placement.streams()
     }
 
-    /// Follows the number of meta blocks.
-    fn count_kept(&mut self) {
-        self.kept_free = self.options.floor + self.options.meta_blocks.saturating_sub(self.meta_blocks.len() as u32);
+    /// Parks free blocks as long as meta streams may fill more than they do. Blocks take turns: what meta streams give back
+    /// has gone to the end of the queue that this takes the first of.
+    fn park(&mut self) {
+        while self.meta_blocks.len() + self.parked.len() < self.options.meta_blocks as usize {
+            let Some(block) = self.free.pop_front() else { return };
+            self.parked.push_back(block);
+        }
     }
 
     /// Whether `stream` can take `pages` pages in a row without cleaning first.
@@ -276,9 +284,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         let open = &self.open[usize::from(stream.0)];
         let room = open.end - open.next;
         let blocks = if self.is_meta(stream) {
-            self.options.meta_blocks.saturating_sub(self.meta_blocks.len() as u32).min(self.free.len() as u32)
+            self.parked.len() as u32
         } else {
-            (self.free.len() as u32).saturating_sub(self.kept_free)
+            (self.free.len() as u32).saturating_sub(self.options.floor)
         };
         room >= pages || (self.failing.is_empty() && room + blocks * self.blocks.pages_per_block() >= pages)
     }
@@ -294,6 +302,17 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             .copied()
             .min_by_key(|b| self.blocks.valid(*b))
             .filter(|b| self.blocks.valid(*b) < self.blocks.pages_per_block())
+    }
+
+    /// The emptiest block, once so few are free that a collection might not find the room it needs: losses of power in the
+    /// middle of collections come to that, and then no policy may choose a full block. A collection takes a block for copies
+    /// and, with meta streams, up to two for what the map writes.
+    fn emergency_victim(&self) -> Option<BlockId> {
+        if self.free_blocks() > 2 * u32::from(self.options.meta_streams) {
+            return None;
+        }
+        let emptiest = self.blocks.closed().min_by_key(|b| self.blocks.valid(*b));
+        emptiest.filter(|b| self.blocks.valid(*b) < self.blocks.pages_per_block())
     }
 
     #[inline(always)]
@@ -376,7 +395,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
 
     /// Gives `stream` a free block; where none is left, names another stream that has room.
     fn open_block(&mut self, stream: StreamId) -> Result<StreamId, DeviceError> {
-        let Some(block) = self.free.pop_front() else {
+        let (first, second) =
+            if self.is_meta(stream) { (&mut self.parked, &mut self.free) } else { (&mut self.free, &mut self.parked) };
+        let Some(block) = first.pop_front().or_else(|| second.pop_front()) else {
             let other = (0..self.open.len()).find(|s| self.open[*s].next < self.open[*s].end);
             self.counters.displaced_pages += 1;
             return other.map(|s| StreamId(s as u16)).ok_or_else(|| self.no_space());
@@ -394,7 +415,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.blocks.streams[block.0 as usize] = stream;
         if self.is_meta(stream) {
             self.meta_blocks.push(block);
-            self.count_kept();
         }
         Ok(stream)
     }
@@ -449,13 +469,13 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         };
         if self.is_meta(self.blocks.stream(block)) {
             self.meta_blocks.retain(|b| *b != block);
-            self.count_kept();
         }
         self.blocks.erases[index] = self.medium.erase_count(block);
         self.erases_since_wear_check += 1;
         if usable {
             self.blocks.states[index] = BlockState::Free;
             self.free.push_back(block);
+            self.park();
         } else {
             self.blocks.states[index] = BlockState::Retired;
             self.counters.retired_blocks += 1;
@@ -495,7 +515,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 "{} of {} pages are valid, {} blocks are free, {} streams hold open blocks",
                 self.valid_pages,
                 self.medium.geometry().pages(),
-                self.free.len(),
+                self.free_blocks(),
                 self.open.iter().filter(|o| o.next < o.end).count()
             ),
         }
