@@ -9,6 +9,7 @@ use crate::log::LogOptions;
 use crate::nand::array::NandArray;
 use crate::nand::store::NoBytes;
 use crate::nand::timing::{Latency, TIMINGS, Timed};
+use crate::placement::asa::{Asa, AsaOptions, Keeps};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
 use crate::registry::{Parameters, SpecError, find};
 use crate::spec::{DeviceSpec, TimingSection};
@@ -144,7 +145,7 @@ struct Parts {
 
 /// Blocks of the translation area, and how many of them come on top of T.
 fn translation_blocks(ftl: &FtlOptions, geometry: &Geometry, logical_pages: u32) -> Result<(u32, u32), SpecError> {
-    let FtlOptions::Demand(options) = ftl else { return Ok((0, 0)) };
+    let FtlOptions::Demand { map: options, .. } = ftl else { return Ok((0, 0)) };
     options.check(logical_pages, geometry.page_bytes())?;
     let blocks = options.translation_blocks(logical_pages, geometry.page_bytes(), geometry.pages_per_block());
     if options.translation_space == TranslationSpace::OnTop {
@@ -160,6 +161,23 @@ fn translation_blocks(ftl: &FtlOptions, geometry: &Geometry, logical_pages: u32)
     Ok((blocks, 0))
 }
 
+/// The placement that ASA-FTL brings along.
+fn own_placement(
+    spec: &DeviceSpec,
+    options: AsaOptions,
+    context: &PlacementContext,
+) -> Result<AnyPlacement, SpecError> {
+    let default = DeviceSpec::default().placement.name;
+    if spec.placement.name != default {
+        return Err(SpecError::new(
+            "placement",
+            format!("{} is given, but the FTL places pages itself", spec.placement.name),
+            format!("leave --placement out (or \"{default}\"), or use --ftl dftl"),
+        ));
+    }
+    Ok(AnyPlacement::Asa(Asa::new(options, context.logical_pages, context.seed, Keeps::InTranslationPages)))
+}
+
 /// Placement, FTL and plan of a specification.
 fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecError> {
     let entry = find(FTLS, "ftl", &spec.ftl.name)?;
@@ -173,7 +191,10 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         seed: environment.seed,
         future: environment.future.clone(),
     };
-    let placement = build_placement(&spec.placement.name, &context)?;
+    let placement = match ftl {
+        FtlOptions::Demand { asa: Some(options), .. } => own_placement(spec, options, &context)?,
+        _ => build_placement(&spec.placement.name, &context)?,
+    };
     let physical_pages = geometry.pages();
     let (translation_blocks, blocks_on_top) = translation_blocks(&ftl, &geometry, logical_pages)?;
     let spare_blocks = geometry.blocks - logical_pages.div_ceil(geometry.pages_per_block());
@@ -276,7 +297,7 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
             let ftl = PageFtl::new(medium, placement, victim, plan.logical_pages, options);
             Box::new(Ssd::new(ftl, spec.gc.idle))
         }
-        FtlOptions::Demand(map) => {
+        FtlOptions::Demand { map, .. } => {
             let ftl = SimulatedDftl::new(medium, placement, victim, plan.logical_pages, options, map, ())
                 .map_err(|error| SpecError::new("device", error.to_string(), "give a larger device"))?;
             Box::new(Ssd::new(ftl, spec.gc.idle))

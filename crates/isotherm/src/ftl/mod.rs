@@ -1,5 +1,6 @@
 //! Flash translation layers: logical pages in, operations on a medium out.
 
+pub mod asa;
 pub mod dftl;
 pub mod page;
 mod page_map;
@@ -10,6 +11,7 @@ use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Medium, PageMut, PageRef};
+use crate::placement::asa::AsaOptions;
 use crate::registry::{Entry, Parameters, SpecError};
 use crate::spec::DeviceSpec;
 use crate::stats::{Snapshot, WearSummary};
@@ -81,11 +83,16 @@ pub enum FtlOptions {
     /// The whole map in DRAM.
     Page,
     /// The map on flash, a part of it in DRAM.
-    Demand(dftl::DemandOptions),
+    Demand {
+        /// How the map is kept.
+        map: dftl::DemandOptions,
+        /// The placement that the FTL brings along, its hotness kept in the translation pages.
+        asa: Option<AsaOptions>,
+    },
 }
 
 /// Reads a flash translation layer's checked parameters.
 pub type ReadFtl = fn(&Parameters<'_>, &DeviceSpec) -> Result<FtlOptions, SpecError>;
 
 /// The flash translation layers.
-pub const FTLS: &[Entry<ReadFtl>] = &[page::ENTRY, dftl::ENTRY];
+pub const FTLS: &[Entry<ReadFtl>] = &[page::ENTRY, dftl::ENTRY, asa::ENTRY];

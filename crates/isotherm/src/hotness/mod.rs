@@ -3,6 +3,8 @@
 //! A scheme holds no NAND and no map: it sees the stream of page writes and says how hot each page is. Each scheme is one
 //! file and one line of its registry table.
 
+pub mod kmeans;
+
 use crate::address::Lpn;
 
 /// How hot a page is: 0 is the coldest. A scheme with two classes says 0 (cold) and 1 (hot).

@@ -3,6 +3,7 @@
 //! A placement is one file plus one line in the tables below. It sees host writes and the collector's copies, holds no
 //! NAND, and keeps whatever it needs for each page itself, stating the memory.
 
+pub mod asa;
 mod clairvoyant;
 mod epoch;
 mod host_gc;
@@ -14,6 +15,7 @@ use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
 use crate::stats::Snapshot;
 use std::sync::Arc;
 
+pub use asa::Asa;
 pub use clairvoyant::{Clairvoyant, Future};
 pub use epoch::Epoch;
 pub use host_gc::HostGc;
@@ -165,11 +167,11 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant);
+dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, Asa);
 
 /// Every placement.
 pub const PLACEMENTS: &[Entry<BuildPlacement>] =
-    &[single::ENTRY, host_gc::ENTRY, epoch::ENTRY, ranges::ENTRY, clairvoyant::ENTRY];
+    &[single::ENTRY, host_gc::ENTRY, epoch::ENTRY, ranges::ENTRY, clairvoyant::ENTRY, asa::ENTRY];
 
 /// Builds the placement that `name` names.
 ///

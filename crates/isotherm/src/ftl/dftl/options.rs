@@ -78,7 +78,7 @@ const GHOST_BYTES: u32 = 4;
 /// DRAM of one pointer of the directory.
 const DIRECTORY_ENTRY_BYTES: u64 = 4;
 
-/// What `dftl:` takes. The first ones are ASA-FTL's too.
+/// What `dftl:` takes. The first [`SHARED_PARAMETERS`] are ASA-FTL's too.
 pub const PARAMETERS: [Parameter; 7] = [
     Parameter {
         key: "writeback",
@@ -118,6 +118,9 @@ pub const PARAMETERS: [Parameter; 7] = [
         help: "flash bytes of one entry of a translation page",
     },
 ];
+
+/// Parameters that DFTL shares with FTLs built on it.
+pub(in crate::ftl) const SHARED_PARAMETERS: usize = 5;
 
 impl DemandOptions {
     /// Reads what DFTL and those built on it share.

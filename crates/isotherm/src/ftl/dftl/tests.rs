@@ -241,7 +241,7 @@ fn setups() -> impl Strategy<Value = Setup> {
                 ..DemandOptions::default()
             }
         });
-    let placement = prop_oneof![Just("single"), Just("host_gc"), Just("epoch:length=0.3")];
+    let placement = prop_oneof![Just("single"), Just("host_gc"), Just("epoch:length=0.3"), Just("asa:samples=20")];
     let victim = prop_oneof![Just("greedy"), Just("cost_benefit"), Just("fifo"), Just("d_choices")];
     (options, placement, victim, any::<bool>()).prop_map(|(options, placement, victim, torn)| Setup {
         options,
