@@ -279,6 +279,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         }
     }
 
+    /// Whether the reserve is whole, counting the room in open blocks. Copies that go to several streams open blocks from the
+    /// reserve, and host writes to the same streams fill them: were room in one stream enough to stop cleaning, the
+    /// reserve would drain away.
+    fn has_reserve(&self) -> bool {
+        let pages = self.blocks.pages_per_block();
+        let wanted = (self.options.floor * pages).saturating_sub(self.free.len() as u32 * pages);
+        wanted == 0 || self.open.iter().map(|open| open.end - open.next).sum::<u32>() >= wanted
+    }
+
     /// Whether `stream` can take `pages` pages in a row without cleaning first.
     fn has_room_for(&self, stream: StreamId, pages: u32) -> bool {
         let open = &self.open[usize::from(stream.0)];
@@ -288,7 +297,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         } else {
             (self.free.len() as u32).saturating_sub(self.options.floor)
         };
-        room >= pages || (self.failing.is_empty() && room + blocks * self.blocks.pages_per_block() >= pages)
+        (room >= pages && self.has_reserve())
+            || (self.failing.is_empty() && blocks > 0 && room + blocks * self.blocks.pages_per_block() >= pages)
     }
 
     /// The emptiest block of the meta streams, once they fill more than they may, or as much and `stream` is one of them.
