@@ -24,6 +24,7 @@
 //! ```
 
 pub mod address;
+pub mod bits;
 pub mod build;
 pub mod cause;
 pub mod device;

@@ -15,6 +15,8 @@ pub struct DeviceSpec {
     pub device: DeviceSection,
     /// The flash translation layer.
     pub ftl: FtlSection,
+    /// DRAM of the controller.
+    pub dram: DramSection,
     /// Which stream a page goes to.
     pub placement: PlacementSection,
     /// Cleaning.
@@ -110,6 +112,15 @@ impl Default for FtlSection {
     fn default() -> Self {
         Self { name: PolicyName::plain("page") }
     }
+}
+
+/// DRAM of the controller.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DramSection {
+    /// What a demand-paged map may use (`--cache-bytes`). Default: the FTL's own `cache` parameter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_bytes: Option<ByteSize>,
 }
 
 /// Which stream a page goes to.

@@ -132,6 +132,77 @@ impl FlashTime {
     }
 }
 
+/// Look-ups of a demand-paged map, and the flash operations that they and collections caused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct MappingCounters {
+    /// Look-ups that the cache answered.
+    pub hits: u64,
+    /// Look-ups that it did not.
+    pub misses: u64,
+    /// Translation pages read because of a miss.
+    pub fetches: u64,
+    /// Translation pages read to write an evicted entry back.
+    pub writeback_reads: u64,
+    /// Translation pages written because a dirty entry was evicted.
+    pub writebacks: u64,
+    /// Dirty entries that these carried.
+    pub entries_written_back: u64,
+    /// Translation pages read to update entries of pages that a collection moved or a trim took.
+    pub update_reads: u64,
+    /// Translation pages written for the same.
+    pub updates: u64,
+    /// Translation pages written when the device was formatted, or repaired after a loss of power.
+    pub rewrites: u64,
+}
+
+impl MappingCounters {
+    /// Translation pages read.
+    pub fn translation_reads(&self) -> u64 {
+        self.fetches + self.writeback_reads + self.update_reads
+    }
+
+    /// Translation pages programmed; copies by the collector are counted by their cause alone.
+    pub fn translation_programs(&self) -> u64 {
+        self.writebacks + self.updates + self.rewrites
+    }
+
+    /// Dirty entries that one eviction's write carried, on average.
+    pub fn entries_per_writeback_mean(&self) -> Option<f64> {
+        (self.writebacks > 0).then(|| self.entries_written_back as f64 / self.writebacks as f64)
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            hits: self.hits - earlier.hits,
+            misses: self.misses - earlier.misses,
+            fetches: self.fetches - earlier.fetches,
+            writeback_reads: self.writeback_reads - earlier.writeback_reads,
+            writebacks: self.writebacks - earlier.writebacks,
+            entries_written_back: self.entries_written_back - earlier.entries_written_back,
+            update_reads: self.update_reads - earlier.update_reads,
+            updates: self.updates - earlier.updates,
+            rewrites: self.rewrites - earlier.rewrites,
+        }
+    }
+}
+
+/// Clusterings of recency (ASA-FTL).
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
+pub struct AsaCounters {
+    /// Times that samples were clustered.
+    pub clusterings: u64,
+    /// Pages whose recency was sampled.
+    pub samples: u64,
+    /// Centroids of the last clustering, hottest first, in page writes.
+    pub centroids: Vec<f64>,
+    /// Writes with a recency before and after.
+    pub judged_writes: u64,
+    /// Of these, writes whose new recency fell into another cluster than the old one.
+    pub irr_misses: u64,
+}
+
 /// A named number of bytes: one table of the device's DRAM.
 pub type MemoryItem = (&'static str, u64);
 
@@ -154,6 +225,10 @@ pub struct Snapshot {
     pub free_blocks: u32,
     /// Merges, where the map is hybrid.
     pub merges: Option<MergeCounters>,
+    /// Look-ups of a demand-paged map; `None` where the whole map is in DRAM.
+    pub mapping: Option<MappingCounters>,
+    /// Clusterings of recency; `None` without them.
+    pub asa: Option<AsaCounters>,
     /// DRAM of the simulated controller, by table.
     pub dram: Vec<MemoryItem>,
     /// The log on top of the device, where there is one; `host` is then what the log was asked for.

@@ -56,6 +56,9 @@ impl Medium for Recorder {
     fn owner(&self, at: Ppn) -> Owner {
         self.inner.owner(at)
     }
+    fn keeps_content(&self) -> bool {
+        self.inner.keeps_content()
+    }
     fn sequence(&self, at: Ppn) -> u64 {
         self.inner.sequence(at)
     }

@@ -53,7 +53,7 @@ fn victim(name: &str) -> AnyVictim {
 }
 
 fn options(age: AgeBase) -> LogOptions {
-    LogOptions { floor: 2, age, meta_streams: 0, wear_threshold: Some(8) }
+    LogOptions { floor: 2, age, meta_streams: 0, meta_blocks: 0, wear_threshold: Some(8) }
 }
 
 fn overwrite<F: Ftl>(ftl: &mut F, writes: u32)

@@ -1,7 +1,10 @@
 //! From a specification to a device: the one place that names types.
 
+mod log_stack;
+
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::Device;
+use crate::ftl::dftl::{DemandOptions, Dftl, TranslationSpace};
 use crate::ftl::fast::{FastFtl, RESERVE_BLOCKS};
 use crate::ftl::page::PageFtl;
 use crate::ftl::{FTLS, FtlOptions};
@@ -9,16 +12,13 @@ use crate::log::LogOptions;
 use crate::nand::array::NandArray;
 use crate::nand::store::NoBytes;
 use crate::nand::timing::{Latency, TIMINGS, Timed};
+use crate::placement::asa::{Asa, AsaOptions, Keeps};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
-use crate::quantity::ByteSize;
 use crate::registry::{Parameters, SpecError, find};
-use crate::sfs::device::{Below, LogDevice};
-use crate::sfs::log::SegmentLog;
-use crate::sfs::options::{BLOCK_BYTES, LogChoice, LogKind, parse_log};
-use crate::spec::LogSection;
 use crate::spec::{DeviceSpec, TimingSection};
 use crate::ssd::Ssd;
 use crate::victim::{AnyVictim, VictimContext, build_victim};
+use log_stack::{LogPlan, build_log};
 use std::sync::Arc;
 
 /// What a device depends on beside its specification.
@@ -49,6 +49,10 @@ pub struct Plan {
     pub over_provisioning: f64,
     /// (T-U)/T, after rounding to whole blocks.
     pub spare: f64,
+    /// Blocks of the translation area of a demand-paged map, its own spare included.
+    pub translation_blocks: u32,
+    /// The spare factor of data alone: what is left of T after translation pages, where they are not on top of it.
+    pub spare_left: f64,
     /// Memory of the simulator's tables, estimated.
     pub memory_bytes: u64,
 }
@@ -143,6 +147,41 @@ struct Parts {
     ftl: FtlOptions,
 }
 
+/// Blocks of the translation area, and how many of them come on top of T.
+fn translation_blocks(ftl: &FtlOptions, geometry: &Geometry, logical_pages: u32) -> Result<(u32, u32), SpecError> {
+    let FtlOptions::Demand { map: options, .. } = ftl else { return Ok((0, 0)) };
+    options.check(logical_pages, geometry.page_bytes())?;
+    let blocks = options.translation_blocks(logical_pages, geometry.page_bytes(), geometry.pages_per_block());
+    if options.translation_space == TranslationSpace::OnTop {
+        return Ok((blocks, blocks));
+    }
+    if blocks + logical_pages.div_ceil(geometry.pages_per_block()) >= geometry.blocks {
+        return Err(SpecError::new(
+            "ftl:translation_space",
+            format!("{blocks} blocks of translation pages leave no spare space"),
+            "give more over-provisioning (--op), or translation_space=on_top",
+        ));
+    }
+    Ok((blocks, 0))
+}
+
+/// The placement that ASA-FTL brings along.
+fn own_placement(
+    spec: &DeviceSpec,
+    options: AsaOptions,
+    context: &PlacementContext,
+) -> Result<AnyPlacement, SpecError> {
+    let default = DeviceSpec::default().placement.name;
+    if spec.placement.name != default {
+        return Err(SpecError::new(
+            "placement",
+            format!("{} is given, but the FTL places pages itself", spec.placement.name),
+            format!("leave --placement out (or \"{default}\"), or use --ftl dftl"),
+        ));
+    }
+    Ok(AnyPlacement::Asa(Asa::new(options, context.logical_pages, context.seed, Keeps::InTranslationPages)))
+}
+
 /// Placement, FTL and plan of a specification.
 fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecError> {
     let entry = find(FTLS, "ftl", &spec.ftl.name)?;
@@ -156,8 +195,12 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         seed: environment.seed,
         future: environment.future.clone(),
     };
-    let placement = build_placement(&spec.placement.name, &context)?;
+    let placement = match ftl {
+        FtlOptions::Demand { asa: Some(options), .. } => own_placement(spec, options, &context)?,
+        _ => build_placement(&spec.placement.name, &context)?,
+    };
     let physical_pages = geometry.pages();
+    let (translation_blocks, blocks_on_top) = translation_blocks(&ftl, &geometry, logical_pages)?;
     let spare_blocks = geometry.blocks - logical_pages.div_ceil(geometry.pages_per_block());
     let streams = u32::from(placement.streams());
     if streams > spare_blocks.max(1) {
@@ -167,11 +210,13 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
             "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
         ));
     }
-    let least = match ftl {
-        FtlOptions::Page => 1,
-        FtlOptions::Hybrid(_) => RESERVE_BLOCKS,
+    let for_copies = u32::from(placement.gc_streams().max(1));
+    let (least, default) = match ftl {
+        FtlOptions::Page => (1, for_copies),
+        FtlOptions::Demand { .. } => (1, for_copies + DemandOptions::RESERVE_BLOCKS),
+        FtlOptions::Hybrid(_) => (RESERVE_BLOCKS, RESERVE_BLOCKS.max(for_copies)),
     };
-    let reserve_blocks = spec.gc.floor.unwrap_or_else(|| least.max(placement.gc_streams().into()));
+    let reserve_blocks = spec.gc.floor.unwrap_or(default);
     if !(least..=65_536).contains(&reserve_blocks) {
         return Err(SpecError::new(
             "gc.floor",
@@ -179,13 +224,14 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
             format!("give {least} to 65536 blocks"),
         ));
     }
-    geometry.blocks += reserve_blocks;
+    geometry.blocks += reserve_blocks + blocks_on_top;
     let (used, logical) = (f64::from(physical_pages), f64::from(logical_pages));
     let per_page = if spec.device.recovery { 13 } else { 5 };
     let memory_bytes = u64::from(logical_pages) * 4
         + u64::from(geometry.pages()) * per_page
         + u64::from(geometry.blocks) * 48
         + placement.memory_bytes();
+    let left = used - f64::from((translation_blocks - blocks_on_top) << geometry.log2_pages_per_block);
     let plan = Plan {
         geometry,
         logical_pages,
@@ -194,6 +240,8 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         streams,
         over_provisioning: (used - logical) / logical,
         spare: (used - logical) / used,
+        translation_blocks,
+        spare_left: (left - logical) / left,
         memory_bytes,
     };
     Ok(Parts { plan, placement, ftl })
@@ -208,85 +256,6 @@ pub fn plan(spec: &DeviceSpec, environment: &Environment) -> Result<Plan, SpecEr
     let log = LogPlan::new(spec, section, environment)?;
     let below = prepare(&log.below, &log.environment)?.plan;
     Ok(Plan { logical_pages: log.blocks, memory_bytes: below.memory_bytes + log.memory_bytes(), ..below })
-}
-
-/// A log and the device below it, before they are built.
-struct LogPlan {
-    choice: LogChoice,
-    /// Blocks of the files that the log holds.
-    blocks: u32,
-    segments: u32,
-    /// The device below, and what it depends on.
-    below: DeviceSpec,
-    environment: Environment,
-}
-
-impl LogPlan {
-    fn new(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Self, SpecError> {
-        let mut choice = parse_log(&section.name, environment.seed)?;
-        let utilisation = section.utilisation.0;
-        if !(0.01..=0.99).contains(&utilisation) {
-            return Err(SpecError::new(
-                "log.utilisation (--utilisation)",
-                format!("{} is out of range", section.utilisation),
-                "give 1% to 99%",
-            ));
-        }
-        let logical_bytes = spec.device.logical_size.map_or(environment.logical_bytes, |size| size.0);
-        let blocks = logical_bytes.div_ceil(u64::from(BLOCK_BYTES));
-        let capacity = blocks as f64 / utilisation;
-        if blocks == 0 || capacity >= f64::from(MAX_PAGES / 2) {
-            return Err(SpecError::new(
-                "device.logical_size (--logical-size)",
-                format!("{blocks} blocks at a utilisation of {} are {capacity:.0}", section.utilisation),
-                format!("give at least one block, and fewer than {} in all", MAX_PAGES / 2),
-            ));
-        }
-        let options = &mut choice.options;
-        let segments = (capacity / f64::from(options.payload_blocks())).ceil() as u32;
-        // Cleaning starts with two free segments at the latest: one to write, one that the guard looks at.
-        options.clean_below = (((1.0 - choice.clean_at) * f64::from(segments)).round() as u32).max(2);
-        let needed = (blocks as u32).div_ceil(options.payload_blocks()) + options.clean_below + 2;
-        if choice.kind == LogKind::Segments && segments < needed {
-            return Err(SpecError::new(
-                "log",
-                format!("{segments} segments hold the data, but {needed} are needed to clean"),
-                "use smaller segments (--log sfs:segment=1MiB), a lower --utilisation or a later clean_at",
-            ));
-        }
-        let disk_bytes = match choice.kind {
-            LogKind::Segments => Below::bytes(segments, options.segment_blocks),
-            LogKind::InPlace => capacity as u64 * u64::from(BLOCK_BYTES),
-        };
-        let mut below = DeviceSpec { log: None, ..spec.clone() };
-        if section.below.name != "none" {
-            below.ftl.name = section.below.clone();
-        }
-        below.device.logical_size = Some(ByteSize(disk_bytes));
-        Ok(Self { choice, blocks: blocks as u32, segments, below, environment: environment.clone() })
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        let positions = u64::from(self.segments) * u64::from(self.choice.options.segment_blocks);
-        u64::from(self.blocks) * 20 + positions * 4 + u64::from(self.segments) * 64
-    }
-}
-
-fn build_log(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
-    let LogPlan { choice, blocks, segments, below, environment } = LogPlan::new(spec, section, environment)?;
-    let has_device = section.below.name != "none";
-    if choice.kind == LogKind::InPlace {
-        let fix = "name the FTL that the trace goes to: --below page";
-        return if has_device {
-            build(&below, &environment)
-        } else {
-            Err(SpecError::new("--log in_place", "there is no device below", fix))
-        };
-    }
-    let device = if has_device { Some(build(&below, &environment)?) } else { None };
-    let below = Below::new(device, segments, choice.options.segment_blocks);
-    let log = SegmentLog::new(below, blocks, segments, choice.options);
-    Ok(Box::new(LogDevice::new(log, choice.sync)))
 }
 
 /// Latencies in force: the preset's, with the given ones over it.
@@ -312,6 +281,8 @@ fn latency(timing: &TimingSection) -> Result<Latency, SpecError> {
 pub type SimulatedMedium = Timed<NandArray<NoBytes>>;
 /// The page-mapped FTL that specifications build.
 pub type SimulatedPageFtl = PageFtl<SimulatedMedium, AnyPlacement, AnyVictim>;
+/// The demand-paged FTL that specifications build.
+pub type SimulatedDftl = Dftl<SimulatedMedium, AnyPlacement, AnyVictim>;
 /// The hybrid FTL that specifications build.
 pub type SimulatedFastFtl = FastFtl<SimulatedMedium>;
 
@@ -338,7 +309,8 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
     let options = LogOptions {
         floor: plan.reserve_blocks,
         age: spec.gc.age,
-        meta_streams: 0,
+        meta_streams: u16::from(plan.translation_blocks > 0),
+        meta_blocks: plan.translation_blocks,
         wear_threshold: spec.wear.leveling.then_some(spec.wear.threshold),
     };
     let array = NandArray::without_bytes(geometry, spec.device.endurance, spec.device.recovery);
@@ -346,6 +318,11 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
     Ok(match ftl {
         FtlOptions::Page => {
             let ftl = SimulatedPageFtl::new(medium, placement, victim, plan.logical_pages, options);
+            Box::new(Ssd::new(ftl, spec.gc.idle))
+        }
+        FtlOptions::Demand { map, .. } => {
+            let ftl = SimulatedDftl::new(medium, placement, victim, plan.logical_pages, options, map, ())
+                .map_err(|error| SpecError::new("device", error.to_string(), "give a larger device"))?;
             Box::new(Ssd::new(ftl, spec.gc.idle))
         }
         FtlOptions::Hybrid(hybrid) => {
