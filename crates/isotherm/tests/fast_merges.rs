@@ -99,7 +99,7 @@ fn device(in_place_first_write: bool) -> Device {
 fn write(ftl: &mut Device, lpns: impl IntoIterator<Item = u32>) -> Vec<Operation> {
     ftl.medium_mut().operations.clear();
     for lpn in lpns {
-        ftl.write(Lpn(lpn), ()).unwrap();
+        ftl.write(Lpn(lpn), (), Cause::Host).unwrap();
         ftl.check().unwrap();
     }
     std::mem::take(&mut ftl.medium_mut().operations)

@@ -21,7 +21,7 @@ use crate::stats::{Snapshot, WearSummary};
 ///
 /// # Contract
 /// - A read returns the last write of the page, or nothing if it was never written or trimmed since.
-/// - A write is durable when it returns; a trim is durable after the next flush. After a loss of power, an unflushed trim
+/// - A write is durable when it returns, behind a write buffer after the next flush; a trim after the next flush. After a loss of power, an unflushed trim
 ///   may bring back the newest data before it, never older data.
 /// - LPNs are below `logical_pages()`; the caller has checked that.
 pub trait Ftl {
@@ -39,11 +39,11 @@ pub trait Ftl {
     /// # Errors
     /// Faults of the medium.
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, Self::Medium>, cause: Cause) -> Result<bool, DeviceError>;
-    /// Writes a page.
+    /// Writes a page; `cause` is the host, or padding that a write buffer adds.
     ///
     /// # Errors
     /// No space, or faults of the medium.
-    fn write(&mut self, lpn: Lpn, page: PageRef<'_, Self::Medium>) -> Result<(), DeviceError>;
+    fn write(&mut self, lpn: Lpn, page: PageRef<'_, Self::Medium>, cause: Cause) -> Result<(), DeviceError>;
     /// Forgets the content of `pages` pages from `lpn` on.
     ///
     /// # Errors
@@ -54,6 +54,14 @@ pub trait Ftl {
     /// # Errors
     /// No space, or faults of the medium.
     fn flush(&mut self) -> Result<(), DeviceError>;
+    /// A request of the host was carried out: layers that tune themselves count them.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    #[inline(always)]
+    fn end_request(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
     /// Cleans in the background for `budget_ns`.
     ///
     /// # Errors

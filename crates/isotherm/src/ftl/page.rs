@@ -84,10 +84,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
     }
 
     #[inline(always)]
-    fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>) -> Result<(), DeviceError> {
+    fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>, cause: Cause) -> Result<(), DeviceError> {
         let stream = self.log.place(lpn, self.map.is_mapped(lpn));
         make_room(&mut self.log, &mut self.map, stream)?;
-        let at = self.log.append_host(stream, lpn, page)?;
+        let at = self.log.append_host(stream, lpn, page, cause)?;
         self.map.commit(lpn, at, &mut self.log);
         Ok(())
     }

@@ -336,9 +336,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     /// # Errors
     /// Loss of power, or no space.
     #[inline(always)]
-    pub fn append_host(&mut self, stream: StreamId, lpn: Lpn, page: PageRef<'_, M>) -> Result<Ppn, DeviceError> {
+    pub fn append_host(
+        &mut self,
+        stream: StreamId,
+        lpn: Lpn,
+        page: PageRef<'_, M>,
+        cause: Cause,
+    ) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner: Owner::new(Kind::Data, lpn.0), sequence: self.next_sequence() };
-        let at = self.append(stream, |medium, at| medium.program(at, oob, page, Cause::Host))?;
+        let at = self.append(stream, |medium, at| medium.program(at, oob, page, cause))?;
         self.victim.on_program(at, Written::Host(lpn, self.now));
         self.now += 1;
         Ok(at)

@@ -48,15 +48,19 @@ pub(super) const ENTRY: Entry<ReadFtl> = Entry {
 
 /// Hears of every look-up of the map: what ghost caches are built on.
 pub trait MapObserver {
+    /// Whether `on_move` is of interest: the moves are kept for it.
+    const HEARS_MOVES: bool = false;
     /// The entry of `lpn` was looked up for a read or a write of the host.
-    fn on_access(&mut self, lpn: Lpn, hit: bool);
+    fn on_access(&mut self, lpn: Lpn, is_write: bool, hit: bool);
     /// The entry of `lpn` has left DRAM.
     fn on_evict(&mut self, lpn: Lpn);
+    /// A collection moved the page of `lpn`, so that its entry, cached or not, has changed.
+    fn on_move(&mut self, _lpn: Lpn) {}
 }
 
 impl MapObserver for () {
     #[inline(always)]
-    fn on_access(&mut self, _: Lpn, _: bool) {}
+    fn on_access(&mut self, _: Lpn, _: bool, _: bool) {}
     #[inline(always)]
     fn on_evict(&mut self, _: Lpn) {}
 }
@@ -112,7 +116,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
             entries(options.cache_bytes.max(options.cache_bytes_max)),
         );
         Self {
-            map: DemandMap::new(pages, cache, layout, options.writeback, options.reads_before_copies),
+            map: DemandMap::new(pages, cache, layout, &options, O::HEARS_MOVES),
             idle_blocks: idle_blocks(log.blocks().blocks(), floor),
             log,
             options,
@@ -138,6 +142,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
     /// DRAM that the map may use: cached entries, directory, and what else the options charge to it.
     pub fn cache_bytes(&self) -> u64 {
         self.options.cache_bytes
+    }
+
+    /// DRAM of the map that does not depend on how many entries are cached: the directory and the samples.
+    pub fn mapping_bytes_fixed(&self) -> u64 {
+        self.options.fixed_bytes(self.map.layout.logical_pages, self.log.medium().geometry().page_bytes())
     }
 
     /// The options in force.
@@ -167,9 +176,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
 
     /// Looks `lpn` up, and brings its entry into DRAM.
     #[inline(always)]
-    fn touch(&mut self, lpn: Lpn, fetch: bool) -> Result<(), DeviceError> {
+    fn touch(&mut self, lpn: Lpn, is_write: bool, fetch: bool) -> Result<(), DeviceError> {
         let hit = self.map.cache.access(lpn);
-        self.observer.on_access(lpn, hit);
+        self.observer.on_access(lpn, is_write, hit);
         if hit {
             self.map.counters.hits += 1;
             return Ok(());
@@ -238,23 +247,26 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
 
     #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, M>, cause: Cause) -> Result<bool, DeviceError> {
-        self.touch(lpn, true)?;
+        self.touch(lpn, false, true)?;
         let Some(at) = self.map.pages.entries[lpn.0 as usize].mapped() else { return Ok(false) };
         self.log.medium_mut().read(at, out, cause).map_err(|e| fatal(e, lpn.0))?;
         Ok(true)
     }
 
     #[inline(always)]
-    fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>) -> Result<(), DeviceError> {
-        self.touch(lpn, self.options.write_miss == WriteMiss::Fetch)?;
+    fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>, cause: Cause) -> Result<(), DeviceError> {
+        self.touch(lpn, true, self.options.write_miss == WriteMiss::Fetch)?;
         let stream = self.log.place(lpn, self.map.pages.is_mapped(lpn));
         if !self.log.placement().samples().is_empty() {
             self.charge_samples()?;
         }
         make_room(&mut self.log, &mut self.map, stream)?;
-        let at = self.log.append_host(stream, lpn, page)?;
+        let at = self.log.append_host(stream, lpn, page, cause)?;
         self.map.dirty.insert(lpn.0);
         self.map.pages.commit(lpn, at, &mut self.log);
+        if O::HEARS_MOVES {
+            self.map.moved.drain(..).for_each(|lpn| self.observer.on_move(lpn));
+        }
         Ok(())
     }
 

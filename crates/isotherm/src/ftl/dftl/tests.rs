@@ -120,7 +120,7 @@ impl Model {
         match *step {
             Step::Write(lpn) => {
                 self.next += 1;
-                let result = ftl.write(Lpn(lpn), &content(lpn, self.next));
+                let result = ftl.write(Lpn(lpn), &content(lpn, self.next), Cause::Host);
                 if result.is_ok() {
                     self.tags.insert(lpn, self.next);
                     self.unflushed.remove(&lpn);
@@ -277,7 +277,7 @@ fn an_eviction_in_batch_writes_all_dirty_entries_of_the_page_and_single_writes_o
         let mut ftl = plain(DemandOptions { cache_bytes: dram(4), writeback, ..DemandOptions::default() });
         // Four dirty entries of one translation page (16 entries), then four of another.
         for lpn in [0, 1, 2, 3, 16, 17, 18, 19] {
-            ftl.write(Lpn(lpn), &content(lpn, 1)).unwrap();
+            ftl.write(Lpn(lpn), &content(lpn, 1), Cause::Host).unwrap();
         }
         let counters = ftl.counters();
         assert_eq!((counters.hits, counters.misses), (0, 8));
@@ -291,7 +291,7 @@ fn an_eviction_in_batch_writes_all_dirty_entries_of_the_page_and_single_writes_o
 fn a_translation_page_that_is_cached_whole_is_written_without_a_read() {
     let mut ftl = plain(DemandOptions { cache_bytes: dram(16), ..DemandOptions::default() });
     for lpn in 0..17 {
-        ftl.write(Lpn(lpn), &content(lpn, 1)).unwrap();
+        ftl.write(Lpn(lpn), &content(lpn, 1), Cause::Host).unwrap();
     }
     assert_eq!((ftl.counters().writebacks, ftl.counters().writeback_reads), (1, 0));
 }
@@ -301,7 +301,7 @@ fn a_write_miss_reads_only_where_it_fetches() {
     for (write_miss, fetches) in [(WriteMiss::Dirty, 0), (WriteMiss::Fetch, 3)] {
         let mut ftl = plain(DemandOptions { cache_bytes: dram(8), write_miss, ..DemandOptions::default() });
         for lpn in [1, 2, 3] {
-            ftl.write(Lpn(lpn), &content(lpn, 1)).unwrap();
+            ftl.write(Lpn(lpn), &content(lpn, 1), Cause::Host).unwrap();
         }
         assert_eq!(ftl.counters().fetches, fetches);
         assert_eq!(tag(&mut ftl, 40), None);
@@ -315,7 +315,7 @@ fn collections_leave_cached_entries_dirty_and_update_the_others_in_batches() {
     let mut random = crate::random::Random::new(2);
     for tag in 0..3000 {
         let lpn = random.below(LOGICAL_PAGES.into()) as u32;
-        ftl.write(Lpn(lpn), &content(lpn, tag)).unwrap();
+        ftl.write(Lpn(lpn), &content(lpn, tag), Cause::Host).unwrap();
     }
     let (counters, medium) = (*ftl.counters(), *ftl.medium().counters());
     assert!(counters.updates > 0 && counters.updates == counters.update_reads);

@@ -12,6 +12,7 @@
 
 use super::super::page_map::{OverPageMap, PageMap};
 use super::super::tombstones::MapEntry;
+use super::DemandOptions;
 use super::cmt::Cmt;
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::bits::Bits;
@@ -91,18 +92,15 @@ pub struct DemandMap {
     writeback: Writeback,
     /// Collections read translation pages before they copy, because the placement needs what they hold.
     reads_before_copies: bool,
+    /// LPNs of pages that collections moved, for an observer that wants them.
+    pub(super) moved: Vec<Lpn>,
+    keeps_moves: bool,
     pub(super) counters: MappingCounters,
     content: Vec<u8>,
 }
 
 impl DemandMap {
-    pub(super) fn new(
-        pages: PageMap,
-        cache: Cmt,
-        layout: Layout,
-        writeback: Writeback,
-        reads_before_copies: bool,
-    ) -> Self {
+    pub(super) fn new(pages: PageMap, cache: Cmt, layout: Layout, options: &DemandOptions, keeps_moves: bool) -> Self {
         Self {
             pages,
             cache,
@@ -112,8 +110,10 @@ impl DemandMap {
             cached: memory::zeroed_table(layout.pages() as usize),
             pending: Vec::with_capacity(layout.pages() as usize),
             is_pending: memory::zeroed_table(layout.pages() as usize),
-            writeback,
-            reads_before_copies,
+            writeback: options.writeback,
+            reads_before_copies: options.reads_before_copies,
+            moved: Vec::new(),
+            keeps_moves,
             counters: MappingCounters::default(),
             content: Vec::new(),
         }
@@ -350,6 +350,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for DemandMap {
         self.pages.relocate(log, moves)?;
         for entry in moves.iter().filter(|m| m.owner.kind() == Kind::Data) {
             self.mark_dirty(Lpn(entry.owner.address()));
+            if self.keeps_moves {
+                self.moved.push(Lpn(entry.owner.address()));
+            }
         }
         while !self.pending.is_empty() {
             self.write_one_pending(!self.reads_before_copies, log)?;
