@@ -91,7 +91,7 @@ pub trait Device: Send {
 ///
 /// # Contract
 /// - A read returns the last write of every byte, and zeros where nothing was written or everything was trimmed.
-/// - A write is durable when it returns; trims are durable after the next flush.
+/// - Everything is durable after the next flush; without a write buffer, a write is durable when it returns.
 pub trait BlockDevice {
     /// Bytes that the device holds.
     fn capacity_bytes(&self) -> u64;

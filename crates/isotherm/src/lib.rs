@@ -24,9 +24,11 @@
 //! ```
 
 pub mod address;
+pub mod bits;
 pub mod build;
 pub mod cause;
 pub mod device;
+pub mod dram;
 pub mod ftl;
 pub mod future;
 pub mod hotness;

@@ -15,6 +15,8 @@ pub struct DeviceSpec {
     pub device: DeviceSection,
     /// The flash translation layer.
     pub ftl: FtlSection,
+    /// DRAM of the controller.
+    pub dram: DramSection,
     /// Which stream a page goes to.
     pub placement: PlacementSection,
     /// Cleaning.
@@ -143,6 +145,33 @@ pub struct FtlSection {
 impl Default for FtlSection {
     fn default() -> Self {
         Self { name: PolicyName::plain("page") }
+    }
+}
+
+/// DRAM of the controller.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DramSection {
+    /// All of it (`--dram`): write buffer and map share it. Without, there is no buffer and the FTL takes its own default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<ByteSize>,
+    /// Policy of the write buffer (`--buffer`), or `none`. Default: `lru` where `size` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<PolicyName>,
+    /// How a map that can be resized shares the DRAM with the buffer (`--split`). Default: half.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<PolicyName>,
+    /// The drive can write its buffer out when power fails, so that flushes need not.
+    pub power_loss_protection: bool,
+    /// What a demand-paged map may use (`--cache-bytes`). Default: the FTL's own `cache` parameter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_bytes: Option<ByteSize>,
+}
+
+impl DramSection {
+    /// Whether writes are buffered.
+    pub fn has_buffer(&self) -> bool {
+        self.size.is_some() && self.buffer.as_ref().is_none_or(|policy| policy.name != "none")
     }
 }
 

@@ -138,7 +138,7 @@ where
             if is_partial {
                 self.ftl.read(Lpn(lpn), (), Cause::Modify)?;
             }
-            self.ftl.write(Lpn(lpn), ())?;
+            self.ftl.write(Lpn(lpn), (), Cause::Host)?;
             self.host.pages_written += 1;
         }
         Ok(())
@@ -194,6 +194,7 @@ where
             }
             self.ftl.medium_mut().begin_request(request.arrival_ns);
             self.carry_out(index, request)?;
+            self.ftl.end_request()?;
             if let Some(latency_ns) = self.ftl.medium_mut().end_request() {
                 self.latencies.of(request.op).saturating_record(latency_ns);
             }
@@ -312,7 +313,7 @@ where
             self.host.pages_read += 1;
             self.host.pages_read_unmapped += u64::from(!mapped);
         }
-        Ok(())
+        self.ftl.end_request()
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
@@ -320,25 +321,27 @@ where
         self.host.bytes_written += data.len() as u64;
         for (lpn, within, range) in self.pieces(offset, data.len()) {
             if range.len() == 1 << self.log2_page_bytes {
-                self.ftl.write(Lpn(lpn), &data[range])?;
+                self.ftl.write(Lpn(lpn), &data[range], Cause::Host)?;
             } else {
                 self.load(lpn, Cause::Modify)?;
                 let size = range.len();
                 self.scratch[within..within + size].copy_from_slice(&data[range]);
-                self.ftl.write(Lpn(lpn), &self.scratch)?;
+                self.ftl.write(Lpn(lpn), &self.scratch, Cause::Host)?;
                 self.host.pages_partly_written += 1;
             }
             self.host.pages_written += 1;
         }
-        Ok(())
+        self.ftl.end_request()
     }
 
     fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
         let end = self.check_range(0, offset, length)?;
-        self.trim_range(offset, end)
+        self.trim_range(offset, end)?;
+        self.ftl.end_request()
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        self.flush_all()
+        self.flush_all()?;
+        self.ftl.end_request()
     }
 }

@@ -99,6 +99,130 @@ pub struct MergeCounters {
     pub log_hits: u64,
 }
 
+/// What a write buffer did. Padding is counted apart: it is not what the host wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BufferCounters {
+    /// Pages that the host read.
+    pub reads: u64,
+    /// Of these, found in the buffer.
+    pub read_hits: u64,
+    /// Pages that the host wrote.
+    pub writes: u64,
+    /// Of these, overwriting a page that flash has not seen: a flash write saved.
+    pub write_hits: u64,
+    /// Pages written to flash for the host, by evictions and flushes.
+    pub flushed_pages: u64,
+    /// Pages that were trimmed before flash saw them.
+    pub discarded_pages: u64,
+    /// Pages written to flash only to fill the unit of an eviction.
+    pub padded_pages: u64,
+}
+
+/// What results say of a write buffer over a window.
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+pub struct BufferReport {
+    /// Share of the pages read that were found in the buffer; 0 if none was read.
+    pub read_hit_ratio: f64,
+    /// Share of the pages written that overwrote a buffered one; 0 if none was written.
+    pub write_hit_ratio: f64,
+    /// Pages written to flash by evictions and flushes.
+    pub flushed_pages: u64,
+    /// Pages written to flash only to fill the unit of an eviction.
+    pub padded_pages: u64,
+}
+
+impl BufferCounters {
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            reads: self.reads - earlier.reads,
+            read_hits: self.read_hits - earlier.read_hits,
+            writes: self.writes - earlier.writes,
+            write_hits: self.write_hits - earlier.write_hits,
+            flushed_pages: self.flushed_pages - earlier.flushed_pages,
+            discarded_pages: self.discarded_pages - earlier.discarded_pages,
+            padded_pages: self.padded_pages - earlier.padded_pages,
+        }
+    }
+
+    /// The ratios of results.
+    pub fn report(&self) -> BufferReport {
+        let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        BufferReport {
+            read_hit_ratio: ratio(self.read_hits, self.reads),
+            write_hit_ratio: ratio(self.write_hits, self.writes),
+            flushed_pages: self.flushed_pages,
+            padded_pages: self.padded_pages,
+        }
+    }
+}
+
+/// One decision on the split of the DRAM.
+#[derive(Clone, Copy, PartialEq, Debug, Default, serde::Serialize)]
+pub struct SplitSample {
+    /// Requests so far.
+    pub requests: u64,
+    /// The map's share of the DRAM after the decision.
+    pub mapping_share: f64,
+    /// Nanoseconds of flash time that a byte more of buffer would have saved in the interval.
+    pub cost_benefit_buffer: f64,
+    /// Nanoseconds of flash time that a byte more of map would have saved.
+    pub cost_benefit_mapping: f64,
+}
+
+/// Decisions on the split of the DRAM.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SplitCounters {
+    /// Decisions so far.
+    pub decisions: u64,
+    /// Sum of the map's shares after each.
+    pub share_sum: f64,
+    /// The map's share now.
+    pub last: f64,
+    /// Every 2^n-th decision, n growing so that there are at most 1024.
+    pub series: Vec<SplitSample>,
+    log2_stride: u8,
+}
+
+/// What results say of the split over a window.
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+pub struct SplitReport {
+    /// The map's share of the DRAM, averaged over the decisions of the window.
+    pub mapping_share_mean: f64,
+    /// The map's share at the end.
+    pub mapping_share_last: f64,
+}
+
+impl SplitCounters {
+    const SERIES_MOST: usize = 1024;
+
+    /// Adds a decision.
+    pub fn record(&mut self, sample: SplitSample) {
+        if self.decisions.trailing_zeros() >= u32::from(self.log2_stride) {
+            self.series.push(sample);
+        }
+        self.decisions += 1;
+        self.share_sum += sample.mapping_share;
+        self.last = sample.mapping_share;
+        if self.series.len() > Self::SERIES_MOST {
+            let mut index = 0;
+            self.series.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.log2_stride += 1;
+        }
+    }
+
+    /// Mean and last share since `earlier`; the last share stands for the mean where nothing was decided.
+    pub fn report_since(&self, earlier: &Self) -> SplitReport {
+        let decisions = self.decisions - earlier.decisions;
+        let mean = if decisions == 0 { self.last } else { (self.share_sum - earlier.share_sum) / decisions as f64 };
+        SplitReport { mapping_share_mean: mean, mapping_share_last: self.last }
+    }
+}
+
 /// Erase counts over the blocks.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct WearSummary {
@@ -132,6 +256,77 @@ impl FlashTime {
     }
 }
 
+/// Look-ups of a demand-paged map, and the flash operations that they and collections caused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct MappingCounters {
+    /// Look-ups that the cache answered.
+    pub hits: u64,
+    /// Look-ups that it did not.
+    pub misses: u64,
+    /// Translation pages read because of a miss.
+    pub fetches: u64,
+    /// Translation pages read to write an evicted entry back.
+    pub writeback_reads: u64,
+    /// Translation pages written because a dirty entry was evicted.
+    pub writebacks: u64,
+    /// Dirty entries that these carried.
+    pub entries_written_back: u64,
+    /// Translation pages read to update entries of pages that a collection moved or a trim took.
+    pub update_reads: u64,
+    /// Translation pages written for the same.
+    pub updates: u64,
+    /// Translation pages written when the device was formatted, or repaired after a loss of power.
+    pub rewrites: u64,
+}
+
+impl MappingCounters {
+    /// Translation pages read.
+    pub fn translation_reads(&self) -> u64 {
+        self.fetches + self.writeback_reads + self.update_reads
+    }
+
+    /// Translation pages programmed; copies by the collector are counted by their cause alone.
+    pub fn translation_programs(&self) -> u64 {
+        self.writebacks + self.updates + self.rewrites
+    }
+
+    /// Dirty entries that one eviction's write carried, on average.
+    pub fn entries_per_writeback_mean(&self) -> Option<f64> {
+        (self.writebacks > 0).then(|| self.entries_written_back as f64 / self.writebacks as f64)
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            hits: self.hits - earlier.hits,
+            misses: self.misses - earlier.misses,
+            fetches: self.fetches - earlier.fetches,
+            writeback_reads: self.writeback_reads - earlier.writeback_reads,
+            writebacks: self.writebacks - earlier.writebacks,
+            entries_written_back: self.entries_written_back - earlier.entries_written_back,
+            update_reads: self.update_reads - earlier.update_reads,
+            updates: self.updates - earlier.updates,
+            rewrites: self.rewrites - earlier.rewrites,
+        }
+    }
+}
+
+/// Clusterings of recency (ASA-FTL).
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
+pub struct AsaCounters {
+    /// Times that samples were clustered.
+    pub clusterings: u64,
+    /// Pages whose recency was sampled.
+    pub samples: u64,
+    /// Centroids of the last clustering, hottest first, in page writes.
+    pub centroids: Vec<f64>,
+    /// Writes with a recency before and after.
+    pub judged_writes: u64,
+    /// Of these, writes whose new recency fell into another cluster than the old one.
+    pub irr_misses: u64,
+}
+
 /// A named number of bytes: one table of the device's DRAM.
 pub type MemoryItem = (&'static str, u64);
 
@@ -154,8 +349,16 @@ pub struct Snapshot {
     pub free_blocks: u32,
     /// Merges, where the map is hybrid.
     pub merges: Option<MergeCounters>,
+    /// Look-ups of a demand-paged map; `None` where the whole map is in DRAM.
+    pub mapping: Option<MappingCounters>,
+    /// Clusterings of recency; `None` without them.
+    pub asa: Option<AsaCounters>,
     /// DRAM of the simulated controller, by table.
     pub dram: Vec<MemoryItem>,
+    /// The write buffer, where there is one.
+    pub buffer: Option<BufferCounters>,
+    /// The split of the DRAM, where one is shared.
+    pub split: Option<SplitCounters>,
     /// The log on top of the device, where there is one; `host` is then what the log was asked for.
     pub log: Option<Box<LogSnapshot>>,
 }

@@ -56,6 +56,9 @@ impl Medium for Recorder {
     fn owner(&self, at: Ppn) -> Owner {
         self.inner.owner(at)
     }
+    fn keeps_content(&self) -> bool {
+        self.inner.keeps_content()
+    }
     fn sequence(&self, at: Ppn) -> u64 {
         self.inner.sequence(at)
     }
@@ -96,7 +99,7 @@ fn device(in_place_first_write: bool) -> Device {
 fn write(ftl: &mut Device, lpns: impl IntoIterator<Item = u32>) -> Vec<Operation> {
     ftl.medium_mut().operations.clear();
     for lpn in lpns {
-        ftl.write(Lpn(lpn), ()).unwrap();
+        ftl.write(Lpn(lpn), (), Cause::Host).unwrap();
         ftl.check().unwrap();
     }
     std::mem::take(&mut ftl.medium_mut().operations)

@@ -23,7 +23,7 @@ const BLOCKS: u32 = 40;
 type TestFtl = PageFtl<Faulty<NandArray<HeapBytes>>, AnyPlacement, AnyVictim>;
 
 fn options(age: AgeBase) -> LogOptions {
-    LogOptions { floor: 3, age, meta_streams: 0, wear_threshold: Some(4) }
+    LogOptions { floor: 3, age, meta_streams: 0, meta_blocks: 0, wear_threshold: Some(4) }
 }
 
 fn policies(placement: &str, victim: &str) -> (AnyPlacement, AnyVictim) {

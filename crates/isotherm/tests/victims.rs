@@ -1,6 +1,7 @@
 //! Indexed victim policies against a full scan, pick by pick, while a page-mapped FTL runs on them.
 
 use isotherm::address::{BlockId, Geometry, Lpn};
+use isotherm::cause::Cause;
 use isotherm::ftl::{Ftl, page::PageFtl};
 use isotherm::log::{LogOptions, block_table::BlockTable};
 use isotherm::nand::array::NandArray;
@@ -53,7 +54,7 @@ fn victim(name: &str) -> AnyVictim {
 }
 
 fn options(age: AgeBase) -> LogOptions {
-    LogOptions { floor: 2, age, meta_streams: 0, wear_threshold: Some(8) }
+    LogOptions { floor: 2, age, meta_streams: 0, meta_blocks: 0, wear_threshold: Some(8) }
 }
 
 fn overwrite<F: Ftl>(ftl: &mut F, writes: u32)
@@ -62,7 +63,7 @@ where
 {
     let mut random = Random::new(11);
     for lpn in 0..LOGICAL_PAGES {
-        ftl.write(Lpn(lpn), ()).unwrap();
+        ftl.write(Lpn(lpn), (), Cause::Host).unwrap();
     }
     for turn in 0..writes {
         let hot = random.chance(0.8);
@@ -71,7 +72,7 @@ where
         if turn % 5000 == 0 {
             ftl.trim(Lpn(lpn.min(LOGICAL_PAGES - 200)), 200).unwrap();
         }
-        ftl.write(Lpn(lpn), ()).unwrap();
+        ftl.write(Lpn(lpn), (), Cause::Host).unwrap();
     }
     ftl.check().unwrap();
 }

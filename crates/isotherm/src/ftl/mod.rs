@@ -1,7 +1,10 @@
 //! Flash translation layers: logical pages in, operations on a medium out.
 
+pub mod asa;
+pub mod dftl;
 pub mod fast;
 pub mod page;
+mod page_map;
 pub mod recover;
 pub mod tombstones;
 
@@ -9,6 +12,7 @@ use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Medium, PageMut, PageRef};
+use crate::placement::asa::AsaOptions;
 use crate::registry::{Entry, Parameters, SpecError};
 use crate::spec::DeviceSpec;
 use crate::stats::{Snapshot, WearSummary};
@@ -17,7 +21,7 @@ use crate::stats::{Snapshot, WearSummary};
 ///
 /// # Contract
 /// - A read returns the last write of the page, or nothing if it was never written or trimmed since.
-/// - A write is durable when it returns; a trim is durable after the next flush. After a loss of power, an unflushed trim
+/// - A write is durable when it returns, behind a write buffer after the next flush; a trim after the next flush. After a loss of power, an unflushed trim
 ///   may bring back the newest data before it, never older data.
 /// - LPNs are below `logical_pages()`; the caller has checked that.
 pub trait Ftl {
@@ -35,11 +39,11 @@ pub trait Ftl {
     /// # Errors
     /// Faults of the medium.
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, Self::Medium>, cause: Cause) -> Result<bool, DeviceError>;
-    /// Writes a page.
+    /// Writes a page; `cause` is the host, or padding that a write buffer adds.
     ///
     /// # Errors
     /// No space, or faults of the medium.
-    fn write(&mut self, lpn: Lpn, page: PageRef<'_, Self::Medium>) -> Result<(), DeviceError>;
+    fn write(&mut self, lpn: Lpn, page: PageRef<'_, Self::Medium>, cause: Cause) -> Result<(), DeviceError>;
     /// Forgets the content of `pages` pages from `lpn` on.
     ///
     /// # Errors
@@ -50,6 +54,14 @@ pub trait Ftl {
     /// # Errors
     /// No space, or faults of the medium.
     fn flush(&mut self) -> Result<(), DeviceError>;
+    /// A request of the host was carried out: layers that tune themselves count them.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    #[inline(always)]
+    fn end_request(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
     /// Cleans in the background for `budget_ns`.
     ///
     /// # Errors
@@ -81,10 +93,17 @@ pub enum FtlOptions {
     Page,
     /// Data mapped by block, the log by page.
     Hybrid(fast::HybridOptions),
+    /// The map on flash, a part of it in DRAM.
+    Demand {
+        /// How the map is kept.
+        map: dftl::DemandOptions,
+        /// The placement that the FTL brings along, its hotness kept in the translation pages.
+        asa: Option<AsaOptions>,
+    },
 }
 
 /// Reads a flash translation layer's checked parameters.
 pub type ReadFtl = fn(&Parameters<'_>, &DeviceSpec) -> Result<FtlOptions, SpecError>;
 
 /// The flash translation layers.
-pub const FTLS: &[Entry<ReadFtl>] = &[page::ENTRY, fast::ENTRY];
+pub const FTLS: &[Entry<ReadFtl>] = &[page::ENTRY, dftl::ENTRY, asa::ENTRY, fast::ENTRY];

@@ -3,14 +3,14 @@
 //! The map is one array of 32-bit entries. A write appends to the stream that the placement names, then points the entry
 //! there and invalidates the old page, in this order, so that a loss of power finds either version.
 
-use super::tombstones::{MapEntry, Tombstones};
+use super::page_map::{PageMap, write_tombstones};
 use super::{Ftl, FtlOptions, ReadFtl};
-use crate::address::{BlockId, Lpn, StreamId};
+use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::log::{LogOptions, LogStore, Mapping, collect_idle, fatal, make_room};
+use crate::log::{LogOptions, LogStore, collect_idle, fatal, make_room};
 use crate::memory;
-use crate::nand::{Kind, Medium, Move, Owner, PageMut, PageRef};
+use crate::nand::{Medium, PageMut, PageRef};
 use crate::placement::Placement;
 use crate::registry::Entry;
 use crate::stats::{Snapshot, WearSummary};
@@ -25,14 +25,6 @@ pub(super) const ENTRY: Entry<ReadFtl> = Entry {
     build: |_, _| Ok(FtlOptions::Page),
 };
 
-/// The map, apart from the log store so that both can change while a page moves.
-#[derive(Clone, Debug)]
-pub struct PageMap {
-    pub(super) entries: Vec<MapEntry>,
-    pub(super) mapped_pages: u64,
-    pub(super) tombstones: Tombstones,
-}
-
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct PageFtl<M, P, V> {
@@ -40,43 +32,6 @@ pub struct PageFtl<M, P, V> {
     pub(super) map: PageMap,
     /// Blocks that background cleaning keeps free.
     idle_blocks: u32,
-}
-
-impl PageMap {
-    pub(super) fn new(logical_pages: u32, page_bytes: u32, blocks: u32) -> Self {
-        Self {
-            entries: memory::table(logical_pages as usize, MapEntry::NONE),
-            mapped_pages: 0,
-            tombstones: Tombstones::new(page_bytes, blocks),
-        }
-    }
-}
-
-impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for PageMap {
-    #[inline(always)]
-    fn prefetch(&self, owner: Owner) {
-        memory::prefetch(&self.entries, owner.address() as usize);
-    }
-
-    #[inline(always)]
-    fn relocate(&mut self, _: &mut LogStore<M, P, V>, moves: &[Move]) -> Result<(), DeviceError> {
-        for entry in moves {
-            let address = entry.owner.address();
-            match entry.owner.kind() {
-                Kind::Data => self.entries[address as usize] = MapEntry::page(entry.to),
-                Kind::Tombstone => self.tombstones.relocate(address, entry.to),
-                kind => unreachable!("a page-mapped FTL writes no {kind:?} pages"),
-            }
-        }
-        Ok(())
-    }
-
-    fn before_erase(&mut self, log: &mut LogStore<M, P, V>, block: BlockId) -> Result<(), DeviceError> {
-        if self.tombstones.is_exposed(block) {
-            self.tombstones.write_page(&mut self.entries, log)?;
-        }
-        Ok(())
-    }
 }
 
 impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
@@ -94,31 +49,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
         let idle_blocks = idle_blocks(log.blocks().blocks(), floor);
         Self { log, map, idle_blocks }
     }
-
-    /// Writes the waiting trims, with room made for each page of them.
-    fn write_waiting(&mut self) -> Result<(), DeviceError> {
-        while self.map.tombstones.is_waiting() {
-            make_room(&mut self.log, &mut self.map, StreamId(0))?;
-            self.map.tombstones.write_page(&mut self.map.entries, &mut self.log)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the waiting trims, and packs tombstone pages anew where they have piled up.
-    fn write_tombstones(&mut self) -> Result<(), DeviceError> {
-        self.write_waiting()?;
-        if self.map.tombstones.wants_compaction() {
-            let old = self.map.tombstones.live_slots();
-            self.map.tombstones.unpack(&old, &mut self.map.entries);
-            self.write_waiting()?;
-            self.map.tombstones.drop_slots(&old, &mut self.log);
-        }
-        Ok(())
-    }
 }
 
 /// Background cleaning stops at one block in a hundred beyond the floor.
-fn idle_blocks(blocks: u32, floor: u32) -> u32 {
+pub(super) fn idle_blocks(blocks: u32, floor: u32) -> u32 {
     floor + (blocks / 100).max(1)
 }
 
@@ -132,6 +66,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
     #[inline(always)]
     fn prefetch_entry(&self, lpn: Lpn) {
         memory::prefetch(&self.map.entries, lpn.0 as usize);
+        self.log.placement().prefetch(lpn);
     }
 
     #[inline(always)]
@@ -149,41 +84,26 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
     }
 
     #[inline(always)]
-    fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>) -> Result<(), DeviceError> {
-        let rewrite = self.map.entries[lpn.0 as usize].mapped().is_some();
-        let stream = self.log.place(lpn, rewrite);
+    fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>, cause: Cause) -> Result<(), DeviceError> {
+        let stream = self.log.place(lpn, self.map.is_mapped(lpn));
         make_room(&mut self.log, &mut self.map, stream)?;
-        let at = self.log.append_host(stream, lpn, page)?;
-        // Read only now: making room may have moved the old page.
-        let old = std::mem::replace(&mut self.map.entries[lpn.0 as usize], MapEntry::page(at));
-        match old.mapped() {
-            Some(old) => self.log.invalidate(old),
-            None => {
-                self.map.mapped_pages += 1;
-                self.map.tombstones.forget(old, &mut self.log);
-            }
-        }
+        let at = self.log.append_host(stream, lpn, page, cause)?;
+        self.map.commit(lpn, at, &mut self.log);
         Ok(())
     }
 
     fn trim(&mut self, lpn: Lpn, pages: u32) -> Result<(), DeviceError> {
         let sequence = self.log.next_sequence();
         for lpn in lpn.0..lpn.0 + pages {
-            let Some(at) = self.map.entries[lpn as usize].mapped() else { continue };
-            let block = self.log.medium().geometry().block_of(at);
-            self.map.tombstones.trim(lpn, &mut self.map.entries[lpn as usize], block, sequence);
-            self.map.mapped_pages -= 1;
-            self.log.invalidate(at);
-            self.log.placement_mut().on_trim(Lpn(lpn));
-            if self.map.tombstones.page_is_full() {
-                self.write_tombstones()?;
+            if self.map.trim(lpn, sequence, &mut self.log) && self.map.tombstones.page_is_full() {
+                write_tombstones(&mut self.log, &mut self.map)?;
             }
         }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        if self.map.tombstones.is_waiting() { self.write_tombstones() } else { Ok(()) }
+        if self.map.tombstones.is_waiting() { write_tombstones(&mut self.log, &mut self.map) } else { Ok(()) }
     }
 
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
@@ -218,21 +138,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
 
     fn check(&self) -> Result<(), String> {
         self.log.check()?;
-        let mut mapped = 0;
-        for (lpn, entry) in self.map.entries.iter().enumerate() {
-            let Some(at) = entry.mapped() else { continue };
-            mapped += 1;
-            if !self.log.is_valid(at) || self.log.medium().owner(at) != Owner::new(Kind::Data, lpn as u32) {
-                return Err(format!("LPN {lpn} maps to {at:?}, which does not hold it"));
-            }
-        }
-        let pages = mapped + self.map.tombstones.pages() as u64;
-        if mapped != self.map.mapped_pages || pages != self.log.valid_pages() {
-            return Err(format!(
-                "{mapped} pages are mapped, {} counted, {pages} expected valid",
-                self.map.mapped_pages
-            ));
-        }
-        Ok(())
+        self.map.check(&self.log, 0)
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! One scan of the medium finds, for every logical page, the version with the highest sequence number; tombstones then
 //! take away what was trimmed later than it was written. Copies keep the number of their source, so either copy of a
-//! collection that was cut short will do. Blocks that were open go on being filled. Cost: one read a programmed page (cause `recovery`).
+//! collection that was cut short will do; the one in a block that is not full is taken, since that is where copies went and
+//! the source is left to be cleaned. Blocks that were open are opened again. Cost: one read a programmed page (cause `recovery`).
 
-use super::page::{PageFtl, PageMap};
+use super::page::PageFtl;
+use super::page_map::PageMap;
 use super::tombstones::{Extent, MapEntry, decode};
 use crate::address::{BlockId, Ppn};
 use crate::cause::Cause;
@@ -32,33 +34,55 @@ pub(super) struct Version {
 
 const UNKNOWN: Version = Version { at: Ppn::NONE, sequence: 0 };
 
-/// Reads the OOB of every programmed page. Returns the newest version of each logical page, the tombstone pages in the
-/// order of their writing, and the last sequence number given.
+/// Everything that one scan of the medium found.
+pub(super) struct Found {
+    pub(super) versions: Vec<Version>,
+    pub(super) tombstones: Vec<FoundTombstone>,
+    /// Newest copy of every translation page; [`Ppn::NONE`] where there is none.
+    pub(super) translation_pages: Vec<Ppn>,
+    pub(super) last_sequence: u64,
+}
+
+/// Keeps the newest version of a page; of two copies, one in a block that `is_full` says is not.
+fn keep_newest(known: &mut Version, at: Ppn, sequence: u64, is_full: bool) {
+    if known.at == Ppn::NONE || sequence > known.sequence || (sequence == known.sequence && !is_full) {
+        *known = Version { at, sequence };
+    }
+}
+
+/// Reads the OOB of every programmed page.
+///
+/// # Errors
+/// Faults of the medium.
 pub(super) fn scan<M: Medium>(
     medium: &mut M,
     logical_pages: u32,
-) -> Result<(Vec<Version>, Vec<FoundTombstone>, u64), DeviceError> {
+    translation_pages: u32,
+) -> Result<Found, DeviceError> {
     let geometry = *medium.geometry();
     let mut versions = vec![UNKNOWN; logical_pages as usize];
+    let mut translation = vec![UNKNOWN; translation_pages as usize];
     let mut tombstones: BTreeMap<(u64, u32), FoundTombstone> = BTreeMap::new();
     let mut last_sequence = 0;
     for block in (0..geometry.blocks).map(BlockId).filter(|b| !medium.is_bad(*b)).collect::<Vec<_>>() {
         let first = geometry.first_page(block).0;
+        let is_full = medium.programmed_pages(block) == geometry.pages_per_block();
         for at in (first..first + medium.programmed_pages(block)).map(Ppn) {
             let (owner, sequence) = (medium.owner(at), medium.sequence(at));
+            let address = owner.address();
             last_sequence = last_sequence.max(sequence);
             match owner.kind() {
-                Kind::Data if owner.address() < logical_pages => {
-                    let known = &mut versions[owner.address() as usize];
-                    if known.at == Ppn::NONE || sequence > known.sequence {
-                        *known = Version { at, sequence };
-                    }
+                Kind::Data if address < logical_pages => {
+                    keep_newest(&mut versions[address as usize], at, sequence, is_full);
+                }
+                Kind::Translation if address < translation_pages => {
+                    keep_newest(&mut translation[address as usize], at, sequence, is_full);
                 }
                 Kind::Tombstone => {
                     let mut content = Vec::new();
                     medium.read_meta(at, &mut content, Cause::Recovery).map_err(|e| fatal(e, 0))?;
-                    let found = FoundTombstone { at, slot: owner.address(), extents: decode(&content) };
-                    tombstones.insert((sequence, owner.address()), found);
+                    let found = FoundTombstone { at, slot: address, extents: decode(&content) };
+                    tombstones.insert((sequence, address), found);
                 }
                 _ => {}
             }
@@ -66,7 +90,12 @@ pub(super) fn scan<M: Medium>(
     }
     let tombstones: Vec<_> = tombstones.into_values().collect();
     let trims = tombstones.iter().flat_map(|t| t.extents.iter().map(|e| e.sequence)).max();
-    Ok((versions, tombstones, last_sequence.max(trims.unwrap_or(0))))
+    Ok(Found {
+        versions,
+        tombstones,
+        translation_pages: translation.into_iter().map(|v| v.at).collect(),
+        last_sequence: last_sequence.max(trims.unwrap_or(0)),
+    })
 }
 
 /// Applies the tombstones in the order of their writing. Returns, for each, how many pages it keeps trimmed.
@@ -95,6 +124,35 @@ pub(super) fn bury(versions: &mut [Version], entries: &mut [MapEntry], tombstone
     live
 }
 
+/// Rebuilds the page map and the log store from what a scan found. [`LogStore::finish_restore`] is left to the caller,
+/// who may have more pages to adopt.
+///
+/// # Panics
+/// If the medium does not record sequence numbers but holds data: it cannot be recovered.
+pub(super) fn rebuild<M: Medium, P: Placement, V: VictimPolicy>(
+    mut found: Found,
+    medium: M,
+    placement: P,
+    victim: V,
+    options: LogOptions,
+) -> (PageMap, LogStore<M, P, V>) {
+    let geometry = *medium.geometry();
+    let mut map = PageMap::new(found.versions.len() as u32, geometry.page_bytes(), geometry.blocks);
+    let live = bury(&mut found.versions, &mut map.entries, &found.tombstones);
+    let mut log = LogStore::restore(medium, placement, victim, options, found.last_sequence);
+    for (lpn, version) in found.versions.iter().enumerate().filter(|(_, v)| v.at != Ppn::NONE) {
+        assert!(version.sequence > 0, "this medium records no sequence numbers");
+        map.entries[lpn] = MapEntry::page(version.at);
+        map.mapped_pages += 1;
+        log.adopt(version.at);
+    }
+    for (tombstone, live) in found.tombstones.into_iter().zip(live).filter(|(_, live)| *live > 0) {
+        log.adopt(tombstone.at);
+        map.tombstones.restore(tombstone.slot, tombstone.at, tombstone.extents, live);
+    }
+    (map, log)
+}
+
 impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
     /// Rebuilds the device that `medium` holds. Policies start anew.
     ///
@@ -110,21 +168,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
         logical_pages: u32,
         options: LogOptions,
     ) -> Result<Self, DeviceError> {
-        let geometry = *medium.geometry();
-        let (mut versions, tombstones, last_sequence) = scan(&mut medium, logical_pages)?;
-        let mut map = PageMap::new(logical_pages, geometry.page_bytes(), geometry.blocks);
-        let live = bury(&mut versions, &mut map.entries, &tombstones);
-        let mut log = LogStore::restore(medium, placement, victim, options, last_sequence);
-        for (lpn, version) in versions.iter().enumerate().filter(|(_, v)| v.at != Ppn::NONE) {
-            assert!(version.sequence > 0, "this medium records no sequence numbers");
-            map.entries[lpn] = MapEntry::page(version.at);
-            map.mapped_pages += 1;
-            log.adopt(version.at);
-        }
-        for (tombstone, live) in tombstones.into_iter().zip(live).filter(|(_, live)| *live > 0) {
-            log.adopt(tombstone.at);
-            map.tombstones.restore(tombstone.slot, tombstone.at, tombstone.extents, live);
-        }
+        let found = scan(&mut medium, logical_pages, 0)?;
+        let (map, mut log) = rebuild(found, medium, placement, victim, options);
         log.finish_restore()?;
         Ok(Self::assemble(log, map, options.floor))
     }

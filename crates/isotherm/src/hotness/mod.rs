@@ -32,6 +32,8 @@ mod tests;
 
 pub use scheme::{AnyHotness, BuildScheme, HotnessContext, SCHEMES, build_scheme};
 
+pub mod kmeans;
+
 use crate::address::Lpn;
 
 /// How hot a page is: 0 is the coldest. A scheme with two classes says 0 (cold) and 1 (hot).

@@ -4,7 +4,7 @@
 
 use super::LogStore;
 use super::block_table::BlockState;
-use crate::address::{BlockId, Ppn, StreamId};
+use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Kind, Medium, MediumError, Move, Owner};
@@ -50,7 +50,7 @@ pub trait Mapping<M, P, V> {
     }
 }
 
-/// Makes sure that `stream` can take a page: it has room in its open block, or a free block above the floor.
+/// Makes sure that `stream` can take a page, and that the collector's reserve is whole before it is written.
 ///
 /// # Errors
 /// No space, or faults of the medium.
@@ -75,15 +75,19 @@ fn clean_for<M: Medium, P: Placement, V: VictimPolicy>(
     // Policies that do not look at valid pages may clean full blocks; one turn over the whole device frees a block if
     // anything can.
     let mut attempts = 2 * u64::from(log.blocks.blocks());
-    while !log.has_room(stream) && log.free.len() as u32 <= log.options.floor {
-        let victim =
-            if attempts > 0 && log.used_pages > log.valid_pages { log.victim.pick(&log.blocks, log.now) } else { None };
-        let Some(victim) = victim else {
-            // Without garbage the reserve is the last resort: a device filled exactly to its brim is still usable.
-            return if log.free.is_empty() { Err(log.no_space()) } else { Ok(()) };
-        };
-        collect(log, map, victim, Cause::Gc)?;
-        attempts -= 1;
+    loop {
+        while log.needs_collection(stream) {
+            let victim = if attempts > 0 { log.next_victim(stream) } else { None };
+            let Some(victim) = victim else {
+                // Without garbage the reserve is the last resort: a device filled exactly to its brim is still usable.
+                return if log.has_room(stream) || log.free_blocks() > 0 { Ok(()) } else { Err(log.no_space()) };
+            };
+            collect(log, map, victim, Cause::Gc)?;
+            attempts -= 1;
+        }
+        // Emptying a failing block frees none, so the reserve it takes must be whole, and is made so again.
+        let Some(block) = log.failing.pop() else { break };
+        collect(log, map, block, Cause::Gc)?;
     }
     collect_worn(log, map)
 }
@@ -174,6 +178,7 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     map.relocate(log, &moves)?;
     log.moves = moves;
     map.before_erase(log, victim)?;
+    let cause = log.cause_of_erase(victim, cause);
     log.release(victim, cause, valid)?;
     if let Some(next) = log.victim.hint() {
         log.prefetch_block(next);
@@ -186,8 +191,19 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     /// stream would draw upon it.
     #[inline(always)]
     fn needs_collection(&self, stream: StreamId) -> bool {
-        let (free, floor) = (self.free.len() as u32, self.options.floor);
-        free < floor || (free == floor && !self.has_room(stream))
+        (self.free.len() as u32) < self.options.floor || (!self.has_room(stream) && self.must_clean_to_open(stream))
+    }
+
+    /// Whether opening a block for `stream` would draw upon the reserve.
+    fn must_clean_to_open(&self, stream: StreamId) -> bool {
+        if self.is_meta(stream) { self.parked.is_empty() } else { self.free.len() as u32 <= self.options.floor }
+    }
+
+    /// The block to clean next so that `stream` can go on; `None` if nothing can be gained.
+    fn next_victim(&mut self, stream: StreamId) -> Option<BlockId> {
+        self.excess_meta_block(stream).or_else(|| self.emergency_victim()).or_else(|| {
+            if self.used_pages > self.valid_pages { self.victim.pick(&self.blocks, self.now) } else { None }
+        })
     }
 
     /// The valid pages of `block`, in order; the map's entries are prefetched on the way.
@@ -204,6 +220,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 bits &= bits - 1;
                 let owner = self.medium.owner(from);
                 map.prefetch(owner);
+                if owner.kind() == Kind::Data {
+                    self.placement.prefetch(Lpn(owner.address()));
+                }
                 moves.push(Move { owner, from, to: Ppn::NONE });
             }
             at += width;
@@ -321,7 +340,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     fn destination(&mut self, owner: Owner, from: StreamId, stamp: u64, cause: Cause) -> (StreamId, Cause) {
         match owner.kind() {
             Kind::Data => {
-                let copy = GcCopy { lpn: crate::address::Lpn(owner.address()), now: self.now, from, stamp };
+                let copy = GcCopy { lpn: Lpn(owner.address()), now: self.now, from, stamp };
                 (self.placement.gc(&copy), cause)
             }
             Kind::Translation => {
@@ -330,5 +349,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             }
             Kind::Tombstone | Kind::Unreadable => (StreamId(0), cause),
         }
+    }
+
+    /// The erase of a block of translation pages belongs to their collection.
+    fn cause_of_erase(&self, victim: BlockId, cause: Cause) -> Cause {
+        if cause == Cause::Gc && self.is_meta(self.blocks.stream(victim)) { Cause::TranslationGc } else { cause }
     }
 }

@@ -31,6 +31,10 @@ pub struct LogOptions {
     pub age: AgeBase,
     /// Streams beyond the placement's own, for pages that the FTL composes (translation pages).
     pub meta_streams: u16,
+    /// Blocks that these streams may fill. Blocks that they do not fill yet are parked for them, so that data finds the same
+    /// free blocks whether they are filled or not; beyond, their own emptiest block is cleaned, whatever the victim policy
+    /// would choose.
+    pub meta_blocks: u32,
     /// Difference of erase counts that static wear levelling allows; `None` switches it off.
     pub wear_threshold: Option<u32>,
 }
@@ -67,6 +71,10 @@ pub struct LogStore<M, P, V> {
     open: Vec<OpenBlock>,
     free: VecDeque<BlockId>,
     failing: Vec<BlockId>,
+    /// Blocks that meta streams fill or have filled.
+    meta_blocks: Vec<BlockId>,
+    /// Free blocks that are kept for meta streams, until they fill as many as they may.
+    parked: VecDeque<BlockId>,
     /// Pages programmed in blocks that are not free, valid or not.
     used_pages: u64,
     /// Host page writes so far: the clock of every policy.
@@ -100,7 +108,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 free.push_back(block);
             }
         }
-        Self {
+        let mut log = Self {
             medium,
             placement,
             victim,
@@ -112,20 +120,25 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             open: vec![OpenBlock::default(); streams],
             free,
             failing: Vec::new(),
+            meta_blocks: Vec::with_capacity(options.meta_blocks as usize + 4),
+            parked: VecDeque::with_capacity(options.meta_blocks as usize + 4),
             used_pages: 0,
             now: 0,
             sequence: 0,
             erases_since_wear_check: 0,
             counters: CollectorCounters::default(),
             moves: Vec::with_capacity(geometry.pages_per_block() as usize),
-        }
+        };
+        log.park();
+        log
     }
 
     /// A store over a medium that holds data. Blocks with pages in them are closed, but partly written ones go on being
-    /// filled, one a stream: else every loss of power would cost their rest. Nothing is valid yet: [`LogStore::adopt`]
-    /// tells what is, and [`LogStore::finish_restore`] ends it.
+    /// filled, one a stream: else every loss of power would cost their rest, and a collection that was cut short the room
+    /// that it counted on. Nothing is valid yet: [`LogStore::adopt`] tells what is, and [`LogStore::finish_restore`] ends it.
     pub fn restore(medium: M, placement: P, victim: V, options: LogOptions, last_sequence: u64) -> Self {
         let mut log = Self::new(medium, placement, victim, options);
+        log.free.append(&mut log.parked);
         log.free.retain(|block| log.medium.programmed_pages(*block) == 0);
         let pages_per_block = log.medium.geometry().pages_per_block();
         let mut partly_written = Vec::new();
@@ -136,20 +149,44 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             }
             log.blocks.states[block.0 as usize] = BlockState::Closed;
             log.used_pages += u64::from(written);
+            log.restore_sort(block);
             if written < pages_per_block {
                 partly_written.push((written, block));
             }
         }
         partly_written.sort_unstable();
-        for ((written, block), stream) in partly_written.into_iter().zip(0..log.open.len()) {
-            let first = log.medium.geometry().first_page(block).0;
-            let open = &mut log.open[stream];
-            *open = OpenBlock { next: first + written, end: first + pages_per_block, ..OpenBlock::default() };
-            log.blocks.states[block.0 as usize] = BlockState::Open;
-            log.blocks.streams[block.0 as usize] = StreamId(stream as u16);
+        for (written, block) in partly_written {
+            log.reopen(block, written);
         }
         log.sequence = last_sequence;
+        log.park();
         log
+    }
+
+    /// Tells a block of meta streams from one of data. Which stream filled it is not known any more: it counts as the first
+    /// of its sort.
+    fn restore_sort(&mut self, block: BlockId) {
+        let first = self.medium.geometry().first_page(block);
+        if self.options.meta_streams > 0 && self.medium.owner(first).kind() == Kind::Translation {
+            self.meta_blocks.push(block);
+            self.blocks.streams[block.0 as usize] = self.meta_stream(0);
+        } else {
+            self.blocks.streams[block.0 as usize] = StreamId(0);
+        }
+    }
+
+    /// Gives a partly written block to a stream of its sort that has none.
+    fn reopen(&mut self, block: BlockId, written: u32) {
+        let data_streams = usize::from(self.placement.streams());
+        let is_meta = self.is_meta(self.blocks.stream(block));
+        let mut streams = if is_meta { data_streams..self.open.len() } else { 0..data_streams };
+        let Some(stream) = streams.find(|s| self.open[*s].next == self.open[*s].end) else { return };
+        let geometry = self.medium.geometry();
+        let first = geometry.first_page(block).0;
+        let end = first + geometry.pages_per_block();
+        self.open[stream] = OpenBlock { next: first + written, end, ..OpenBlock::default() };
+        self.blocks.states[block.0 as usize] = BlockState::Open;
+        self.blocks.streams[block.0 as usize] = StreamId(stream as u16);
     }
 
     /// A page of a store being restored is valid.
@@ -219,7 +256,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     }
     /// Free blocks.
     pub fn free_blocks(&self) -> u32 {
-        self.free.len() as u32
+        (self.free.len() + self.parked.len()) as u32
     }
     /// Whether a page is valid.
     pub fn is_valid(&self, at: Ppn) -> bool {
@@ -250,6 +287,44 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.placement.host(&HostWrite { lpn, now: self.now, rewrite })
     }
 
+    /// Whether a stream is one of those beyond the placement's.
+    fn is_meta(&self, stream: StreamId) -> bool {
+        stream.0 >= self.placement.streams()
+    }
+
+    /// Parks free blocks as long as meta streams may fill more than they do. Blocks take turns: what meta streams give back
+    /// has gone to the end of the queue that this takes the first of.
+    fn park(&mut self) {
+        while self.meta_blocks.len() + self.parked.len() < self.options.meta_blocks as usize {
+            let Some(block) = self.free.pop_front() else { return };
+            self.parked.push_back(block);
+        }
+    }
+
+    /// The emptiest block of the meta streams, once they fill more than they may, or as much and `stream` is one of them.
+    fn excess_meta_block(&self, stream: StreamId) -> Option<BlockId> {
+        let excess = self.meta_blocks.len() as i64 - i64::from(self.options.meta_blocks);
+        if excess < 0 || (excess == 0 && !self.is_meta(stream)) {
+            return None;
+        }
+        let closed = self.meta_blocks.iter().filter(|b| self.blocks.state(**b) == BlockState::Closed);
+        closed
+            .copied()
+            .min_by_key(|b| self.blocks.valid(*b))
+            .filter(|b| self.blocks.valid(*b) < self.blocks.pages_per_block())
+    }
+
+    /// The emptiest block, once so few are free that a collection might not find the room it needs: losses of power in the
+    /// middle of collections come to that, and then no policy may choose a full block. A collection takes a block for copies
+    /// and, with meta streams, up to two for what the map writes.
+    fn emergency_victim(&self) -> Option<BlockId> {
+        if self.free_blocks() > 2 * u32::from(self.options.meta_streams) {
+            return None;
+        }
+        let emptiest = self.blocks.closed().min_by_key(|b| self.blocks.valid(*b));
+        emptiest.filter(|b| self.blocks.valid(*b) < self.blocks.pages_per_block())
+    }
+
     #[inline(always)]
     fn has_room(&self, stream: StreamId) -> bool {
         let open = &self.open[usize::from(stream.0)];
@@ -261,9 +336,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     /// # Errors
     /// Loss of power, or no space.
     #[inline(always)]
-    pub fn append_host(&mut self, stream: StreamId, lpn: Lpn, page: PageRef<'_, M>) -> Result<Ppn, DeviceError> {
+    pub fn append_host(
+        &mut self,
+        stream: StreamId,
+        lpn: Lpn,
+        page: PageRef<'_, M>,
+        cause: Cause,
+    ) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner: Owner::new(Kind::Data, lpn.0), sequence: self.next_sequence() };
-        let at = self.append(stream, |medium, at| medium.program(at, oob, page, Cause::Host))?;
+        let at = self.append(stream, |medium, at| medium.program(at, oob, page, cause))?;
         self.victim.on_program(at, Written::Host(lpn, self.now));
         self.now += 1;
         Ok(at)
@@ -332,7 +413,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
 
     /// Gives `stream` a free block; where none is left, names another stream that has room.
     fn open_block(&mut self, stream: StreamId) -> Result<StreamId, DeviceError> {
-        let Some(block) = self.free.pop_front() else {
+        let (first, second) =
+            if self.is_meta(stream) { (&mut self.parked, &mut self.free) } else { (&mut self.free, &mut self.parked) };
+        let Some(block) = first.pop_front().or_else(|| second.pop_front()) else {
             let other = (0..self.open.len()).find(|s| self.open[*s].next < self.open[*s].end);
             self.counters.displaced_pages += 1;
             return other.map(|s| StreamId(s as u16)).ok_or_else(|| self.no_space());
@@ -348,6 +431,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         };
         self.blocks.states[block.0 as usize] = BlockState::Open;
         self.blocks.streams[block.0 as usize] = stream;
+        if self.is_meta(stream) {
+            self.meta_blocks.push(block);
+        }
         Ok(stream)
     }
 
@@ -400,11 +486,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             Err(MediumError::PowerLost) => return Err(DeviceError::PowerLost),
             Err(_) => false,
         };
+        if self.is_meta(self.blocks.stream(block)) {
+            self.meta_blocks.retain(|b| *b != block);
+        }
         self.blocks.erases[index] = self.medium.erase_count(block);
         self.erases_since_wear_check += 1;
         if usable {
             self.blocks.states[index] = BlockState::Free;
             self.free.push_back(block);
+            self.park();
         } else {
             self.blocks.states[index] = BlockState::Retired;
             self.counters.retired_blocks += 1;
@@ -424,6 +514,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         snapshot.medium = *self.medium.counters();
         snapshot.collector = self.counters;
         snapshot.time = self.medium.time();
+        self.placement.fill_snapshot(snapshot);
         snapshot.valid_pages = self.valid_pages;
         snapshot.free_blocks = self.free_blocks();
         snapshot.dram.push(("placement", self.placement.memory_bytes()));
@@ -443,7 +534,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 "{} of {} pages are valid, {} blocks are free, {} streams hold open blocks",
                 self.valid_pages,
                 self.medium.geometry().pages(),
-                self.free.len(),
+                self.free_blocks(),
                 self.open.iter().filter(|o| o.next < o.end).count()
             ),
         }

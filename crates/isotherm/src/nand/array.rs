@@ -238,6 +238,10 @@ impl<S: PageStore> Medium for NandArray<S> {
             + self.store.bytes()
     }
 
+    fn keeps_content(&self) -> bool {
+        self.recovery.is_some()
+    }
+
     #[inline(always)]
     fn prefetch_owner(&self, at: Ppn) {
         memory::prefetch(&self.owners, at.0 as usize);

@@ -157,6 +157,9 @@ impl<M: Medium> Medium for Faulty<M> {
     fn table_bytes(&self) -> u64 {
         self.inner.table_bytes()
     }
+    fn keeps_content(&self) -> bool {
+        self.inner.keeps_content()
+    }
     fn spoil_page(&mut self, at: Ppn) {
         self.inner.spoil_page(at);
     }

@@ -171,6 +171,8 @@ pub trait Medium: Sized {
     fn counters(&self) -> &MediumCounters;
     /// Bytes of tables that the simulator holds for the medium.
     fn table_bytes(&self) -> u64;
+    /// Whether what [`Medium::program_meta`] is given can be read again.
+    fn keeps_content(&self) -> bool;
     /// Brings the owner of a page towards the cache.
     fn prefetch_owner(&self, _at: Ppn) {}
     /// Makes the next page of a block unreadable, as a failed or torn program does.

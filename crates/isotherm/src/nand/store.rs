@@ -8,6 +8,12 @@ pub trait PageStore {
     type Page<'a>: Copy;
     /// Room for a page to be read.
     type PageMut<'a>;
+    /// Room for `pages` pages of `2^log2_page_bytes` bytes, zero at first.
+    fn new(pages: u32, log2_page_bytes: u8) -> Self;
+    /// The page at `at`, as it would be programmed elsewhere.
+    fn page(&self, at: Ppn) -> Self::Page<'_>;
+    /// The page at `at`, to be read into.
+    fn page_mut(&mut self, at: Ppn) -> Self::PageMut<'_>;
     /// Keeps `page` at `at`.
     fn program(&mut self, at: Ppn, page: Self::Page<'_>);
     /// Brings the page at `at` back.
@@ -29,6 +35,13 @@ pub struct NoBytes;
 impl PageStore for NoBytes {
     type Page<'a> = ();
     type PageMut<'a> = ();
+    fn new(_: u32, _: u8) -> Self {
+        Self
+    }
+    #[inline(always)]
+    fn page(&self, _: Ppn) {}
+    #[inline(always)]
+    fn page_mut(&mut self, _: Ppn) {}
     #[inline(always)]
     fn program(&mut self, _: Ppn, (): ()) {}
     #[inline(always)]
@@ -54,11 +67,6 @@ pub struct HeapBytes {
 }
 
 impl HeapBytes {
-    /// Room for `pages` pages of `2^log2_page_bytes` bytes, zero at first.
-    pub fn new(pages: u32, log2_page_bytes: u8) -> Self {
-        Self { log2_page_bytes, bytes: vec![0; (pages as usize) << log2_page_bytes] }
-    }
-
     fn range(&self, at: Ppn) -> std::ops::Range<usize> {
         let start = (at.0 as usize) << self.log2_page_bytes;
         start..start + (1 << self.log2_page_bytes)
@@ -68,6 +76,16 @@ impl HeapBytes {
 impl PageStore for HeapBytes {
     type Page<'a> = &'a [u8];
     type PageMut<'a> = &'a mut [u8];
+    fn new(pages: u32, log2_page_bytes: u8) -> Self {
+        Self { log2_page_bytes, bytes: vec![0; (pages as usize) << log2_page_bytes] }
+    }
+    fn page(&self, at: Ppn) -> &[u8] {
+        &self.bytes[self.range(at)]
+    }
+    fn page_mut(&mut self, at: Ppn) -> &mut [u8] {
+        let range = self.range(at);
+        &mut self.bytes[range]
+    }
     fn program(&mut self, at: Ppn, page: &[u8]) {
         let range = self.range(at);
         self.bytes[range].copy_from_slice(page);

@@ -289,6 +289,9 @@ impl<M: Medium> Medium for Timed<M> {
     fn counters(&self) -> &MediumCounters {
         self.inner.counters()
     }
+    fn keeps_content(&self) -> bool {
+        self.inner.keeps_content()
+    }
     fn table_bytes(&self) -> u64 {
         self.inner.table_bytes()
     }

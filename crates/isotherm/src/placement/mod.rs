@@ -3,6 +3,7 @@
 //! A placement is one file plus one line in the tables below. It sees host writes and the collector's copies, holds no
 //! NAND, and keeps whatever it needs for each page itself, stating the memory.
 
+pub mod asa;
 mod by_hotness;
 mod clairvoyant;
 mod dac;
@@ -18,9 +19,11 @@ mod single;
 
 use crate::address::{Lpn, StreamId};
 use crate::registry::{Entry, Parameters, PolicyName, SpecError, WRAPPED, find};
+use crate::stats::Snapshot;
 use std::sync::Arc;
 
 pub use crate::future::Future;
+pub use asa::Asa;
 pub use by_hotness::ByHotness;
 pub use clairvoyant::Clairvoyant;
 pub use dac::Dac;
@@ -91,6 +94,19 @@ pub trait Placement {
     fn on_trim(&mut self, _lpn: Lpn) {}
     /// A block was cleaned.
     fn on_reclaim(&mut self, _reclaim: &Reclaim) {}
+    /// Brings what a choice for `lpn` reads towards the cache.
+    #[inline(always)]
+    fn prefetch(&self, _lpn: Lpn) {}
+    /// Pages whose metadata the last host write read at random. An FTL that keeps this metadata on flash charges the reads,
+    /// then calls [`forget_samples`](Placement::forget_samples).
+    #[inline(always)]
+    fn samples(&self) -> &[Lpn] {
+        &[]
+    }
+    /// The samples have been charged.
+    fn forget_samples(&mut self) {}
+    /// Adds what the placement counted to `snapshot`.
+    fn fill_snapshot(&self, _snapshot: &mut Snapshot) {}
     /// Bytes of state in the controller.
     fn memory_bytes(&self) -> u64;
 }
@@ -144,6 +160,20 @@ macro_rules! dispatch {
             fn on_reclaim(&mut self, reclaim: &Reclaim) {
                 match self { $(Self::$variant(placement) => placement.on_reclaim(reclaim)),* }
             }
+            #[inline(always)]
+            fn prefetch(&self, lpn: Lpn) {
+                match self { $(Self::$variant(placement) => placement.prefetch(lpn)),* }
+            }
+            #[inline(always)]
+            fn samples(&self) -> &[Lpn] {
+                match self { $(Self::$variant(placement) => placement.samples()),* }
+            }
+            fn forget_samples(&mut self) {
+                match self { $(Self::$variant(placement) => placement.forget_samples()),* }
+            }
+            fn fill_snapshot(&self, snapshot: &mut Snapshot) {
+                match self { $(Self::$variant(placement) => placement.fill_snapshot(snapshot)),* }
+            }
             fn memory_bytes(&self) -> u64 {
                 match self { $(Self::$variant(placement) => placement.memory_bytes()),* }
             }
@@ -151,7 +181,7 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, SepBit, Dac, MultiLog, MdcRates, Midas, ByHotness);
+dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, SepBit, Dac, MultiLog, MdcRates, Midas, ByHotness, Asa);
 
 /// Every placement.
 pub const PLACEMENTS: &[Entry<BuildPlacement>] = &[
@@ -166,6 +196,7 @@ pub const PLACEMENTS: &[Entry<BuildPlacement>] = &[
     mdc::ENTRY,
     midas::ENTRY,
     by_hotness::ENTRY,
+    asa::ENTRY,
 ];
 
 /// Whether the placement that `name` names has to be told the future (see [`PlacementContext::future`]).

@@ -135,7 +135,7 @@ mod tests {
     fn segment_hotness_is_mean_count_over_mean_age() {
         let mut sums = HeatSums::default();
         let (a, b, c) = (Heat { writes: 4, time: 10 }, Heat { writes: 2, time: 30 }, Heat { writes: 9, time: 5 });
-        [a, b, c].map(|heat| sums.add(heat));
+        [a, b, c].into_iter().for_each(|heat| sums.add(heat));
         sums.remove(c);
         assert_eq!(sums.hotness(2, 49), 6.0 / (2.0 * 50.0 - 40.0));
     }

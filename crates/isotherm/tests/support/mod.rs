@@ -58,7 +58,7 @@ pub trait Payload: PageStore + Sized {
 
 impl Payload for HeapBytes {
     fn write<F: Ftl<Medium: Medium<Store = Self>>>(ftl: &mut F, lpn: u32, version: u32) -> Result<(), DeviceError> {
-        ftl.write(Lpn(lpn), &content(lpn, version))
+        ftl.write(Lpn(lpn), &content(lpn, version), Cause::Host)
     }
 
     fn read<F: Ftl<Medium: Medium<Store = Self>>>(ftl: &mut F, lpn: u32, _: Option<u32>) -> Option<u32> {
@@ -74,7 +74,7 @@ impl Payload for HeapBytes {
 
 impl Payload for NoBytes {
     fn write<F: Ftl<Medium: Medium<Store = Self>>>(ftl: &mut F, lpn: u32, _: u32) -> Result<(), DeviceError> {
-        ftl.write(Lpn(lpn), ())
+        ftl.write(Lpn(lpn), (), Cause::Host)
     }
 
     fn read<F: Ftl<Medium: Medium<Store = Self>>>(ftl: &mut F, lpn: u32, expected: Option<u32>) -> Option<u32> {

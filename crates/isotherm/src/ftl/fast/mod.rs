@@ -225,12 +225,12 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
 
     /// Writes a page to the RW log.
     #[inline(always)]
-    fn write_random(&mut self, lpn: Lpn, page: PageRef<'_, M>) -> Result<(), DeviceError> {
+    fn write_random(&mut self, lpn: Lpn, page: PageRef<'_, M>, cause: Cause) -> Result<(), DeviceError> {
         if !self.log.has_room() {
             self.make_room()?;
         }
         let oob = self.oob(lpn);
-        let at = self.log.append(|medium, at| medium.program(at, oob, page, Cause::Host))?;
+        let at = self.log.append(|medium, at| medium.program(at, oob, page, cause))?;
         self.point(lpn, at);
         Ok(())
     }
@@ -261,12 +261,18 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     }
 
     /// Opens the SW block for `logical` and writes its first page, in another block where the program fails.
-    fn start_sequential(&mut self, logical: u32, lpn: Lpn, page: PageRef<'_, M>) -> Result<(), DeviceError> {
+    fn start_sequential(
+        &mut self,
+        logical: u32,
+        lpn: Lpn,
+        page: PageRef<'_, M>,
+        cause: Cause,
+    ) -> Result<(), DeviceError> {
         self.merge_sequential(false)?;
         loop {
             let block = self.log.pool.take(Role::Sequential)?;
             let (at, oob) = (self.log.pool.first_page(block), self.oob(lpn));
-            if succeeded(self.log.pool.medium.program(at, oob, page, Cause::Host))? {
+            if succeeded(self.log.pool.medium.program(at, oob, page, cause))? {
                 self.log.sequential = Some(SequentialBlock { block, logical, next: 1 });
                 self.log.pool.count_valid();
                 self.point(lpn, at);
@@ -285,9 +291,10 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         current: SequentialBlock,
         lpn: Lpn,
         page: PageRef<'_, M>,
+        cause: Cause,
     ) -> Result<(), DeviceError> {
         let (at, oob) = (Ppn(self.log.pool.first_page(current.block).0 + current.next), self.oob(lpn));
-        if succeeded(self.log.pool.medium.program(at, oob, page, Cause::Host))? {
+        if succeeded(self.log.pool.medium.program(at, oob, page, cause))? {
             self.log.sequential = Some(SequentialBlock { next: current.next + 1, ..current });
             self.log.pool.count_valid();
             self.point(lpn, at);
@@ -295,11 +302,17 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         }
         self.log.pool.mark_failing(current.block);
         self.merge_sequential(true)?;
-        self.write_random(lpn, page)
+        self.write_random(lpn, page, cause)
     }
 
     /// Writes a page that holds no data to its place in the data block, where that is the block's next page.
-    fn write_in_place(&mut self, logical: u32, lpn: Lpn, page: PageRef<'_, M>) -> Result<bool, DeviceError> {
+    fn write_in_place(
+        &mut self,
+        logical: u32,
+        lpn: Lpn,
+        page: PageRef<'_, M>,
+        cause: Cause,
+    ) -> Result<bool, DeviceError> {
         let offset = self.offset(lpn);
         let mut block = self.data_blocks[logical as usize];
         let owns_sequential = self.log.sequential.is_some_and(|s| s.logical == logical);
@@ -312,7 +325,7 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
             self.data_blocks[logical as usize] = block;
         }
         let (at, oob) = (Ppn(self.log.pool.first_page(block).0 + offset), self.oob(lpn));
-        let programmed = succeeded(self.log.pool.medium.program(at, oob, page, Cause::Host))?;
+        let programmed = succeeded(self.log.pool.medium.program(at, oob, page, cause))?;
         if programmed {
             self.log.pool.count_valid();
             self.point(lpn, at);
@@ -368,24 +381,24 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
     }
 
     #[inline(always)]
-    fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>) -> Result<(), DeviceError> {
+    fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>, cause: Cause) -> Result<(), DeviceError> {
         let (logical, offset) = (self.logical_block(lpn), self.offset(lpn));
-        if self.options.in_place_first_write && self.write_in_place(logical, lpn, page)? {
+        if self.options.in_place_first_write && self.write_in_place(logical, lpn, page, cause)? {
             return Ok(());
         }
         if offset == 0 {
-            return self.start_sequential(logical, lpn, page);
+            return self.start_sequential(logical, lpn, page, cause);
         }
         match self.log.sequential {
             Some(current) if current.logical == logical => {
                 if offset == current.next {
-                    return self.continue_sequential(current, lpn, page);
+                    return self.continue_sequential(current, lpn, page, cause);
                 }
                 self.merge_sequential(offset < current.next)?;
             }
             _ => {}
         }
-        self.write_random(lpn, page)
+        self.write_random(lpn, page, cause)
     }
 
     fn trim(&mut self, lpn: Lpn, pages: u32) -> Result<(), DeviceError> {

@@ -21,7 +21,7 @@ use super::{FastFtl, FastOptions, LogObserver, NO_BLOCK};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::ftl::recover::{FoundTombstone, Version, bury, scan};
+use crate::ftl::recover::{Found, FoundTombstone, Version, bury, scan};
 use crate::ftl::tombstones::MapEntry;
 use crate::nand::{Kind, Medium};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ struct Copies<'a, M> {
 }
 
 /// What the pages of a block say of its role.
-enum Found {
+enum Content {
     /// Nothing readable.
     Nothing,
     /// Every page at its place in this logical block.
@@ -49,21 +49,21 @@ fn pages<M: Medium>(medium: &M, block: BlockId) -> impl Iterator<Item = Ppn> + u
     (first..first + medium.programmed_pages(block)).map(Ppn)
 }
 
-fn classify<M: Medium>(medium: &M, block: BlockId) -> Found {
+fn classify<M: Medium>(medium: &M, block: BlockId) -> Content {
     let geometry: &Geometry = medium.geometry();
-    let mut found = Found::Nothing;
+    let mut content = Content::Nothing;
     for at in pages(medium, block) {
         let owner = medium.owner(at);
         let logical = owner.address() >> geometry.log2_pages_per_block;
         let at_its_place = owner.address() & (geometry.pages_per_block() - 1) == geometry.index_in_block(at);
-        found = match (owner.kind(), found) {
-            (Kind::Unreadable, found) => found,
-            (Kind::Data, Found::Nothing) if at_its_place => Found::Aligned(logical),
-            (Kind::Data, Found::Aligned(same)) if at_its_place && same == logical => Found::Aligned(same),
-            _ => return Found::Random,
+        content = match (owner.kind(), content) {
+            (Kind::Unreadable, content) => content,
+            (Kind::Data, Content::Nothing) if at_its_place => Content::Aligned(logical),
+            (Kind::Data, Content::Aligned(same)) if at_its_place && same == logical => Content::Aligned(same),
+            _ => return Content::Random,
         };
     }
-    found
+    content
 }
 
 /// The highest sequence number in a block.
@@ -117,10 +117,10 @@ fn assign_roles<M: Medium>(medium: &M, versions: &[Version], entries: &mut [MapE
     let mut aligned: BTreeMap<u32, Vec<BlockId>> = BTreeMap::new();
     for block in (0..medium.geometry().blocks).map(BlockId).filter(|b| !medium.is_bad(*b)) {
         match classify(medium, block) {
-            Found::Nothing if medium.programmed_pages(block) == 0 => {}
-            Found::Nothing => roles.garbage.push(block),
-            Found::Random => roles.random.push(block),
-            Found::Aligned(logical) => aligned.entry(logical).or_default().push(block),
+            Content::Nothing if medium.programmed_pages(block) == 0 => {}
+            Content::Nothing => roles.garbage.push(block),
+            Content::Random => roles.random.push(block),
+            Content::Aligned(logical) => aligned.entry(logical).or_default().push(block),
         }
         copies.add(block);
     }
@@ -161,7 +161,7 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     /// # Panics
     /// If the medium does not record sequence numbers but holds data: it cannot be recovered. As [`FastFtl::new`] else.
     pub fn recover(mut medium: M, logical_pages: u32, options: FastOptions, observer: O) -> Result<Self, DeviceError> {
-        let (mut versions, tombstones, last_sequence) = scan(&mut medium, logical_pages)?;
+        let Found { mut versions, tombstones, last_sequence, .. } = scan(&mut medium, logical_pages, 0)?;
         let mut ftl = Self::over(BlockPool::new(medium), logical_pages, options, observer, last_sequence);
         let live = bury(&mut versions, &mut ftl.entries, &tombstones);
         let roles = assign_roles(&ftl.log.pool.medium, &versions, &mut ftl.entries);

@@ -5,16 +5,23 @@ mod log;
 pub use log::plan_below;
 
 use crate::address::{Geometry, MAX_PAGES};
-use crate::device::Device;
+use crate::device::{Device, DeviceError};
+use crate::dram::buffer::{AnyBuffer, BufferContext, build_buffer};
+use crate::dram::partition::sides::MapSide;
+use crate::dram::partition::{AnySplit, Sizes, SplitContext, SplitRule, build_split};
+use crate::dram::{Partition, WriteBuffer};
+use crate::ftl::dftl::{DemandOptions, Dftl, TranslationSpace};
 use crate::ftl::fast::{FastFtl, RESERVE_BLOCKS};
 use crate::ftl::page::PageFtl;
-use crate::ftl::{FTLS, FtlOptions};
+use crate::ftl::{FTLS, Ftl, FtlOptions};
 use crate::log::LogOptions;
+use crate::nand::Medium;
 use crate::nand::array::NandArray;
 use crate::nand::store::NoBytes;
 use crate::nand::timing::{Latency, TIMINGS, Timed};
+use crate::placement::asa::{Asa, AsaOptions, Keeps};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
-use crate::registry::{Parameters, SpecError, find};
+use crate::registry::{Parameters, PolicyName, SpecError, find};
 use crate::spec::{DeviceSpec, TimingSection};
 use crate::ssd::Ssd;
 use crate::victim::{AnyVictim, VictimContext, build_victim};
@@ -48,6 +55,10 @@ pub struct Plan {
     pub over_provisioning: f64,
     /// (T-U)/T, after rounding to whole blocks.
     pub spare: f64,
+    /// Blocks of the translation area of a demand-paged map, its own spare included.
+    pub translation_blocks: u32,
+    /// The spare factor of data alone: what is left of T after translation pages, where they are not on top of it.
+    pub spare_left: f64,
     /// Memory of the simulator's tables, estimated.
     pub memory_bytes: u64,
 }
@@ -142,6 +153,41 @@ struct Parts {
     ftl: FtlOptions,
 }
 
+/// Blocks of the translation area, and how many of them come on top of T.
+fn translation_blocks(ftl: &FtlOptions, geometry: &Geometry, logical_pages: u32) -> Result<(u32, u32), SpecError> {
+    let FtlOptions::Demand { map: options, .. } = ftl else { return Ok((0, 0)) };
+    options.check(logical_pages, geometry.page_bytes())?;
+    let blocks = options.translation_blocks(logical_pages, geometry.page_bytes(), geometry.pages_per_block());
+    if options.translation_space == TranslationSpace::OnTop {
+        return Ok((blocks, blocks));
+    }
+    if blocks + logical_pages.div_ceil(geometry.pages_per_block()) >= geometry.blocks {
+        return Err(SpecError::new(
+            "ftl:translation_space",
+            format!("{blocks} blocks of translation pages leave no spare space"),
+            "give more over-provisioning (--op), or translation_space=on_top",
+        ));
+    }
+    Ok((blocks, 0))
+}
+
+/// The placement that ASA-FTL brings along.
+fn own_placement(
+    spec: &DeviceSpec,
+    options: AsaOptions,
+    context: &PlacementContext,
+) -> Result<AnyPlacement, SpecError> {
+    let default = DeviceSpec::default().placement.name;
+    if spec.placement.name != default {
+        return Err(SpecError::new(
+            "placement",
+            format!("{} is given, but the FTL places pages itself", spec.placement.name),
+            format!("leave --placement out (or \"{default}\"), or use --ftl dftl"),
+        ));
+    }
+    Ok(AnyPlacement::Asa(Asa::new(options, context.logical_pages, context.seed, Keeps::InTranslationPages)))
+}
+
 /// Placement, FTL and plan of a specification.
 fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecError> {
     let entry = find(FTLS, "ftl", &spec.ftl.name)?;
@@ -155,8 +201,12 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         seed: environment.seed,
         future: environment.future.clone(),
     };
-    let placement = build_placement(&spec.placement.name, &context)?;
+    let placement = match ftl {
+        FtlOptions::Demand { asa: Some(options), .. } => own_placement(spec, options, &context)?,
+        _ => build_placement(&spec.placement.name, &context)?,
+    };
     let physical_pages = geometry.pages();
+    let (translation_blocks, blocks_on_top) = translation_blocks(&ftl, &geometry, logical_pages)?;
     let spare_blocks = geometry.blocks - logical_pages.div_ceil(geometry.pages_per_block());
     let streams = u32::from(placement.streams());
     if streams > spare_blocks.max(1) {
@@ -166,11 +216,13 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
             "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
         ));
     }
-    let least = match ftl {
-        FtlOptions::Page => 1,
-        FtlOptions::Hybrid(_) => RESERVE_BLOCKS,
+    let for_copies = u32::from(placement.gc_streams().max(1));
+    let (least, default) = match ftl {
+        FtlOptions::Page => (1, for_copies),
+        FtlOptions::Demand { .. } => (1, for_copies + DemandOptions::RESERVE_BLOCKS),
+        FtlOptions::Hybrid(_) => (RESERVE_BLOCKS, RESERVE_BLOCKS.max(for_copies)),
     };
-    let reserve_blocks = spec.gc.floor.unwrap_or_else(|| least.max(placement.gc_streams().into()));
+    let reserve_blocks = spec.gc.floor.unwrap_or(default);
     if !(least..=65_536).contains(&reserve_blocks) {
         return Err(SpecError::new(
             "gc.floor",
@@ -178,13 +230,14 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
             format!("give {least} to 65536 blocks"),
         ));
     }
-    geometry.blocks += reserve_blocks;
+    geometry.blocks += reserve_blocks + blocks_on_top;
     let (used, logical) = (f64::from(physical_pages), f64::from(logical_pages));
     let per_page = if spec.device.recovery { 13 } else { 5 };
     let memory_bytes = u64::from(logical_pages) * 4
         + u64::from(geometry.pages()) * per_page
         + u64::from(geometry.blocks) * 48
         + placement.memory_bytes();
+    let left = used - f64::from((translation_blocks - blocks_on_top) << geometry.log2_pages_per_block);
     let plan = Plan {
         geometry,
         logical_pages,
@@ -193,6 +246,8 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         streams,
         over_provisioning: (used - logical) / logical,
         spare: (used - logical) / used,
+        translation_blocks,
+        spare_left: (left - logical) / left,
         memory_bytes,
     };
     Ok(Parts { plan, placement, ftl })
@@ -230,8 +285,86 @@ fn latency(timing: &TimingSection) -> Result<Latency, SpecError> {
 pub type SimulatedMedium = Timed<NandArray<NoBytes>>;
 /// The page-mapped FTL that specifications build.
 pub type SimulatedPageFtl = PageFtl<SimulatedMedium, AnyPlacement, AnyVictim>;
+/// The demand-paged FTL that specifications build.
+pub type SimulatedDftl = Dftl<SimulatedMedium, AnyPlacement, AnyVictim>;
 /// The hybrid FTL that specifications build.
 pub type SimulatedFastFtl = FastFtl<SimulatedMedium>;
+
+/// The demand-paged FTL behind a buffer with which it shares the DRAM.
+pub type SharedDftl = Dftl<SimulatedMedium, AnyPlacement, AnyVictim, MapSide>;
+
+/// Entries of the map that the smallest share of the DRAM holds: one translation page's.
+fn least_entries(geometry: &Geometry, options: &DemandOptions) -> u64 {
+    u64::from(geometry.page_bytes() / options.translation_entry_bytes)
+}
+
+/// The write buffer that a specification asks for, built for at most `frames`.
+fn buffer(spec: &DeviceSpec, frames: u32, geometry: &Geometry) -> Result<AnyBuffer, SpecError> {
+    let context = BufferContext { frames, pages_per_block: geometry.pages_per_block() };
+    build_buffer(spec.dram.buffer.as_ref().unwrap_or(&PolicyName::plain("lru")), &context)
+}
+
+/// An FTL whose map is not in the DRAM that is shared, with a buffer where one is asked for.
+fn finish<F>(ftl: F, spec: &DeviceSpec) -> Result<Box<dyn Device>, SpecError>
+where
+    F: Ftl<Medium = SimulatedMedium> + Send + 'static,
+{
+    if let Some(split) = &spec.dram.split {
+        let problem = format!("\"{split}\" splits nothing: the map of {} has no share of --dram", spec.ftl.name);
+        return Err(SpecError::new("dram.split (--split)", problem, "use --ftl dftl with --dram, or leave it out"));
+    }
+    let Some(size) = spec.dram.size.filter(|_| spec.dram.has_buffer()) else {
+        return Ok(Box::new(Ssd::new(ftl, spec.gc.idle)));
+    };
+    let geometry = *ftl.medium().geometry();
+    let frames = u32::try_from(size.0 / u64::from(geometry.page_bytes())).unwrap_or(0);
+    if frames == 0 {
+        let fix = format!("give at least a page ({} bytes), and less than 2^32 pages", geometry.page_bytes());
+        return Err(SpecError::new("dram.size (--dram)", format!("{size} is out of range"), fix));
+    }
+    let policy = buffer(spec, frames, &geometry)?;
+    let buffered = WriteBuffer::new(ftl, policy, frames, ()).protect(spec.dram.power_loss_protection);
+    Ok(Box::new(Ssd::new(buffered, spec.gc.idle)))
+}
+
+/// The rule that splits the DRAM, and the sizes to begin with.
+fn split(
+    spec: &DeviceSpec,
+    geometry: &Geometry,
+    map: &DemandOptions,
+    plan: &Plan,
+    seed: u64,
+) -> Result<(AnySplit, Sizes), SpecError> {
+    let page_bytes = u64::from(geometry.page_bytes());
+    let dram_bytes = spec.dram.size.map_or(0, |size| size.0);
+    let entry_bytes = u64::from(map.cached_bytes());
+    let context =
+        SplitContext { dram_bytes, page_bytes, paper_interval_requests: 1000, paper_unit_bytes: entry_bytes, seed };
+    let rule = build_split(spec.dram.split.as_ref().unwrap_or(&PolicyName::plain("fixed")), &context)?;
+    let fixed = map.fixed_bytes(plan.logical_pages, geometry.page_bytes());
+    let sizes = Sizes {
+        dram_bytes,
+        metadata_bytes: rule.metadata_bytes(),
+        mapping_bytes: 0,
+        mapping_bytes_min: fixed + least_entries(geometry, map) * entry_bytes,
+        mapping_bytes_fixed: fixed,
+        entry_bytes,
+        page_bytes,
+    };
+    let least = sizes.metadata_bytes + sizes.mapping_bytes_min + page_bytes;
+    if dram_bytes < least {
+        return Err(SpecError::new(
+            "dram.size (--dram)",
+            format!(
+                "{dram_bytes} bytes do not hold the rule's own {}, the directory, one translation page's entries and one page",
+                sizes.metadata_bytes
+            ),
+            format!("give at least {least} bytes, or another --split"),
+        ));
+    }
+    let start = (sizes.shared_bytes() as f64 * rule.start_share()) as u64;
+    Ok((rule, sizes.with_mapping(start)))
+}
 
 /// Builds the device that `spec` describes.
 ///
@@ -256,19 +389,38 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
     let options = LogOptions {
         floor: plan.reserve_blocks,
         age: spec.gc.age,
-        meta_streams: 0,
+        meta_streams: u16::from(plan.translation_blocks > 0),
+        meta_blocks: plan.translation_blocks,
         wear_threshold: spec.wear.leveling.then_some(spec.wear.threshold),
     };
     let array = NandArray::without_bytes(geometry, spec.device.endurance, spec.device.recovery);
-    let medium = Timed::new(array, latency(&spec.timing)?, &spec.timing);
+    let latency = latency(&spec.timing)?;
+    let medium = Timed::new(array, latency, &spec.timing);
+    let format_failed = |error: DeviceError| SpecError::new("device", error.to_string(), "give a larger device");
     Ok(match ftl {
         FtlOptions::Page => {
-            let ftl = SimulatedPageFtl::new(medium, placement, victim, plan.logical_pages, options);
-            Box::new(Ssd::new(ftl, spec.gc.idle))
+            finish(SimulatedPageFtl::new(medium, placement, victim, plan.logical_pages, options), spec)?
+        }
+        FtlOptions::Demand { map, .. } if spec.dram.size.is_some() && spec.dram.has_buffer() => {
+            let (rule, sizes) = split(spec, &geometry, &map, &plan, environment.seed)?;
+            let map =
+                DemandOptions { cache_bytes: sizes.mapping_bytes, cache_bytes_max: sizes.mapping_bytes_max(), ..map };
+            let (observer, judge) = rule.sides(&sizes);
+            let ftl = SharedDftl::new(medium, placement, victim, plan.logical_pages, options, map, MapSide::new(judge))
+                .map_err(format_failed)?;
+            let policy = buffer(spec, Partition::<SharedDftl>::frames(&sizes), &geometry)?;
+            let shared = Partition::new(ftl, policy, observer, rule, sizes, &latency).map_err(format_failed)?;
+            Box::new(Ssd::new(shared.protect(spec.dram.power_loss_protection), spec.gc.idle))
+        }
+        FtlOptions::Demand { map, .. } => {
+            // Without a buffer the map has all of the DRAM.
+            let map = DemandOptions { cache_bytes: spec.dram.size.map_or(map.cache_bytes, |size| size.0), ..map };
+            let ftl = SimulatedDftl::new(medium, placement, victim, plan.logical_pages, options, map, ())
+                .map_err(format_failed)?;
+            finish(ftl, spec)?
         }
         FtlOptions::Hybrid(hybrid) => {
-            let ftl = SimulatedFastFtl::new(medium, plan.logical_pages, hybrid.resolve(spec, &plan)?, ());
-            Box::new(Ssd::new(ftl, spec.gc.idle))
+            finish(SimulatedFastFtl::new(medium, plan.logical_pages, hybrid.resolve(spec, &plan)?, ()), spec)?
         }
     })
 }

@@ -1,0 +1,123 @@
+//! The ghost mapping of adaptive partitioning: one bit for each hash value (section IV.A).
+//!
+//! An address enters by setting the bit of its hash and leaves by resetting a set bit, whichever comes next in a random
+//! order: the bitmap does not know which addresses it holds. Collisions set no new bit, so the bits are fewer than the
+//! addresses; when the ghost shrinks, bits are reset only while `bits * alpha` is at least the number of addresses that
+//! should be preserved, otherwise the size alone goes down.
+//!
+//! It hits falsely as often as it is dense, which [`GhostBitmap::density`] tells. The paper leaves the random order open:
+//! here the next bit comes from a full-period generator over the bitmap (`x = 5 x + odd`), so that a walk meets every bit
+//! once in 2^n steps and needs no memory. A reset costs `1 / density` steps on average.
+
+use crate::address::Lpn;
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct GhostBitmap {
+    words: Vec<u64>,
+    mask: u32,
+    shift: u32,
+    /// Bits that are set.
+    bits: u32,
+    /// Addresses that the ghost stands for.
+    size: u32,
+    alpha: u32,
+    walk: u32,
+    increment: u32,
+}
+
+impl GhostBitmap {
+    /// An empty bitmap of 2^`log2_bits` bits; `seed` starts the random order of resets.
+    pub fn new(log2_bits: u8, alpha: u32, seed: u64) -> Self {
+        assert!((6..=30).contains(&log2_bits), "a ghost bitmap has 2^6 to 2^30 bits");
+        Self {
+            words: vec![0; 1 << (log2_bits - 6)],
+            mask: (1 << log2_bits) - 1,
+            shift: 32 - u32::from(log2_bits),
+            bits: 0,
+            size: 0,
+            alpha,
+            walk: (seed >> 32) as u32,
+            increment: seed as u32 | 1,
+        }
+    }
+
+    #[inline(always)]
+    fn bit_of(&self, lpn: Lpn) -> u32 {
+        // Two rounds of multiply and fold: Fibonacci hashing alone maps runs of addresses without any collision, and the
+        // bitmap would look better than its density says.
+        let mut x = lpn.0.wrapping_mul(0x85EB_CA6B);
+        x = (x ^ x >> 15).wrapping_mul(0xC2B2_AE35);
+        (x ^ x >> 16).wrapping_mul(0x9E37_79B1) >> self.shift
+    }
+
+    /// Whether `lpn` seems to be in.
+    #[inline(always)]
+    pub fn contains(&self, lpn: Lpn) -> bool {
+        let bit = self.bit_of(lpn);
+        self.words[bit as usize / 64] >> (bit % 64) & 1 == 1
+    }
+
+    /// Enters `lpn`, which left the real cache; the ghost may stand for at most `capacity` addresses.
+    #[inline(always)]
+    pub fn insert(&mut self, lpn: Lpn, capacity: u32) {
+        let bit = self.bit_of(lpn);
+        let word = &mut self.words[bit as usize / 64];
+        self.bits += u32::from(*word >> (bit % 64) & 1 == 0);
+        *word |= 1 << (bit % 64);
+        self.size += 1;
+        self.shrink_to(capacity);
+    }
+
+    /// Takes out `lpn`, which seems to be in and enters the real cache now.
+    #[inline(always)]
+    pub fn remove(&mut self, lpn: Lpn) {
+        let bit = self.bit_of(lpn);
+        let word = &mut self.words[bit as usize / 64];
+        debug_assert!(*word >> (bit % 64) & 1 == 1);
+        *word &= !(1 << (bit % 64));
+        self.bits -= 1;
+        self.size = self.size.saturating_sub(1);
+    }
+
+    /// Reduces the ghost to `size` addresses, by the paper's conditional flush.
+    pub fn shrink_to(&mut self, size: u32) {
+        while self.size > size {
+            // With fewer bits than this, collisions have shrunk the bitmap already: only the size goes down.
+            if u64::from(self.bits) * u64::from(self.alpha) >= u64::from(self.size) {
+                self.reset_one();
+            }
+            self.size -= 1;
+        }
+    }
+
+    fn reset_one(&mut self) {
+        if self.bits == 0 {
+            return;
+        }
+        loop {
+            self.walk = self.walk.wrapping_mul(5).wrapping_add(self.increment) & self.mask;
+            let word = &mut self.words[self.walk as usize / 64];
+            if *word >> (self.walk % 64) & 1 == 1 {
+                *word &= !(1 << (self.walk % 64));
+                self.bits -= 1;
+                return;
+            }
+        }
+    }
+
+    /// Addresses that the ghost stands for.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Share of bits that are set: how often an address that was never entered seems to be in.
+    pub fn density(&self) -> f64 {
+        f64::from(self.bits) / (f64::from(self.mask) + 1.0)
+    }
+
+    /// Bytes of the bitmap.
+    pub fn memory_bytes(&self) -> u64 {
+        self.words.len() as u64 * 8
+    }
+}

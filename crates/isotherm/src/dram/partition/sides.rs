@@ -1,0 +1,204 @@
+//! What listens on both sides of the split: ghosts for the paper's rule, curves for the marginal one.
+
+use super::curves::{BufferCurve, MapCurve};
+use crate::address::Lpn;
+use crate::dram::buffer::Touch;
+use crate::dram::ghost::{GhostBitmap, GhostLru};
+use crate::dram::write_buffer::BufferObserver;
+use crate::ftl::dftl::MapObserver;
+
+/// Accesses of one kind, and how many of them were of interest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReadsAndWrites {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+}
+
+impl ReadsAndWrites {
+    #[inline(always)]
+    fn count(&mut self, touch: Touch) {
+        match touch {
+            Touch::Read => self.reads += 1,
+            Touch::Write => self.writes += 1,
+        }
+    }
+}
+
+/// The ghost buffer: pages that left the buffer last, and the hits in it since the last tuning.
+#[derive(Clone, Debug)]
+pub struct BufferGhost {
+    pub(super) pages: GhostLru,
+    pub(super) hits: ReadsAndWrites,
+}
+
+/// What listens to the buffer.
+#[derive(Clone, Debug)]
+pub enum BufferSide {
+    /// Nothing: a split that stays.
+    Off,
+    /// A ghost.
+    Ghost(BufferGhost),
+    /// Stack distances.
+    Curve(BufferCurve),
+}
+
+impl BufferObserver for BufferSide {
+    #[inline(always)]
+    fn on_access(&mut self, lpn: Lpn, touch: Touch, is_hit: bool) {
+        match self {
+            Self::Off => {}
+            Self::Ghost(ghost) => {
+                if !is_hit && ghost.pages.contains(lpn.0) {
+                    ghost.hits.count(touch);
+                    match touch {
+                        // A larger buffer would hold it as the youngest now.
+                        Touch::Read => ghost.pages.insert(lpn.0),
+                        Touch::Write => {
+                            ghost.pages.remove(lpn.0);
+                        }
+                    }
+                }
+            }
+            Self::Curve(curve) => curve.on_access(lpn, touch),
+        }
+    }
+    fn on_evict(&mut self, lpn: Lpn) {
+        if let Self::Ghost(ghost) = self {
+            ghost.pages.insert(lpn.0);
+        }
+    }
+    fn on_trim(&mut self, lpn: Lpn) {
+        match self {
+            Self::Off => {}
+            Self::Ghost(ghost) => {
+                ghost.pages.remove(lpn.0);
+            }
+            Self::Curve(curve) => curve.on_trim(lpn),
+        }
+    }
+    fn on_drain(&mut self) {
+        if let Self::Curve(curve) = self {
+            curve.on_drain();
+        }
+    }
+}
+
+/// The ghost mapping: the paper's bitmap, or an exact LRU.
+#[derive(Clone, Debug)]
+pub enum GhostEntries {
+    /// One bit for each hash value.
+    Bitmap(GhostBitmap),
+    /// Every address, in order.
+    Exact(GhostLru),
+}
+
+/// The ghost mapping and the hits in it since the last tuning.
+#[derive(Clone, Debug)]
+pub struct MapGhost {
+    pub(super) entries: GhostEntries,
+    /// Entries that it may stand for.
+    pub(super) capacity: u32,
+    pub(super) hits: ReadsAndWrites,
+}
+
+impl GhostEntries {
+    #[inline(always)]
+    fn take(&mut self, lpn: Lpn) -> bool {
+        match self {
+            Self::Bitmap(bitmap) => {
+                let is_in = bitmap.contains(lpn);
+                if is_in {
+                    bitmap.remove(lpn);
+                }
+                is_in
+            }
+            Self::Exact(ghost) => ghost.remove(lpn.0),
+        }
+    }
+
+    /// Entries that the ghost stands for.
+    pub fn size(&self) -> u32 {
+        match self {
+            Self::Bitmap(bitmap) => bitmap.size(),
+            Self::Exact(ghost) => ghost.length(),
+        }
+    }
+}
+
+impl MapGhost {
+    fn insert(&mut self, lpn: Lpn) {
+        match &mut self.entries {
+            GhostEntries::Bitmap(bitmap) => bitmap.insert(lpn, self.capacity),
+            GhostEntries::Exact(ghost) => ghost.insert(lpn.0),
+        }
+    }
+
+    pub(super) fn set_capacity(&mut self, entries: u32) {
+        self.capacity = entries;
+        match &mut self.entries {
+            GhostEntries::Bitmap(bitmap) => bitmap.shrink_to(entries),
+            GhostEntries::Exact(ghost) => ghost.set_capacity(entries),
+        }
+    }
+}
+
+/// How the map is judged.
+#[derive(Clone, Debug)]
+pub enum MapJudge {
+    /// Not at all: a split that stays.
+    Off,
+    /// By a ghost.
+    Ghost(MapGhost),
+    /// By stack distances.
+    Curve(MapCurve),
+}
+
+/// What listens to the map.
+#[derive(Clone, Debug)]
+pub struct MapSide {
+    pub(super) judge: MapJudge,
+    /// Look-ups since the last tuning, and those that missed.
+    pub(super) accesses: ReadsAndWrites,
+    pub(super) misses: ReadsAndWrites,
+}
+
+impl MapSide {
+    /// Nothing heard yet.
+    pub fn new(judge: MapJudge) -> Self {
+        Self { judge, accesses: ReadsAndWrites::default(), misses: ReadsAndWrites::default() }
+    }
+}
+
+impl MapObserver for MapSide {
+    const HEARS_MOVES: bool = true;
+    #[inline(always)]
+    fn on_access(&mut self, lpn: Lpn, is_write: bool, hit: bool) {
+        let touch = if is_write { Touch::Write } else { Touch::Read };
+        self.accesses.count(touch);
+        if !hit {
+            self.misses.count(touch);
+        }
+        match &mut self.judge {
+            MapJudge::Off => {}
+            MapJudge::Ghost(ghost) => {
+                if !hit && ghost.entries.take(lpn) {
+                    ghost.hits.count(touch);
+                }
+            }
+            MapJudge::Curve(curve) => curve.on_access(lpn, touch),
+        }
+    }
+    #[inline(always)]
+    fn on_evict(&mut self, lpn: Lpn) {
+        if let MapJudge::Ghost(ghost) = &mut self.judge {
+            ghost.insert(lpn);
+        }
+    }
+    fn on_move(&mut self, lpn: Lpn) {
+        if let MapJudge::Curve(curve) = &mut self.judge {
+            curve.on_move(lpn);
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! DFTL: the page map on flash, in translation pages, and the part of it in use in DRAM (Gupta, Kim & Urgaonkar, "DFTL: a
+//! flash translation layer employing demand-based selective caching of page-level address mappings").
+//!
+//! A look-up that misses the cached mapping table ([`cmt`]) reads the translation page that the directory points to; the
+//! entry that leaves is written back if it is dirty. Translation pages are pages of the same log store, in a stream of their
+//! own ([`translation`]), so that data and translation blocks share the free blocks and the victim policy, and any placement
+//! and any victim policy runs. A new device is formatted: every translation page is written once and maps nothing.
+//!
+//! Departures from the paper: the map is rebuilt from the OOB areas after a loss of power ([`recover`]), so that dirty
+//! entries need no flush; trims rewrite translation pages directly; under `write_miss=dirty` the old page of a write is
+//! known without a flash read, as the text on adaptive partitioning assumes. O(1) a look-up.
+
+pub mod cmt;
+mod options;
+mod recover;
+#[cfg(test)]
+mod tests;
+mod translation;
+
+pub(super) use options::SHARED_PARAMETERS;
+pub use options::{DemandOptions, PARAMETERS, TranslationSpace, WriteMiss};
+pub use translation::{DemandMap, Writeback};
+
+use super::page::idle_blocks;
+use super::page_map::{PageMap, write_tombstones};
+use super::{Ftl, FtlOptions, ReadFtl};
+use crate::address::Lpn;
+use crate::cause::Cause;
+use crate::device::DeviceError;
+use crate::log::{LogOptions, LogStore, collect_idle, fatal, make_room};
+use crate::memory;
+use crate::nand::{Medium, PageMut, PageRef};
+use crate::placement::Placement;
+use crate::registry::Entry;
+use crate::stats::{MappingCounters, Snapshot, WearSummary};
+use crate::victim::VictimPolicy;
+use cmt::Cmt;
+use translation::Layout;
+
+pub(super) const ENTRY: Entry<ReadFtl> = Entry {
+    name: "dftl",
+    summary: "page-mapped, the map on flash and the entries in use in DRAM",
+    paper: "Gupta, Kim & Urgaonkar, DFTL (ASPLOS 2009)",
+    memory: "8 bytes a logical page and 13 bytes a cached entry",
+    parameters: &PARAMETERS,
+    build: |parameters, spec| Ok(FtlOptions::Demand { map: DemandOptions::read(parameters, spec)?, asa: None }),
+};
+
+/// Hears of every look-up of the map: what ghost caches are built on.
+pub trait MapObserver {
+    /// Whether `on_move` is of interest: the moves are kept for it.
+    const HEARS_MOVES: bool = false;
+    /// The entry of `lpn` was looked up for a read or a write of the host.
+    fn on_access(&mut self, lpn: Lpn, is_write: bool, hit: bool);
+    /// The entry of `lpn` has left DRAM.
+    fn on_evict(&mut self, lpn: Lpn);
+    /// A collection moved the page of `lpn`, so that its entry, cached or not, has changed.
+    fn on_move(&mut self, _lpn: Lpn) {}
+}
+
+impl MapObserver for () {
+    #[inline(always)]
+    fn on_access(&mut self, _: Lpn, _: bool, _: bool) {}
+    #[inline(always)]
+    fn on_evict(&mut self, _: Lpn) {}
+}
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct Dftl<M, P, V, O = ()> {
+    log: LogStore<M, P, V>,
+    map: DemandMap,
+    options: DemandOptions,
+    observer: O,
+    /// Blocks that background cleaning keeps free.
+    idle_blocks: u32,
+}
+
+impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> {
+    /// Formats an empty device of `logical_pages`. `log_options` has one stream of its own for translation pages.
+    ///
+    /// # Errors
+    /// Faults of the medium while it is formatted.
+    ///
+    /// # Panics
+    /// If `log_options` has no stream for translation pages.
+    pub fn new(
+        medium: M,
+        placement: P,
+        victim: V,
+        logical_pages: u32,
+        log_options: LogOptions,
+        options: DemandOptions,
+        observer: O,
+    ) -> Result<Self, DeviceError> {
+        assert_eq!(log_options.meta_streams, 1, "translation pages need a stream of their own");
+        let geometry = *medium.geometry();
+        let pages = PageMap::new(logical_pages, geometry.page_bytes(), geometry.blocks);
+        let log = LogStore::new(medium, placement, victim, log_options);
+        let mut ftl = Self::assemble(log, pages, log_options.floor, options, observer);
+        for page in 0..ftl.map.layout.pages() {
+            ftl.map.rewrite(page, &mut ftl.log)?;
+        }
+        Ok(ftl)
+    }
+
+    fn assemble(log: LogStore<M, P, V>, pages: PageMap, floor: u32, options: DemandOptions, observer: O) -> Self {
+        let logical_pages = pages.entries.len() as u32;
+        let page_bytes = log.medium().geometry().page_bytes();
+        let layout = Layout::new(logical_pages, page_bytes, options.translation_entry_bytes);
+        let entries = |bytes| options.entries(bytes, logical_pages, page_bytes);
+        let cache = Cmt::new(
+            options.replacement,
+            logical_pages,
+            entries(options.cache_bytes),
+            entries(options.cache_bytes.max(options.cache_bytes_max)),
+        );
+        Self {
+            map: DemandMap::new(pages, cache, layout, &options, O::HEARS_MOVES),
+            idle_blocks: idle_blocks(log.blocks().blocks(), floor),
+            log,
+            options,
+            observer,
+        }
+    }
+
+    /// Gives the map `bytes` of DRAM from now on, at most what it was built for; entries that do not fit any more leave.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    pub fn set_cache_bytes(&mut self, bytes: u64) -> Result<(), DeviceError> {
+        let page_bytes = self.log.medium().geometry().page_bytes();
+        self.map.cache.set_capacity(self.options.entries(bytes, self.logical_pages(), page_bytes));
+        self.options.cache_bytes = bytes;
+        while let Some(lpn) = self.map.cache.evict_excess() {
+            self.observer.on_evict(lpn);
+            self.map.write_back(lpn, &mut self.log)?;
+        }
+        Ok(())
+    }
+
+    /// DRAM that the map may use: cached entries, directory, and what else the options charge to it.
+    pub fn cache_bytes(&self) -> u64 {
+        self.options.cache_bytes
+    }
+
+    /// DRAM of the map that does not depend on how many entries are cached: the directory and the samples.
+    pub fn mapping_bytes_fixed(&self) -> u64 {
+        self.options.fixed_bytes(self.map.layout.logical_pages, self.log.medium().geometry().page_bytes())
+    }
+
+    /// The options in force.
+    pub fn options(&self) -> &DemandOptions {
+        &self.options
+    }
+
+    /// The cached mapping table.
+    pub fn cmt(&self) -> &Cmt {
+        &self.map.cache
+    }
+
+    /// Hits, misses and what they cost.
+    pub fn counters(&self) -> &MappingCounters {
+        &self.map.counters
+    }
+
+    /// What observes look-ups.
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// What observes look-ups, to change it.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    /// Looks `lpn` up, and brings its entry into DRAM.
+    #[inline(always)]
+    fn touch(&mut self, lpn: Lpn, is_write: bool, fetch: bool) -> Result<(), DeviceError> {
+        let hit = self.map.cache.access(lpn);
+        self.observer.on_access(lpn, is_write, hit);
+        if hit {
+            self.map.counters.hits += 1;
+            return Ok(());
+        }
+        self.miss(lpn, fetch)
+    }
+
+    #[inline(never)]
+    fn miss(&mut self, lpn: Lpn, fetch: bool) -> Result<(), DeviceError> {
+        self.map.counters.misses += 1;
+        if let Some(evicted) = self.map.cache.reserve(lpn) {
+            self.observer.on_evict(evicted);
+            self.map.write_back(evicted, &mut self.log)?;
+        }
+        if fetch {
+            self.map.counters.fetches += 1;
+            self.map.read(self.map.layout.page_of(lpn.0), &mut self.log, Cause::Translation)?;
+        }
+        self.map.cache(lpn);
+        Ok(())
+    }
+
+    /// Charges the pages whose metadata the placement has just sampled: one read for each translation page that holds an
+    /// entry which is not cached.
+    #[inline(never)]
+    fn charge_samples(&mut self) -> Result<(), DeviceError> {
+        let mut pages: Vec<u32> = self
+            .log
+            .placement()
+            .samples()
+            .iter()
+            .filter(|lpn| !self.map.is_cached(**lpn))
+            .map(|lpn| self.map.layout.page_of(lpn.0))
+            .collect();
+        self.log.placement_mut().forget_samples();
+        pages.sort_unstable();
+        pages.dedup();
+        for page in pages {
+            self.map.read(page, &mut self.log, Cause::Sampling)?;
+        }
+        Ok(())
+    }
+}
+
+impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P, V, O> {
+    type Medium = M;
+
+    fn logical_pages(&self) -> u32 {
+        self.map.layout.logical_pages
+    }
+
+    #[inline(always)]
+    fn prefetch_entry(&self, lpn: Lpn) {
+        memory::prefetch(&self.map.pages.entries, lpn.0 as usize);
+        self.map.cache.prefetch(lpn);
+        self.log.placement().prefetch(lpn);
+    }
+
+    #[inline(always)]
+    fn prefetch_page(&self, lpn: Lpn) {
+        self.map.cache.prefetch_slot(lpn);
+        if let Some(at) = self.map.pages.entries.get(lpn.0 as usize).and_then(|e| e.mapped()) {
+            self.log.prefetch(at);
+        }
+    }
+
+    #[inline(always)]
+    fn read(&mut self, lpn: Lpn, out: PageMut<'_, M>, cause: Cause) -> Result<bool, DeviceError> {
+        self.touch(lpn, false, true)?;
+        let Some(at) = self.map.pages.entries[lpn.0 as usize].mapped() else { return Ok(false) };
+        self.log.medium_mut().read(at, out, cause).map_err(|e| fatal(e, lpn.0))?;
+        Ok(true)
+    }
+
+    #[inline(always)]
+    fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>, cause: Cause) -> Result<(), DeviceError> {
+        self.touch(lpn, true, self.options.write_miss == WriteMiss::Fetch)?;
+        let stream = self.log.place(lpn, self.map.pages.is_mapped(lpn));
+        if !self.log.placement().samples().is_empty() {
+            self.charge_samples()?;
+        }
+        make_room(&mut self.log, &mut self.map, stream)?;
+        let at = self.log.append_host(stream, lpn, page, cause)?;
+        self.map.dirty.insert(lpn.0);
+        self.map.pages.commit(lpn, at, &mut self.log);
+        if O::HEARS_MOVES {
+            self.map.moved.drain(..).for_each(|lpn| self.observer.on_move(lpn));
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self, lpn: Lpn, pages: u32) -> Result<(), DeviceError> {
+        let sequence = self.log.next_sequence();
+        let end = lpn.0 + pages;
+        let mut at = lpn.0;
+        while at < end {
+            // One translation page after another: a collection in between finds at most one of them waiting.
+            let page_end = self.map.layout.lpns(self.map.layout.page_of(at)).end.min(end);
+            for lpn in at..page_end {
+                if self.map.pages.trim(lpn, sequence, &mut self.log) {
+                    self.map.mark_dirty(Lpn(lpn));
+                    if self.map.pages.tombstones.page_is_full() {
+                        write_tombstones(&mut self.log, &mut self.map)?;
+                    }
+                }
+            }
+            self.map.write_pending(&mut self.log)?;
+            at = page_end;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), DeviceError> {
+        if self.map.pages.tombstones.is_waiting() { write_tombstones(&mut self.log, &mut self.map) } else { Ok(()) }
+    }
+
+    fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
+        collect_idle(&mut self.log, &mut self.map, budget_ns, self.idle_blocks)
+    }
+
+    fn medium(&self) -> &M {
+        self.log.medium()
+    }
+
+    fn medium_mut(&mut self) -> &mut M {
+        self.log.medium_mut()
+    }
+
+    fn into_medium(self) -> M {
+        self.log.into_medium()
+    }
+
+    fn fill_snapshot(&self, snapshot: &mut Snapshot) {
+        self.log.fill_snapshot(snapshot);
+        snapshot.mapped_pages = self.map.pages.mapped_pages;
+        snapshot.mapping = Some(self.map.counters);
+        let page_bytes = self.log.medium().geometry().page_bytes();
+        let fixed = self.options.fixed_bytes(self.logical_pages(), page_bytes);
+        let entries = u64::from(self.map.cache.capacity()) * u64::from(self.options.cached_bytes());
+        snapshot.dram.push(("cmt", entries));
+        snapshot.dram.push(("directory", fixed - self.options.sample_bytes));
+        if self.options.sample_bytes > 0 {
+            snapshot.dram.push(("samples", self.options.sample_bytes));
+        }
+    }
+
+    fn wear(&self) -> WearSummary {
+        self.log.wear()
+    }
+
+    fn block_valid_pages(&self) -> Vec<u32> {
+        self.log.blocks().closed().map(|b| self.log.blocks().valid(b)).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.log.check()?;
+        self.map.check(&self.log)
+    }
+}

@@ -1,0 +1,167 @@
+//! The map of every logical page and its tombstones: what the page-mapped FTL keeps in DRAM, and what a demand-paged FTL
+//! keeps in its translation pages.
+
+use super::tombstones::{MapEntry, Tombstones};
+use crate::address::{BlockId, Lpn, StreamId};
+use crate::device::DeviceError;
+use crate::log::{LogStore, Mapping, make_room};
+use crate::memory;
+use crate::nand::{Kind, Medium, Move, Owner};
+use crate::placement::Placement;
+use crate::victim::VictimPolicy;
+
+/// The map, apart from the log store so that both can change while a page moves.
+#[derive(Clone, Debug)]
+pub struct PageMap {
+    pub(super) entries: Vec<MapEntry>,
+    pub(super) mapped_pages: u64,
+    pub(super) tombstones: Tombstones,
+}
+
+/// A mapping over a [`PageMap`], whatever else it keeps.
+pub(super) trait OverPageMap<M, P, V>: Mapping<M, P, V> {
+    /// The page map inside.
+    fn page_map(&mut self) -> &mut PageMap;
+}
+
+impl PageMap {
+    pub(super) fn new(logical_pages: u32, page_bytes: u32, blocks: u32) -> Self {
+        Self {
+            entries: memory::table(logical_pages as usize, MapEntry::NONE),
+            mapped_pages: 0,
+            tombstones: Tombstones::new(page_bytes, blocks),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.entries[lpn.0 as usize].mapped().is_some()
+    }
+
+    /// Points `lpn` to the page that was just written for it, and invalidates the old one.
+    #[inline(always)]
+    pub(super) fn commit<M: Medium, P: Placement, V: VictimPolicy>(
+        &mut self,
+        lpn: Lpn,
+        at: crate::address::Ppn,
+        log: &mut LogStore<M, P, V>,
+    ) {
+        // Read only now: making room may have moved the old page.
+        let old = std::mem::replace(&mut self.entries[lpn.0 as usize], MapEntry::page(at));
+        match old.mapped() {
+            Some(old) => log.invalidate(old),
+            None => {
+                self.mapped_pages += 1;
+                self.tombstones.forget(old, log);
+            }
+        }
+    }
+
+    /// Logs the trim of `lpn`; false if it held no data.
+    pub(super) fn trim<M: Medium, P: Placement, V: VictimPolicy>(
+        &mut self,
+        lpn: u32,
+        sequence: u64,
+        log: &mut LogStore<M, P, V>,
+    ) -> bool {
+        let Some(at) = self.entries[lpn as usize].mapped() else { return false };
+        let block = log.medium().geometry().block_of(at);
+        self.tombstones.trim(lpn, &mut self.entries[lpn as usize], block, sequence);
+        self.mapped_pages -= 1;
+        log.invalidate(at);
+        log.placement_mut().on_trim(Lpn(lpn));
+        true
+    }
+
+    /// Checks that every mapped page is valid and its own, and that nothing else but `other_pages` is valid.
+    pub(super) fn check<M: Medium, P: Placement, V: VictimPolicy>(
+        &self,
+        log: &LogStore<M, P, V>,
+        other_pages: u64,
+    ) -> Result<(), String> {
+        let mut mapped = 0;
+        for (lpn, entry) in self.entries.iter().enumerate() {
+            let Some(at) = entry.mapped() else { continue };
+            mapped += 1;
+            if !log.is_valid(at) || log.medium().owner(at) != Owner::new(Kind::Data, lpn as u32) {
+                return Err(format!("LPN {lpn} maps to {at:?}, which does not hold it"));
+            }
+        }
+        let pages = mapped + self.tombstones.pages() as u64 + other_pages;
+        if mapped != self.mapped_pages || pages != log.valid_pages() {
+            return Err(format!(
+                "{mapped} pages are mapped, {} counted; {pages} expected valid, {} are",
+                self.mapped_pages,
+                log.valid_pages()
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for PageMap {
+    #[inline(always)]
+    fn prefetch(&self, owner: Owner) {
+        memory::prefetch(&self.entries, owner.address() as usize);
+    }
+
+    #[inline(always)]
+    fn relocate(&mut self, _: &mut LogStore<M, P, V>, moves: &[Move]) -> Result<(), DeviceError> {
+        for entry in moves {
+            let address = entry.owner.address();
+            match entry.owner.kind() {
+                Kind::Data => self.entries[address as usize] = MapEntry::page(entry.to),
+                Kind::Tombstone => self.tombstones.relocate(address, entry.to),
+                // Translation pages are the business of whoever writes them; nothing unreadable is ever valid.
+                Kind::Translation | Kind::Unreadable => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn before_erase(&mut self, log: &mut LogStore<M, P, V>, block: BlockId) -> Result<(), DeviceError> {
+        if self.tombstones.is_exposed(block) {
+            self.tombstones.write_page(&mut self.entries, log)?;
+        }
+        Ok(())
+    }
+}
+
+impl<M: Medium, P: Placement, V: VictimPolicy> OverPageMap<M, P, V> for PageMap {
+    fn page_map(&mut self) -> &mut PageMap {
+        self
+    }
+}
+
+/// Writes the waiting trims, and packs tombstone pages anew where they have piled up.
+///
+/// # Errors
+/// No space, or faults of the medium.
+pub(super) fn write_tombstones<M: Medium, P: Placement, V: VictimPolicy>(
+    log: &mut LogStore<M, P, V>,
+    map: &mut impl OverPageMap<M, P, V>,
+) -> Result<(), DeviceError> {
+    write_waiting(log, map)?;
+    if map.page_map().tombstones.wants_compaction() {
+        let pages = map.page_map();
+        let old = pages.tombstones.live_slots();
+        pages.tombstones.unpack(&old, &mut pages.entries);
+        write_waiting(log, map)?;
+        map.page_map().tombstones.drop_slots(&old, log);
+    }
+    Ok(())
+}
+
+/// Writes the waiting trims, with room made for each page of them.
+fn write_waiting<M: Medium, P: Placement, V: VictimPolicy>(
+    log: &mut LogStore<M, P, V>,
+    map: &mut impl OverPageMap<M, P, V>,
+) -> Result<(), DeviceError> {
+    while map.page_map().tombstones.is_waiting() {
+        // Making room may itself write a page of trims; then there may be nothing left to write.
+        make_room(log, map, StreamId(0))?;
+        let pages = map.page_map();
+        pages.tombstones.write_page(&mut pages.entries, log)?;
+    }
+    Ok(())
+}
