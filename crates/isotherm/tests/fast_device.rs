@@ -199,7 +199,7 @@ fn an_observer_hears_of_hits_reclaimed_pages_and_trims() {
         FastOptions { log_blocks: 2, reserve: RESERVE_BLOCKS, in_place_first_write: false, wear_threshold: None };
     let mut ftl = FastFtl::new(NandArray::without_bytes(geometry, 0, false), 16, options, Ear::default());
     for lpn in (0..16).chain([1, 5, 1, 6, 9, 10, 2, 9, 10]) {
-        ftl.write(Lpn(lpn), ()).unwrap();
+        ftl.write(Lpn(lpn), (), Cause::Host).unwrap();
     }
     ftl.trim(Lpn(8), 2).unwrap();
     let ear = ftl.observer();
@@ -220,7 +220,7 @@ fn wear_levelling_moves_blocks_that_are_never_rewritten() {
         let mut ftl = FastFtl::new(NandArray::without_bytes(geometry, 0, false), 256, options, ());
         let mut random = Random::new(2);
         for lpn in (0..256).chain((0..60_000).map(|_| random.below(32) as u32)) {
-            ftl.write(Lpn(lpn), ()).unwrap();
+            ftl.write(Lpn(lpn), (), Cause::Host).unwrap();
         }
         ftl.check().unwrap();
         (ftl.wear().max - ftl.wear().min, ftl.medium().counters().copies[Cause::Wear])
