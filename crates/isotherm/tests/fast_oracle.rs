@@ -205,6 +205,25 @@ fn a_block_with_a_failed_program_is_emptied_and_retired() {
 }
 
 #[test]
+fn losses_of_power_do_not_use_up_the_log() {
+    let shape = Shape {
+        pages_per_block: 8,
+        logical_pages: 64,
+        log_blocks: 2,
+        in_place_first_write: false,
+        wear_threshold: None,
+        spare: 0,
+    };
+    let medium = Faulty::new(NandArray::without_bytes(shape.geometry(), 0, true), FaultPlan::default());
+    let mut ftl = FastFtl::new(medium, shape.logical_pages, shape.options(), ());
+    for turn in 0..8 {
+        ftl.write(Lpn(turn * 8 + 1), ()).unwrap();
+        ftl = FastFtl::recover(ftl.into_medium(), shape.logical_pages, shape.options(), ()).unwrap();
+        assert_eq!(ftl.log_blocks_in_use(), 1, "eight writes fill one block, whatever happens between them");
+    }
+}
+
+#[test]
 fn a_partial_merge_cut_short_goes_on_after_the_rebuild() {
     let geometry = Geometry::simple(4 + 1 + 1 + RESERVE_BLOCKS, 4, PAGE_BYTES);
     let options =
