@@ -10,7 +10,12 @@ use crate::nand::array::NandArray;
 use crate::nand::store::NoBytes;
 use crate::nand::timing::{Latency, TIMINGS, Timed};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
+use crate::quantity::ByteSize;
 use crate::registry::{Parameters, SpecError, find};
+use crate::sfs::device::{Below, LogDevice};
+use crate::sfs::log::SegmentLog;
+use crate::sfs::options::{BLOCK_BYTES, LogChoice, LogKind, parse_log};
+use crate::spec::LogSection;
 use crate::spec::{DeviceSpec, TimingSection};
 use crate::ssd::Ssd;
 use crate::victim::{AnyVictim, VictimContext, build_victim};
@@ -38,6 +43,8 @@ pub struct Plan {
     pub physical_pages: u32,
     /// Blocks that the collector keeps free, on top of T.
     pub reserve_blocks: u32,
+    /// Streams that the placement writes to, each with an open block.
+    pub streams: u32,
     /// (T-U)/U, after rounding to whole blocks.
     pub over_provisioning: f64,
     /// (T-U)/T, after rounding to whole blocks.
@@ -184,6 +191,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         logical_pages,
         physical_pages,
         reserve_blocks,
+        streams,
         over_provisioning: (used - logical) / logical,
         spare: (used - logical) / used,
         memory_bytes,
@@ -196,7 +204,89 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
 /// # Errors
 /// Anything wrong with the specification.
 pub fn plan(spec: &DeviceSpec, environment: &Environment) -> Result<Plan, SpecError> {
-    Ok(prepare(spec, environment)?.plan)
+    let Some(section) = &spec.log else { return Ok(prepare(spec, environment)?.plan) };
+    let log = LogPlan::new(spec, section, environment)?;
+    let below = prepare(&log.below, &log.environment)?.plan;
+    Ok(Plan { logical_pages: log.blocks, memory_bytes: below.memory_bytes + log.memory_bytes(), ..below })
+}
+
+/// A log and the device below it, before they are built.
+struct LogPlan {
+    choice: LogChoice,
+    /// Blocks of the files that the log holds.
+    blocks: u32,
+    segments: u32,
+    /// The device below, and what it depends on.
+    below: DeviceSpec,
+    environment: Environment,
+}
+
+impl LogPlan {
+    fn new(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Self, SpecError> {
+        let mut choice = parse_log(&section.name, environment.seed)?;
+        let utilisation = section.utilisation.0;
+        if !(0.01..=0.99).contains(&utilisation) {
+            return Err(SpecError::new(
+                "log.utilisation (--utilisation)",
+                format!("{} is out of range", section.utilisation),
+                "give 1% to 99%",
+            ));
+        }
+        let logical_bytes = spec.device.logical_size.map_or(environment.logical_bytes, |size| size.0);
+        let blocks = logical_bytes.div_ceil(u64::from(BLOCK_BYTES));
+        let capacity = blocks as f64 / utilisation;
+        if blocks == 0 || capacity >= f64::from(MAX_PAGES / 2) {
+            return Err(SpecError::new(
+                "device.logical_size (--logical-size)",
+                format!("{blocks} blocks at a utilisation of {} are {capacity:.0}", section.utilisation),
+                format!("give at least one block, and fewer than {} in all", MAX_PAGES / 2),
+            ));
+        }
+        let options = &mut choice.options;
+        let segments = (capacity / f64::from(options.payload_blocks())).ceil() as u32;
+        // Cleaning starts with two free segments at the latest: one to write, one that the guard looks at.
+        options.clean_below = (((1.0 - choice.clean_at) * f64::from(segments)).round() as u32).max(2);
+        let needed = (blocks as u32).div_ceil(options.payload_blocks()) + options.clean_below + 2;
+        if choice.kind == LogKind::Segments && segments < needed {
+            return Err(SpecError::new(
+                "log",
+                format!("{segments} segments hold the data, but {needed} are needed to clean"),
+                "use smaller segments (--log sfs:segment=1MiB), a lower --utilisation or a later clean_at",
+            ));
+        }
+        let disk_bytes = match choice.kind {
+            LogKind::Segments => Below::bytes(segments, options.segment_blocks),
+            LogKind::InPlace => capacity as u64 * u64::from(BLOCK_BYTES),
+        };
+        let mut below = DeviceSpec { log: None, ..spec.clone() };
+        if section.below.name != "none" {
+            below.ftl.name = section.below.clone();
+        }
+        below.device.logical_size = Some(ByteSize(disk_bytes));
+        Ok(Self { choice, blocks: blocks as u32, segments, below, environment: environment.clone() })
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let positions = u64::from(self.segments) * u64::from(self.choice.options.segment_blocks);
+        u64::from(self.blocks) * 20 + positions * 4 + u64::from(self.segments) * 64
+    }
+}
+
+fn build_log(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
+    let LogPlan { choice, blocks, segments, below, environment } = LogPlan::new(spec, section, environment)?;
+    let has_device = section.below.name != "none";
+    if choice.kind == LogKind::InPlace {
+        let fix = "name the FTL that the trace goes to: --below page";
+        return if has_device {
+            build(&below, &environment)
+        } else {
+            Err(SpecError::new("--log in_place", "there is no device below", fix))
+        };
+    }
+    let device = if has_device { Some(build(&below, &environment)?) } else { None };
+    let below = Below::new(device, segments, choice.options.segment_blocks);
+    let log = SegmentLog::new(below, blocks, segments, choice.options);
+    Ok(Box::new(LogDevice::new(log, choice.sync)))
 }
 
 /// Latencies in force: the preset's, with the given ones over it.
@@ -230,6 +320,9 @@ pub type SimulatedFastFtl = FastFtl<SimulatedMedium>;
 /// # Errors
 /// Anything wrong with the specification: the error names the key, what is wrong and what would be right.
 pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
+    if let Some(section) = &spec.log {
+        return build_log(spec, section, environment);
+    }
     let Parts { plan, placement, ftl } = prepare(spec, environment)?;
     let geometry = plan.geometry;
     let context = VictimContext {

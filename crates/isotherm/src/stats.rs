@@ -2,6 +2,7 @@
 //! can be reported.
 
 use crate::cause::ByCause;
+use crate::sfs::snapshot::LogSnapshot;
 use hdrhistogram::Histogram;
 
 /// What the host asked for, as the device counted it.
@@ -155,6 +156,8 @@ pub struct Snapshot {
     pub merges: Option<MergeCounters>,
     /// DRAM of the simulated controller, by table.
     pub dram: Vec<MemoryItem>,
+    /// The log on top of the device, where there is one; `host` is then what the log was asked for.
+    pub log: Option<Box<LogSnapshot>>,
 }
 
 impl Snapshot {

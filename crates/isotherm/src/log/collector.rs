@@ -9,7 +9,7 @@ use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Kind, Medium, MediumError, Move, Owner};
 use crate::placement::{GcCopy, Placement};
-use crate::victim::{VictimPolicy, Written};
+use crate::victim::VictimPolicy;
 
 /// Pages of the coming victim whose owners are prefetched: more than this would only evict what is needed first.
 const MOST_PREFETCHED_PAGES: u32 = 256;
@@ -255,12 +255,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             for (entry, at) in fitting[..copied].iter_mut().zip(target.0..) {
                 entry.to = Ppn(at);
             }
-            if self.victim.tracks_pages() {
-                for entry in &fitting[..copied] {
-                    self.victim.on_program(entry.to, Written::Copy(entry.from));
-                    self.victim.on_page_death(entry.from);
-                }
-            }
+            self.victim.on_copies(&fitting[..copied]);
             done += copied;
             open.next += copied as u32;
             open.copied += copied as u64;

@@ -8,6 +8,7 @@
 
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
 use crate::address::StreamId;
+use crate::future::{Future, NEVER};
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
 use std::sync::Arc;
 
@@ -24,17 +25,6 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     }],
     build,
 };
-
-/// Mark of a page that is never written again.
-const NEVER: u32 = u32::MAX;
-
-/// When each version of each page dies, over all host page writes that the device will see.
-#[derive(Clone, Debug, Default)]
-pub struct Future {
-    /// For each host page write in order, the number of the write before which its page is overwritten or trimmed;
-    /// `u32::MAX` for never.
-    pub deaths: Vec<u32>,
-}
 
 /// See the module's text.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 //! A placement is one file plus one line in the tables below. It sees host writes and the collector's copies, holds no
 //! NAND, and keeps whatever it needs for each page itself, stating the memory.
 
+mod by_hotness;
 mod clairvoyant;
 mod dac;
 mod epoch;
@@ -16,10 +17,12 @@ mod sepbit;
 mod single;
 
 use crate::address::{Lpn, StreamId};
-use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
+use crate::registry::{Entry, Parameters, PolicyName, SpecError, WRAPPED, find};
 use std::sync::Arc;
 
-pub use clairvoyant::{Clairvoyant, Future};
+pub use crate::future::Future;
+pub use by_hotness::ByHotness;
+pub use clairvoyant::Clairvoyant;
 pub use dac::Dac;
 pub use epoch::Epoch;
 pub use host_gc::HostGc;
@@ -148,7 +151,7 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, SepBit, Dac, MultiLog, MdcRates, Midas);
+dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, SepBit, Dac, MultiLog, MdcRates, Midas, ByHotness);
 
 /// Every placement.
 pub const PLACEMENTS: &[Entry<BuildPlacement>] = &[
@@ -162,7 +165,14 @@ pub const PLACEMENTS: &[Entry<BuildPlacement>] = &[
     multilog::ENTRY,
     mdc::ENTRY,
     midas::ENTRY,
+    by_hotness::ENTRY,
 ];
+
+/// Whether the placement that `name` names has to be told the future (see [`PlacementContext::future`]).
+pub fn needs_future(name: &PolicyName) -> bool {
+    let wraps_oracle = || name.parameters.iter().any(|(key, value)| key == WRAPPED && value == "oracle");
+    name.name == "clairvoyant" || name.name == "hotness" && wraps_oracle()
+}
 
 /// Builds the placement that `name` names.
 ///

@@ -5,13 +5,15 @@
 //! A page is created by its first write; a trim is not told apart from an overwrite, so a page that is written again after
 //! a trim goes on where it stopped. Pages that the FTL composed count one write.
 
-use super::live_sums::{LiveSums, Share};
+use super::live_sums::LiveSums;
 use super::shortlist::Shortlist;
 use super::{AnyVictim, BuildVictim, NONE, VictimContext, VictimPolicy, Written};
 use crate::address::{BlockId, Ppn};
 use crate::log::block_table::BlockTable;
 use crate::memory;
+use crate::nand::Move;
 use crate::registry::Entry;
+use crate::sfs::hotness::{AgeFrom, Heat};
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     name: "cost_hotness",
@@ -26,7 +28,7 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
 #[derive(Clone, Debug)]
 pub struct CostHotness {
     /// Writes and creation of every logical page; no writes before the first.
-    history: Vec<Share>,
+    history: Vec<Heat>,
     live: LiveSums,
     shortlist: Shortlist,
     now: u64,
@@ -50,7 +52,7 @@ fn score(live: &LiveSums, blocks: &BlockTable, block: BlockId, now: u64) -> f64 
         return f64::INFINITY;
     }
     let utilisation = blocks.utilisation(block);
-    (1.0 - utilisation) / (2.0 * utilisation * live.rate(block, blocks, now))
+    (1.0 - utilisation) / (2.0 * utilisation * live.hotness(block, blocks, now))
 }
 
 impl VictimPolicy for CostHotness {
@@ -63,25 +65,20 @@ impl VictimPolicy for CostHotness {
     fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
         self.shortlist.offer(block, || score(&self.live, blocks, block, self.now));
     }
-    fn tracks_pages(&self) -> bool {
-        true
-    }
-
     #[inline(always)]
     fn on_program(&mut self, at: Ppn, written: Written) {
         match written {
             Written::Host(lpn, now) => {
                 self.now = now;
                 let page = &mut self.history[lpn.0 as usize];
-                if page.weight == 0 {
-                    page.time = now as u32;
-                }
-                page.weight += 1;
+                page.on_write(now as u32, AgeFrom::Created);
                 self.live.add(at, *page);
             }
-            Written::Meta(now) => self.live.add(at, Share { weight: 1, time: now as u32 }),
-            Written::Copy(source) => self.live.copy(source, at),
+            Written::Meta(now) => self.live.add(at, Heat { writes: 1, time: now as u32 }),
         }
+    }
+    fn on_copies(&mut self, moves: &[Move]) {
+        moves.iter().for_each(|page| self.live.relocate(page.from, page.to));
     }
     #[inline(always)]
     fn on_page_death(&mut self, at: Ppn) {
@@ -95,6 +92,6 @@ impl VictimPolicy for CostHotness {
         self.shortlist.best(blocks, |block| score(live, blocks, block, now))
     }
     fn memory_bytes(&self) -> u64 {
-        self.history.len() as u64 * size_of::<Share>() as u64 + self.live.bytes() + self.shortlist.bytes()
+        self.history.len() as u64 * size_of::<Heat>() as u64 + self.live.bytes() + self.shortlist.bytes()
     }
 }

@@ -7,14 +7,16 @@
 //! and lets an updated page take the middle between that and now. A first write counts as two updates at its time.
 //! With `hot_writes`, rates are exact: pages of `hot` together receive that share of the writes, evenly, the others the rest.
 
-use super::live_sums::{LiveSums, Share};
+use super::live_sums::LiveSums;
 use super::shortlist::Shortlist;
 use super::{AnyVictim, BuildVictim, VictimContext, VictimPolicy, Written};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::log::block_table::BlockTable;
 use crate::memory;
-use crate::quantity::Share as Fraction;
+use crate::nand::Move;
+use crate::quantity::Share;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
+use crate::sfs::hotness::Heat;
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     name: "mdc",
@@ -60,7 +62,7 @@ pub struct Mdc {
 fn build(parameters: &Parameters<'_>, context: &VictimContext) -> Result<AnyVictim, SpecError> {
     let share = |key: &str| -> Result<f64, SpecError> {
         let text = parameters.text(key);
-        text.parse::<Fraction>().ok().map(|s| s.0).filter(|s| (0.0..=1.0).contains(s)).ok_or_else(|| {
+        text.parse::<Share>().ok().map(|s| s.0).filter(|s| (0.0..=1.0).contains(s)).ok_or_else(|| {
             SpecError::new(format!("mdc:{key}"), format!("\"{text}\" is out of range"), "give a share from 0% to 100%")
         })
     };
@@ -85,15 +87,15 @@ fn build(parameters: &Parameters<'_>, context: &VictimContext) -> Result<AnyVict
 impl Mdc {
     /// What a page adds to its block: with exact rates whether it is hot, else two updates since the last but one.
     #[inline(always)]
-    fn host_share(&mut self, lpn: Lpn, now: u64) -> Share {
+    fn host_heat(&mut self, lpn: Lpn, now: u64) -> Heat {
         if let Some(exact) = self.exact {
-            return Share { weight: u32::from(lpn.0 < exact.hot_pages), time: 0 };
+            return Heat { writes: u32::from(lpn.0 < exact.hot_pages), time: 0 };
         }
         let (last, before) = &mut self.updates[lpn.0 as usize];
         let stamp = now as u32 + 1;
         *before = if *last == 0 { stamp } else { *last };
         *last = stamp;
-        Share { weight: 2, time: *before - 1 }
+        Heat { writes: 2, time: *before - 1 }
     }
 }
 
@@ -105,10 +107,10 @@ fn score(live: &LiveSums, exact: Option<ExactRates>, blocks: &BlockTable, block:
     }
     let rate = match exact {
         Some(exact) => {
-            let hot = live.weight(block) as f64 / f64::from(valid);
+            let hot = live.writes(block) as f64 / f64::from(valid);
             hot * exact.hot + (1.0 - hot) * exact.cold
         }
-        None => live.rate(block, blocks, now),
+        None => live.hotness(block, blocks, now),
     };
     let utilisation = blocks.utilisation(block);
     (1.0 - utilisation) * (1.0 - utilisation) / (utilisation * rate.max(f64::MIN_POSITIVE))
@@ -124,24 +126,22 @@ impl VictimPolicy for Mdc {
     fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
         self.shortlist.offer(block, || score(&self.live, self.exact, blocks, block, self.now));
     }
-    fn tracks_pages(&self) -> bool {
-        true
-    }
-
     #[inline(always)]
     fn on_program(&mut self, at: Ppn, written: Written) {
         match written {
             Written::Host(lpn, now) => {
                 self.now = now;
-                let share = self.host_share(lpn, now);
-                self.live.add(at, share);
+                let heat = self.host_heat(lpn, now);
+                self.live.add(at, heat);
             }
             Written::Meta(now) => {
                 let weight = if self.exact.is_some() { 0 } else { 2 };
-                self.live.add(at, Share { weight, time: now as u32 });
+                self.live.add(at, Heat { writes: weight, time: now as u32 });
             }
-            Written::Copy(source) => self.live.copy(source, at),
         }
+    }
+    fn on_copies(&mut self, moves: &[Move]) {
+        moves.iter().for_each(|page| self.live.relocate(page.from, page.to));
     }
     #[inline(always)]
     fn on_page_death(&mut self, at: Ppn) {

@@ -19,6 +19,7 @@ mod windowed;
 
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::log::block_table::BlockTable;
+use crate::nand::Move;
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
 
 pub use cat::Cat;
@@ -38,8 +39,6 @@ pub enum Written {
     Host(Lpn, u64),
     /// A page that the FTL composed, or one whose history was lost, at this time.
     Meta(u64),
-    /// A copy of the page there; its data is as old as it was.
-    Copy(Ppn),
 }
 
 /// Chooses blocks to clean.
@@ -47,8 +46,8 @@ pub enum Written {
 /// # Contract
 /// - A block enters with `on_close` and leaves with `on_remove`; between the two it may lose pages (`on_invalidate`, called
 ///   after its count of valid pages went down by one).
-/// - Every page programmed is told by `on_program`, and by `on_page_death` when it is overwritten, trimmed or has been
-///   copied; a copy is told before its source dies. Policies that keep nothing for a page ignore both.
+/// - Every page programmed is told by `on_program`, by `on_copies` when it moves, and by `on_page_death` when it is
+///   overwritten or trimmed. Policies that keep nothing for a page ignore all three.
 /// - `pick` returns a block that is in, or `None` if no block is worth cleaning. It does not remove the block.
 /// - The choice depends on the calls so far and the seed alone.
 pub trait VictimPolicy {
@@ -56,14 +55,12 @@ pub trait VictimPolicy {
     fn on_close(&mut self, block: BlockId, blocks: &BlockTable);
     /// A page of a closed block became invalid.
     fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable);
-    /// Whether the policy hears of single pages at all: if not, runs of copies are not told page by page.
-    #[inline(always)]
-    fn tracks_pages(&self) -> bool {
-        false
-    }
     /// A page was programmed.
     #[inline(always)]
     fn on_program(&mut self, _at: Ppn, _written: Written) {}
+    /// Pages were copied, and live where they went.
+    #[inline(always)]
+    fn on_copies(&mut self, _moves: &[Move]) {}
     /// A page holds no current data any more.
     #[inline(always)]
     fn on_page_death(&mut self, _at: Ppn) {}
@@ -113,12 +110,12 @@ macro_rules! dispatch {
                 match self { $(Self::$variant(policy) => policy.on_invalidate(block, blocks)),* }
             }
             #[inline(always)]
-            fn tracks_pages(&self) -> bool {
-                match self { $(Self::$variant(policy) => policy.tracks_pages()),* }
-            }
-            #[inline(always)]
             fn on_program(&mut self, at: Ppn, written: Written) {
                 match self { $(Self::$variant(policy) => policy.on_program(at, written)),* }
+            }
+            #[inline(always)]
+            fn on_copies(&mut self, moves: &[Move]) {
+                match self { $(Self::$variant(policy) => policy.on_copies(moves)),* }
             }
             #[inline(always)]
             fn on_page_death(&mut self, at: Ppn) {

@@ -1,0 +1,207 @@
+//! Writing results: whole files or none. Every file is written under another name beside its place and then renamed, so
+//! that a reader, an interrupt or a full disk never meets half of one.
+
+use crate::columns::{Column, Columns};
+use crate::results::{ResultsFile, SCHEMA_VERSION};
+use crate::run::RunError;
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use serde::Serialize;
+use serde_json::ser::Formatter;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+fn failed(path: &Path, action: &'static str, source: io::Error) -> RunError {
+    let fix = "check the folder's name, its permissions and the free space";
+    RunError::File { path: path.display().to_string(), action, source, fix }
+}
+
+/// Creates a folder and its parents, and checks that files can be written there: before a long run, not after it.
+///
+/// # Errors
+/// It cannot be created or written.
+pub fn writable_folder(path: &Path) -> Result<(), RunError> {
+    std::fs::create_dir_all(path).map_err(|e| failed(path, "create the folder", e))?;
+    tempfile::NamedTempFile::new_in(path).map_err(|e| failed(path, "write into the folder", e))?;
+    Ok(())
+}
+
+/// Writes a file whole.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(bytes)?;
+        // Temporary files are private; results are as readable as any other file that the user makes.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+        }
+        file.persist(path).map_err(|e| e.error)?;
+        Ok(())
+    };
+    write().map_err(|e| failed(path, "write", e))
+}
+
+/// JSON with one line for each key and whole lists on one line: distributions stay short, and differences stay readable.
+///
+/// # Panics
+/// If `value` has keys that are no text (a bug).
+pub fn to_json(value: &impl Serialize) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Lines::default());
+    value.serialize(&mut serializer).expect("results have string keys and finite numbers");
+    bytes.push(b'\n');
+    String::from_utf8(bytes).expect("JSON is text")
+}
+
+/// Objects over lines, lists within one.
+#[derive(Default)]
+struct Lines {
+    depth: usize,
+}
+
+impl Lines {
+    fn line(&self, writer: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        write!(writer, "\n{:1$}", "", 2 * self.depth)
+    }
+}
+
+impl Formatter for Lines {
+    fn begin_array_value<W: Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        writer.write_all(if first { b"" } else { b", " })
+    }
+    fn begin_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        writer.write_all(b"{")
+    }
+    fn begin_object_key<W: Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        writer.write_all(if first { b"" } else { b"," })?;
+        self.line(writer)
+    }
+    fn begin_object_value<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+    fn end_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        self.line(writer)?;
+        writer.write_all(b"}")
+    }
+}
+
+/// Reads a `results.json`.
+///
+/// # Errors
+/// It cannot be read, is not JSON of that schema, or has another version.
+pub fn read_results(path: &Path) -> Result<ResultsFile, RunError> {
+    let text = std::fs::read(path).map_err(|e| failed(path, "read", e))?;
+    let wrong = |problem: String| RunError::File {
+        path: path.display().to_string(),
+        action: "understand it",
+        source: io::Error::new(io::ErrorKind::InvalidData, problem),
+        fix: "give a results.json that isotherm wrote",
+    };
+    let file: ResultsFile = serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))?;
+    if file.schema_version != SCHEMA_VERSION {
+        return Err(wrong(format!("schema version {} where {SCHEMA_VERSION} is read", file.schema_version)));
+    }
+    Ok(file)
+}
+
+/// The table as a Parquet file.
+///
+/// # Panics
+/// If the library refuses columns that match the schema made from them (a bug).
+pub fn to_parquet(columns: &Columns) -> Vec<u8> {
+    let fields: Vec<String> = columns
+        .iter()
+        .map(|(name, column)| match column {
+            Column::Whole(_) => format!("optional int64 {name};"),
+            Column::Real(_) => format!("optional double {name};"),
+            Column::Text(_) => format!("optional binary {name} (utf8);"),
+        })
+        .collect();
+    let encode = || -> parquet::errors::Result<Vec<u8>> {
+        let schema = Arc::new(parse_message_type(&format!("message runs {{ {} }}", fields.join(" ")))?);
+        let properties = WriterProperties::builder().set_compression(Compression::ZSTD(Default::default())).build();
+        let mut bytes = Vec::new();
+        let mut file = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties))?;
+        let mut group = file.next_row_group()?;
+        for (_, column) in columns {
+            let mut writer = group.next_column()?.expect("the schema has one field for each column");
+            match column {
+                Column::Whole(cells) => {
+                    let (values, levels) = split(cells, |v| *v);
+                    writer.typed::<Int64Type>().write_batch(&values, Some(&levels), None)?;
+                }
+                Column::Real(cells) => {
+                    let (values, levels) = split(cells, |v| *v);
+                    writer.typed::<DoubleType>().write_batch(&values, Some(&levels), None)?;
+                }
+                Column::Text(cells) => {
+                    let (values, levels) = split(cells, |v| ByteArray::from(v.as_str()));
+                    writer.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None)?;
+                }
+            }
+            writer.close()?;
+        }
+        group.close()?;
+        file.close()?;
+        Ok(bytes)
+    };
+    encode().expect("columns match the schema made from them")
+}
+
+/// Present values, and a level for each cell: 1 where present.
+fn split<T, U>(cells: &[Option<T>], value: impl Fn(&T) -> U) -> (Vec<U>, Vec<i16>) {
+    (cells.iter().flatten().map(value).collect(), cells.iter().map(|c| i16::from(c.is_some())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    #[test]
+    fn parquet_holds_what_the_columns_hold() {
+        let columns: Columns = vec![
+            ("erase_count.max".to_owned(), Column::Whole(vec![Some(3), None])),
+            ("write_amplification".to_owned(), Column::Real(vec![Some(1.5), Some(2.0)])),
+            ("label".to_owned(), Column::Text(vec![Some("a".to_owned()), None])),
+        ];
+        let reader = SerializedFileReader::new(bytes::Bytes::from(to_parquet(&columns))).unwrap();
+        let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|r| r.unwrap().to_string()).collect();
+        assert_eq!(rows[0], "{erase_count.max: 3, write_amplification: 1.5, label: \"a\"}");
+        assert_eq!(rows[1], "{erase_count.max: null, write_amplification: 2.0, label: null}");
+    }
+
+    #[test]
+    fn lists_stay_on_one_line() {
+        let value = serde_json::json!({"a": [1, [2, 3]], "b": {"c": null}, "d": {}, "e": []});
+        let text = to_json(&value);
+        assert_eq!(
+            text,
+            "{\n  \"a\": [1, [2, 3]],\n  \"b\": {\n    \"c\": null\n  },\n  \"d\": {\n  },\n  \"e\": []\n}\n"
+        );
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
+
+    #[test]
+    fn an_unwritable_place_is_an_error_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        write_whole(&file, b"x").unwrap();
+        let error = writable_folder(&file.join("below")).unwrap_err().to_string();
+        assert!(error.contains("below") && error.contains("permissions"), "{error}");
+        assert!(write_whole(&file.join("below"), b"x").is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing half-written stays behind");
+    }
+}

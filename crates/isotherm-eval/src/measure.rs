@@ -1,0 +1,236 @@
+//! From counters to results: what happened between two snapshots, in the words of [`crate::results`].
+
+use crate::recorder::ratio;
+use crate::results::{
+    BlockHistogram, EraseCount, LatencyBucket, LatencyByOperation, LatencyDistribution, LatencySummary,
+    VictimHistogram, WindowResult,
+};
+use hdrhistogram::Histogram;
+use isotherm::cause::{ByCause, Cause};
+use isotherm::stats::{FlashTime, HostCounters, Latencies, MemoryItem, Snapshot, VICTIM_BUCKETS};
+use serde_json::{Map, Value};
+
+/// Counters by cause as an object; causes that never occurred are left out, except the host's.
+pub fn by_cause(counters: &ByCause) -> Map<String, Value> {
+    let rows = counters.by_key().into_iter().filter(|(key, count)| *count > 0 || *key == Cause::Host.key());
+    rows.map(|(key, count)| (key.to_owned(), Value::from(count))).collect()
+}
+
+/// Pages read by cause, copies inside the array included.
+pub fn pages_read(from: &Snapshot, to: &Snapshot) -> ByCause {
+    let mut reads = to.medium.reads.since(&from.medium.reads);
+    let copies = to.medium.copies.since(&from.medium.copies);
+    for cause in Cause::ALL {
+        reads[cause] += copies[cause];
+    }
+    reads
+}
+
+/// Pages programmed between two snapshots, by cause.
+pub fn programmed(from: &Snapshot, to: &Snapshot) -> ByCause {
+    to.medium.programmed().since(&from.medium.programmed())
+}
+
+/// Mean share of invalid pages in the victims between two snapshots.
+pub fn victim_invalid_share(from: &Snapshot, to: &Snapshot) -> Option<f64> {
+    let invalid = to.collector.victim_invalid_pages - from.collector.victim_invalid_pages;
+    ratio(invalid as f64, (to.collector.victim_pages - from.collector.victim_pages) as f64)
+}
+
+/// Flash time between two snapshots.
+pub fn flash_time(from: &Snapshot, to: &Snapshot) -> FlashTime {
+    FlashTime {
+        read_ns: to.time.read_ns - from.time.read_ns,
+        program_ns: to.time.program_ns - from.time.program_ns,
+        erase_ns: to.time.erase_ns - from.time.erase_ns,
+        transfer_ns: to.time.transfer_ns - from.time.transfer_ns,
+    }
+}
+
+/// Flash time by kind of operation.
+pub fn time_parts(time: &FlashTime) -> Map<String, Value> {
+    let parts = [
+        ("read", time.read_ns),
+        ("program", time.program_ns),
+        ("erase", time.erase_ns),
+        ("transfer", time.transfer_ns),
+    ];
+    parts.into_iter().map(|(key, ns)| (key.to_owned(), Value::from(ns))).collect()
+}
+
+/// DRAM by table.
+pub fn memory_parts(items: &[MemoryItem]) -> Map<String, Value> {
+    items.iter().map(|(key, bytes)| ((*key).to_owned(), Value::from(*bytes))).collect()
+}
+
+/// What the host did between two snapshots.
+pub fn host(from: &Snapshot, to: &Snapshot) -> HostCounters {
+    let (a, b) = (&from.host, &to.host);
+    HostCounters {
+        bytes_written: b.bytes_written - a.bytes_written,
+        bytes_read: b.bytes_read - a.bytes_read,
+        bytes_trimmed: b.bytes_trimmed - a.bytes_trimmed,
+        pages_written: b.pages_written - a.pages_written,
+        pages_read: b.pages_read - a.pages_read,
+        pages_trimmed: b.pages_trimmed - a.pages_trimmed,
+        pages_read_unmapped: b.pages_read_unmapped - a.pages_read_unmapped,
+        pages_partly_written: b.pages_partly_written - a.pages_partly_written,
+        flushes: b.flushes - a.flushes,
+    }
+}
+
+/// Latencies of two stretches of a run, together.
+pub fn joined(mut first: Latencies, second: &Latencies) -> Latencies {
+    let pairs = [
+        (&mut first.read, &second.read),
+        (&mut first.write, &second.write),
+        (&mut first.trim, &second.trim),
+        (&mut first.flush, &second.flush),
+    ];
+    for (sum, part) in pairs {
+        sum.add(part).expect("histograms that grow by themselves can be added");
+    }
+    first
+}
+
+/// The last window of a run.
+pub fn window(from: &Snapshot, to: &Snapshot, latencies: &Latencies) -> WindowResult {
+    let programmed = programmed(from, to);
+    WindowResult {
+        host_pages_written: to.host.pages_written - from.host.pages_written,
+        host_pages_read: to.host.pages_read - from.host.pages_read,
+        pages_programmed: by_cause(&programmed),
+        pages_programmed_total: programmed.total(),
+        gc_count: to.collector.collections - from.collector.collections,
+        victim_invalid_share_mean: victim_invalid_share(from, to),
+        blocks_erased: to.medium.erases.since(&from.medium.erases).total(),
+        flash_time_ns: flash_time(from, to).total_ns(),
+        latency_ns: latency(latencies),
+    }
+}
+
+/// Latency by operation.
+pub fn latency(latencies: &Latencies) -> LatencyByOperation {
+    LatencyByOperation {
+        read: summary(&latencies.read),
+        write: summary(&latencies.write),
+        trim: summary(&latencies.trim),
+        flush: summary(&latencies.flush),
+    }
+}
+
+fn summary(histogram: &Histogram<u64>) -> LatencySummary {
+    if histogram.is_empty() {
+        return LatencySummary::default();
+    }
+    let quantile = |q| Some(histogram.value_at_quantile(q));
+    LatencySummary {
+        count: histogram.len(),
+        mean: Some(histogram.mean()),
+        p50: quantile(0.5),
+        p90: quantile(0.9),
+        p99: quantile(0.99),
+        p999: quantile(0.999),
+        p9999: quantile(0.9999),
+        max: Some(histogram.max()),
+    }
+}
+
+/// Requests by latency, in powers of two from a microsecond.
+pub fn latency_distribution(latencies: &Latencies) -> LatencyDistribution {
+    LatencyDistribution { read: buckets(&latencies.read), write: buckets(&latencies.write) }
+}
+
+fn buckets(histogram: &Histogram<u64>) -> Vec<LatencyBucket> {
+    let mut result = Vec::new();
+    let (mut up_to_ns, mut below) = (1000u64, 0);
+    while below < histogram.len() {
+        let count = histogram.iter_recorded().take_while(|v| v.value_iterated_to() <= up_to_ns);
+        let now: u64 = count.map(|v| v.count_at_value()).sum();
+        if !(result.is_empty() && now == 0) {
+            result.push(LatencyBucket { up_to_ns, count: now - below });
+        }
+        below = now;
+        // The last bucket may reach past the largest number.
+        up_to_ns = up_to_ns.saturating_mul(2);
+    }
+    result
+}
+
+/// Erases of each block between two moments: their summary and distribution.
+pub fn erases(before: &[u32], after: &[u32]) -> (EraseCount, BlockHistogram) {
+    let each: Vec<u32> = after.iter().enumerate().map(|(i, &a)| a - before.get(i).copied().unwrap_or(0)).collect();
+    let total: u64 = each.iter().map(|&e| u64::from(e)).sum();
+    let min = each.iter().copied().min().unwrap_or(0);
+    let max = each.iter().copied().max().unwrap_or(0);
+    let count =
+        EraseCount { total, min: u64::from(min), mean: total as f64 / each.len().max(1) as f64, max: u64::from(max) };
+    // Whole numbers of erases per bucket, so that no bucket is favoured.
+    let width = (u64::from(max - min) + 1).div_ceil(32);
+    let buckets = (u64::from(max - min) / width + 1) as usize;
+    let mut histogram = BlockHistogram {
+        from: (0..buckets as u64).map(|i| (u64::from(min) + i * width) as f64).collect(),
+        max: f64::from(max),
+        count: vec![0; buckets],
+    };
+    for erases in each {
+        histogram.count[(u64::from(erases - min) / width) as usize] += 1;
+    }
+    (count, histogram)
+}
+
+/// Blocks by the share of their pages that is valid, in twenty buckets.
+pub fn utilisation(valid_pages: &[u32], pages_per_block: u32) -> BlockHistogram {
+    const BUCKETS: u32 = 20;
+    let mut count = vec![0; BUCKETS as usize];
+    for &valid in valid_pages {
+        let bucket = (u64::from(valid) * u64::from(BUCKETS) / u64::from(pages_per_block)) as usize;
+        count[bucket.min(BUCKETS as usize - 1)] += 1;
+    }
+    BlockHistogram { from: (0..BUCKETS).map(|i| f64::from(i) / f64::from(BUCKETS)).collect(), max: 1.0, count }
+}
+
+/// Victims between two snapshots by their share of invalid pages.
+pub fn victims(from: &Snapshot, to: &Snapshot) -> VictimHistogram {
+    let counts = to.collector.victim_histogram.iter().zip(&from.collector.victim_histogram);
+    VictimHistogram {
+        invalid_share_from: (0..VICTIM_BUCKETS).map(|i| i as f64 / (VICTIM_BUCKETS - 1) as f64).collect(),
+        count: counts.map(|(after, before)| after - before).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latency_buckets_are_powers_of_two_of_a_microsecond_and_hold_every_request() {
+        let mut latencies = Latencies::default();
+        for ns in [900, 72_800, 252_800, 252_800, 20_000_000] {
+            latencies.read.record(ns).unwrap();
+        }
+        let distribution = latency_distribution(&latencies);
+        assert_eq!(distribution.read.iter().map(|b| b.count).sum::<u64>(), 5);
+        let of = |up_to_ns| distribution.read.iter().find(|b| b.up_to_ns == up_to_ns).unwrap().count;
+        assert_eq!((of(1000), of(128_000), of(256_000), of(32_768_000)), (1, 1, 2, 1));
+        assert!(distribution.write.is_empty());
+        assert_eq!(latency(&latencies).write.p50, None);
+    }
+
+    #[test]
+    fn erase_counts_are_those_of_the_measured_time() {
+        let (count, histogram) = erases(&[5, 5, 0], &[5, 105, 7]);
+        assert_eq!((count.total, count.min, count.max), (107, 0, 100));
+        assert_eq!(histogram.count.iter().sum::<u64>(), 3);
+        assert_eq!(histogram.count[0], 1);
+        assert_eq!(*histogram.count.last().unwrap(), 1);
+        let (_, flat) = erases(&[], &[4, 4]);
+        assert_eq!((flat.from, flat.count), (vec![4.0], vec![2]));
+    }
+
+    #[test]
+    fn full_blocks_fall_into_the_last_bucket() {
+        let histogram = utilisation(&[64, 0, 3, 32], 64);
+        assert_eq!((histogram.count[19], histogram.count[0], histogram.count[10]), (1, 2, 1));
+    }
+}

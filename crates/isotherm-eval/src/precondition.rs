@@ -1,0 +1,177 @@
+//! What is written before the measured run, so that it starts from a state that means something.
+//!
+//! The words are those of SNIA's Performance Test Specification: the device is filled sequentially, then overwritten until
+//! write amplification is steady ([`crate::steady`]). Every kind has a bound; whether steady state was reached is reported.
+
+use crate::fold::Folding;
+use crate::run::{Control, RunError, RunSpec, Stopped, submit};
+use crate::source::BATCH;
+use crate::steady;
+use isotherm::device::Device;
+use isotherm::random::Random;
+use isotherm::request::{Op, Request};
+use std::sync::atomic::Ordering;
+
+/// Random overwrites are judged in rounds of this share of the active pages.
+const ROUND_SHARE: u64 = 4;
+/// Most rounds of random overwrites: ten drive writes.
+const RANDOM_ROUNDS_MAX: usize = 40;
+/// Most replays of the trace.
+const TRACE_ROUNDS_MAX: usize = 20;
+/// Pages of one request of a sequential fill.
+const SEQUENTIAL_PAGES: u64 = 64;
+/// Sets the random overwrites apart from whatever else is drawn from the run's seed.
+const SEED_SALT: u64 = 0x7072_6563_6f6e_6469;
+
+/// What is written before the measured run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precondition {
+    /// Nothing but the filler.
+    #[default]
+    None,
+    /// Every active page once, in order.
+    Sequential,
+    /// Every active page once, then at least one drive write of uniform random overwrites, until steady.
+    Random,
+    /// The trace itself, again and again until steady.
+    Trace,
+}
+
+impl Precondition {
+    /// The name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Sequential => "sequential",
+            Self::Random => "random",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+/// How preconditioning ended.
+pub struct Outcome {
+    /// Whether write amplification was steady, where that was waited for.
+    pub steady: Option<bool>,
+    /// Why the device stopped, if it did.
+    pub stopped: Stopped,
+}
+
+/// Writes the filler (everything past `active_bytes`) and the preconditioning of `spec`.
+///
+/// # Errors
+/// The trace cannot be read, a request does not fit the device, the user stopped.
+pub fn write(
+    device: &mut dyn Device,
+    spec: &RunSpec,
+    folding: &Folding,
+    active_bytes: u64,
+    control: &Control,
+) -> Result<Outcome, RunError> {
+    let page_bytes = u64::from(device.page_bytes());
+    let active = active_bytes / page_bytes;
+    let mut writer = Writer { device, trace: &spec.trace.name, control, page_bytes, stopped: None };
+    writer.sequential(active, u64::from(writer.device.logical_pages()))?;
+    let steady = match spec.replay.precondition {
+        Precondition::None => None,
+        Precondition::Sequential => {
+            writer.sequential(0, active)?;
+            None
+        }
+        Precondition::Random => {
+            writer.sequential(0, active)?;
+            let mut random = Random::new(spec.seed ^ SEED_SALT);
+            let round = active.div_ceil(ROUND_SHARE);
+            Some(writer.until_steady(RANDOM_ROUNDS_MAX, |w| w.random(active, round, &mut random))?)
+        }
+        Precondition::Trace => Some(writer.until_steady(TRACE_ROUNDS_MAX, |w| w.trace(spec, folding))?),
+    };
+    Ok(Outcome { steady, stopped: writer.stopped })
+}
+
+/// Writes to a device until it stops.
+struct Writer<'a> {
+    device: &'a mut dyn Device,
+    trace: &'a str,
+    control: &'a Control,
+    page_bytes: u64,
+    stopped: Stopped,
+}
+
+impl Writer<'_> {
+    fn submit(&mut self, batch: &[Request]) -> Result<(), RunError> {
+        if self.control.stop.load(Ordering::Relaxed) {
+            return Err(RunError::Interrupted);
+        }
+        if self.stopped.is_none() {
+            self.stopped = submit(self.device, batch, self.trace, 1)?;
+        }
+        Ok(())
+    }
+
+    /// Writes pages `from..to` in order.
+    fn sequential(&mut self, from: u64, to: u64) -> Result<(), RunError> {
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut at = from;
+        while at < to {
+            batch.clear();
+            while at < to && batch.len() < BATCH / SEQUENTIAL_PAGES as usize {
+                let pages = SEQUENTIAL_PAGES.min(to - at);
+                let (offset, length) = (at * self.page_bytes, pages * self.page_bytes);
+                batch.push(Request { arrival_ns: 0, offset, length, op: Op::Write });
+                at += pages;
+            }
+            self.submit(&batch)?;
+        }
+        Ok(())
+    }
+
+    /// Overwrites `count` pages drawn uniformly from the first `active`.
+    fn random(&mut self, active: u64, count: u64, random: &mut Random) -> Result<(), RunError> {
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut left = count;
+        while left > 0 {
+            batch.clear();
+            let some = left.min(BATCH as u64);
+            batch.extend((0..some).map(|_| Request {
+                arrival_ns: 0,
+                offset: random.below(active) * self.page_bytes,
+                length: self.page_bytes,
+                op: Op::Write,
+            }));
+            self.submit(&batch)?;
+            left -= some;
+        }
+        Ok(())
+    }
+
+    /// Replays the trace once. Arrival times are dropped: how fast the device was filled is of no interest.
+    fn trace(&mut self, spec: &RunSpec, folding: &Folding) -> Result<(), RunError> {
+        spec.trace.for_each(|batch| {
+            folding.fold(batch);
+            batch.iter_mut().for_each(|r| r.arrival_ns = 0);
+            self.submit(batch)
+        })
+    }
+
+    /// Repeats `round` until write amplification is steady, at most `rounds_max` times.
+    fn until_steady(
+        &mut self,
+        rounds_max: usize,
+        mut round: impl FnMut(&mut Self) -> Result<(), RunError>,
+    ) -> Result<bool, RunError> {
+        let mut rounds = Vec::new();
+        while rounds.len() < rounds_max && self.stopped.is_none() {
+            let before = self.device.snapshot();
+            round(self)?;
+            let after = self.device.snapshot();
+            let programmed = after.medium.programmed().total() - before.medium.programmed().total();
+            rounds.push(programmed as f64 / (after.host.pages_written - before.host.pages_written) as f64);
+            if steady::is_steady(&rounds) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,282 @@
+//! Counters over time and the write heat map, recorded while a run goes on.
+//!
+//! A run's length is not known in advance, so time is cut into windows that start small; whenever there are too many, pairs
+//! are joined and the window doubles. In the end 48 to 96 windows cover the run. The cost per request is one shift
+//! and one increment; a snapshot of the device is taken once per window.
+
+use crate::results::{Series, WriteHeat};
+use isotherm::cause::{ByCause, Cause};
+use isotherm::request::{Op, Request};
+use isotherm::stats::Snapshot;
+use serde_json::{Map, Value};
+
+/// Most windows that are kept.
+const WINDOWS_MAX: usize = 96;
+/// Most rows of the heat map.
+const ROWS_MAX: u64 = 64;
+/// Host pages in a window at the start.
+const FIRST_WINDOW: u64 = 64;
+
+/// The counters that are followed over time, cumulated since the device was built.
+#[derive(Clone, Copy, Default)]
+struct Sample {
+    host_pages: u64,
+    programmed: ByCause,
+    collections: u64,
+    victim_invalid_pages: u64,
+    victim_pages: u64,
+    flash_time_ns: u64,
+}
+
+impl Sample {
+    fn of(snapshot: &Snapshot) -> Self {
+        Self {
+            host_pages: snapshot.host.pages_written,
+            programmed: snapshot.medium.programmed(),
+            collections: snapshot.collector.collections,
+            victim_invalid_pages: snapshot.collector.victim_invalid_pages,
+            victim_pages: snapshot.collector.victim_pages,
+            flash_time_ns: snapshot.time.total_ns(),
+        }
+    }
+}
+
+type Column = [u64; ROWS_MAX as usize];
+
+/// Records one run.
+pub struct Recorder {
+    start: Sample,
+    /// One sample at the end of each window.
+    samples: Vec<Sample>,
+    columns: Vec<Column>,
+    open_column: Column,
+    window: u64,
+    pages_in_window: u64,
+    log2_page_bytes: u32,
+    log2_row_pages: u32,
+    rows: usize,
+}
+
+impl Recorder {
+    /// A recorder that starts at `start`, for a device of `logical_pages` pages.
+    pub fn new(start: &Snapshot, logical_pages: u32, page_bytes: u32) -> Self {
+        // Rows are powers of two, so that finding one is a shift: there are 33 to 64 of them on all but tiny devices.
+        let log2_row_pages = u64::from(logical_pages).div_ceil(ROWS_MAX).next_power_of_two().trailing_zeros();
+        Self {
+            start: Sample::of(start),
+            samples: Vec::with_capacity(WINDOWS_MAX),
+            columns: Vec::with_capacity(WINDOWS_MAX),
+            open_column: [0; ROWS_MAX as usize],
+            window: FIRST_WINDOW,
+            pages_in_window: 0,
+            log2_page_bytes: page_bytes.trailing_zeros(),
+            log2_row_pages,
+            rows: (u64::from(logical_pages).div_ceil(1 << log2_row_pages)) as usize,
+        }
+    }
+
+    /// Host page writes that the open window still takes: the size of batch to ask for.
+    pub fn room(&self) -> u64 {
+        self.window - self.pages_in_window
+    }
+
+    /// Counts a batch that is about to be submitted; returns the pages that its writes touch. Addresses past the device's
+    /// end count in the last row, and the device will refuse them.
+    pub fn count(&mut self, batch: &[Request]) -> u64 {
+        let before = self.pages_in_window;
+        let last_row = self.rows - 1;
+        for request in batch {
+            if request.op == Op::Write && request.length > 0 {
+                let first = request.offset >> self.log2_page_bytes;
+                let last = (request.offset + (request.length - 1)) >> self.log2_page_bytes;
+                self.pages_in_window += last - first + 1;
+                let row = ((first >> self.log2_row_pages) as usize).min(last_row);
+                if last >> self.log2_row_pages == first >> self.log2_row_pages {
+                    self.open_column[row] += last - first + 1;
+                } else {
+                    for page in first..=last {
+                        self.open_column[((page >> self.log2_row_pages) as usize).min(last_row)] += 1;
+                    }
+                }
+            }
+        }
+        self.pages_in_window - before
+    }
+
+    /// Whether the window is full, so that [`close_window`](Self::close_window) is due.
+    pub fn window_is_full(&self) -> bool {
+        self.pages_in_window >= self.window
+    }
+
+    /// Ends the open window with the counters as they are now.
+    pub fn close_window(&mut self, now: &Snapshot) {
+        self.samples.push(Sample::of(now));
+        self.columns.push(std::mem::replace(&mut self.open_column, [0; ROWS_MAX as usize]));
+        self.pages_in_window = 0;
+        if self.samples.len() == WINDOWS_MAX {
+            for i in 0..WINDOWS_MAX / 2 {
+                self.samples[i] = self.samples[2 * i + 1];
+                for row in 0..self.rows {
+                    self.columns[i][row] = self.columns[2 * i][row] + self.columns[2 * i + 1][row];
+                }
+            }
+            self.samples.truncate(WINDOWS_MAX / 2);
+            self.columns.truncate(WINDOWS_MAX / 2);
+            self.window *= 2;
+        }
+    }
+
+    /// Ends the recording.
+    pub fn finish(mut self, end: &Snapshot) -> Recording {
+        if self.pages_in_window > 0 {
+            self.close_window(end);
+        } else if let Some(last) = self.samples.last_mut() {
+            // Reads and trims after the last write belong to its window.
+            *last = Sample::of(end);
+        }
+        Recording {
+            heat: WriteHeat {
+                row_bytes: 1 << (self.log2_row_pages + self.log2_page_bytes),
+                column_host_pages: self.window,
+                counts: (0..self.rows).map(|row| self.columns.iter().map(|c| c[row]).collect()).collect(),
+            },
+            start: self.start,
+            samples: self.samples,
+            window: self.window,
+        }
+    }
+}
+
+/// What a [`Recorder`] recorded.
+pub struct Recording {
+    start: Sample,
+    samples: Vec<Sample>,
+    window: u64,
+    heat: WriteHeat,
+}
+
+/// `part / whole`, or nothing where the whole is 0.
+pub fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+impl Recording {
+    /// The heat map.
+    pub fn heat(&self) -> &WriteHeat {
+        &self.heat
+    }
+
+    /// The counters within each window.
+    pub fn series(&self) -> Series {
+        let mut series = Series { window_host_pages: self.window, ..Series::default() };
+        let mut by_cause: Vec<(&'static str, Vec<u64>)> = Vec::new();
+        let mut before = self.start;
+        for sample in &self.samples {
+            let programmed = sample.programmed.since(&before.programmed);
+            let pages = sample.host_pages - before.host_pages;
+            let victim_pages = sample.victim_pages - before.victim_pages;
+            let invalid = sample.victim_invalid_pages - before.victim_invalid_pages;
+            series.host_pages_written.push(sample.host_pages - self.start.host_pages);
+            series.write_amplification.push(ratio(programmed.total() as f64, pages as f64));
+            series.gc_count.push(sample.collections - before.collections);
+            series.victim_invalid_share.push(ratio(invalid as f64, victim_pages as f64));
+            series.flash_time_ns.push(sample.flash_time_ns - before.flash_time_ns);
+            for (key, count) in programmed.by_key() {
+                match by_cause.iter_mut().find(|c| c.0 == key) {
+                    Some(list) => list.1.push(count),
+                    None => by_cause.push((key, vec![count])),
+                }
+            }
+            before = *sample;
+        }
+        let seen = by_cause.into_iter().filter(|(key, list)| *key == Cause::Host.key() || list.iter().any(|&c| c > 0));
+        series.pages_programmed = seen.map(|(key, list)| (key.to_owned(), Value::from(list))).collect::<Map<_, _>>();
+        series
+    }
+
+    /// Write amplification in each of `parts` equal parts of the run from host page `from` on (counted since the device was
+    /// built). Parts end at the window ends nearest to their exact ends.
+    pub fn parts(&self, from: &Snapshot, parts: usize) -> Vec<Option<f64>> {
+        let begin = Sample::of(from);
+        let Some(end) = self.samples.last() else { return vec![None; parts] };
+        let length = end.host_pages.saturating_sub(begin.host_pages);
+        let mut before = begin;
+        let mut result = Vec::with_capacity(parts);
+        for part in 1..=parts as u64 {
+            let target = begin.host_pages + length * part / parts as u64;
+            let later = self.samples.iter().filter(|s| s.host_pages > before.host_pages);
+            match later.min_by_key(|s| s.host_pages.abs_diff(target)) {
+                Some(sample) => {
+                    let programmed = sample.programmed.since(&before.programmed).total();
+                    result.push(ratio(programmed as f64, (sample.host_pages - before.host_pages) as f64));
+                    before = *sample;
+                }
+                None => result.push(None),
+            }
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(pages: u64, gc: u64) -> Snapshot {
+        let mut s = Snapshot::default();
+        s.host.pages_written = pages;
+        s.medium.programs[Cause::Host] = pages;
+        s.medium.copies[Cause::Gc] = gc;
+        s
+    }
+
+    /// Feeds `total` single-page writes in batches that the recorder asks for; the device amplifies by 2 from half of them on.
+    fn record(total: u64) -> Recording {
+        let mut recorder = Recorder::new(&snapshot(0, 0), 1000, 4096);
+        let mut done = 0;
+        while done < total {
+            let count = recorder.room().min(4096).min(total - done);
+            let batch: Vec<_> = (done..done + count)
+                .map(|i| Request { arrival_ns: 0, offset: i % 1000 * 4096, length: 4096, op: Op::Write })
+                .collect();
+            assert_eq!(recorder.count(&batch), count);
+            done += count;
+            if recorder.window_is_full() {
+                recorder.close_window(&snapshot(done, done.saturating_sub(total / 2)));
+            }
+        }
+        recorder.finish(&snapshot(total, total - total / 2))
+    }
+
+    #[test]
+    fn windows_cover_the_run_exactly_whatever_its_length() {
+        for total in [1, 63, 64, 5000, 6144, 6145, 1_000_003] {
+            let recording = record(total);
+            let series = recording.series();
+            assert_eq!(*series.host_pages_written.last().unwrap(), total);
+            let host: u64 =
+                series.pages_programmed["host"].as_array().unwrap().iter().map(|v| v.as_u64().unwrap()).sum();
+            assert_eq!(host, total);
+            assert!(series.gc_count.len() <= WINDOWS_MAX && (total < 6144 || series.gc_count.len() >= WINDOWS_MAX / 2));
+            let heat = recording.heat();
+            assert_eq!(heat.counts.iter().flatten().sum::<u64>(), total);
+            assert_eq!(heat.counts[0].len(), series.gc_count.len());
+            assert!(heat.counts.len() <= ROWS_MAX as usize && heat.row_bytes * heat.counts.len() as u64 >= 1000 * 4096);
+        }
+    }
+
+    #[test]
+    fn parts_show_where_write_amplification_changes() {
+        let parts = record(1_000_000).parts(&snapshot(0, 0), 4);
+        for (part, expected) in parts.into_iter().zip([1.0, 1.0, 2.0, 2.0]) {
+            assert!((part.unwrap() - expected).abs() < 0.05, "{part:?} instead of {expected}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_writes_has_no_windows() {
+        let recording = Recorder::new(&snapshot(5, 0), 10, 4096).finish(&snapshot(5, 0));
+        assert!(recording.series().gc_count.is_empty());
+        assert_eq!(recording.parts(&snapshot(5, 0), 4), [None; 4]);
+    }
+}

@@ -1,0 +1,126 @@
+//! A trace as an experiment sees it: a name, the options to open it with, and what one pass over it tells.
+
+use crate::fold::TouchedPages;
+use crate::results::TraceSummary;
+use crate::run::RunError;
+use isotherm::request::{Op, Request};
+use isotherm_trace::{OpenOptions, Profile, TraceError, TraceReader};
+
+/// Requests in a batch: enough to amortise a virtual call and to prefetch ahead, few enough to stay in the second-level cache.
+pub const BATCH: usize = 4096;
+
+/// A trace that can be read from its start as often as needed.
+#[derive(Clone, Debug)]
+pub struct TraceSource {
+    /// Path, or `synth:...`.
+    pub name: String,
+    /// How it is opened.
+    pub options: OpenOptions,
+}
+
+impl TraceSource {
+    /// A trace opened with default options.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), options: OpenOptions::default() }
+    }
+
+    /// Opens it at its start.
+    ///
+    /// # Errors
+    /// It cannot be opened or recognised.
+    pub fn open(&self) -> Result<Box<dyn TraceReader + Send>, TraceError> {
+        isotherm_trace::open(&self.name, &self.options)
+    }
+
+    /// Passes every request to `visit`, batch by batch.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or `visit` fails.
+    pub fn for_each(&self, mut visit: impl FnMut(&mut Vec<Request>) -> Result<(), RunError>) -> Result<(), RunError> {
+        let mut reader = self.open()?;
+        let mut batch = Vec::with_capacity(BATCH);
+        while reader.fill(&mut batch, BATCH)? > 0 {
+            visit(&mut batch)?;
+            batch.clear();
+        }
+        Ok(())
+    }
+
+    /// Profiles the trace for people and for results, in pages of `page_bytes`.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn profile(&self, page_bytes: u64) -> Result<Profile, TraceError> {
+        isotherm_trace::profile_pages(&self.name, &self.options, page_bytes)
+    }
+
+    /// One pass over the trace, for what a run needs to know of it.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or `compact` is asked for and its addresses are absurd.
+    pub fn survey(&self, page_bytes: u64, compact: bool) -> Result<Survey, RunError> {
+        let mut survey = Survey { span_bytes: 0, page_writes: 0, duration_ns: 0, touched: None };
+        let mut touched = compact.then(|| TouchedPages::new(page_bytes));
+        self.for_each(|batch| {
+            for request in batch.iter() {
+                survey.span_bytes = survey.span_bytes.max(request.offset + request.length);
+                survey.duration_ns = survey.duration_ns.max(request.arrival_ns);
+                if request.op == Op::Write {
+                    survey.page_writes += pages_of(request, page_bytes);
+                }
+            }
+            Ok(touched.as_mut().map_or(Ok(()), |t| t.insert(batch))?)
+        })?;
+        if let Some(touched) = &mut touched {
+            touched.number();
+        }
+        survey.touched = touched.map(std::sync::Arc::new);
+        Ok(survey)
+    }
+}
+
+/// Pages that a request touches.
+pub fn pages_of(request: &Request, page_bytes: u64) -> u64 {
+    if request.length == 0 {
+        return 0;
+    }
+    (request.offset + (request.length - 1)) / page_bytes - request.offset / page_bytes + 1
+}
+
+/// What one pass over a trace tells, as far as a run needs it.
+#[derive(Clone)]
+pub struct Survey {
+    /// One past the last byte touched.
+    pub span_bytes: u64,
+    /// Pages that its writes touch, counted once for each write.
+    pub page_writes: u64,
+    /// Time of the last arrival.
+    pub duration_ns: u64,
+    /// The pages touched, where they are to be compacted.
+    pub touched: Option<std::sync::Arc<TouchedPages>>,
+}
+
+impl From<&Profile> for TraceSummary {
+    fn from(profile: &Profile) -> Self {
+        Self {
+            name: profile.source.clone(),
+            format: profile.format.clone(),
+            requests: profile.requests,
+            reads: profile.reads.requests,
+            writes: profile.writes.requests,
+            trims: profile.trims.requests,
+            flushes: profile.flushes,
+            read_bytes: profile.reads.bytes,
+            written_bytes: profile.writes.bytes,
+            trimmed_bytes: profile.trims.bytes,
+            span_bytes: profile.span_bytes,
+            footprint_bytes: profile.footprint_pages * profile.page_bytes,
+            written_footprint_bytes: profile.written_pages * profile.page_bytes,
+            unaligned_share: profile.unaligned_share,
+            page_bytes: profile.page_bytes,
+            overwrite_factor: profile.overwrite_factor,
+            duration_ns: profile.duration_ns,
+            skipped_lines: profile.skipped_rows,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The validity verdict: a run that means nothing says so, and says why.
+//!
+//! Valid needs at least two drive writes of the logical size since the device was new, at least one of them in the measured
+//! window, ten victims for each stream in the window, write amplification of the window's last two quarters within 5 %, a
+//! run that reached its end, and no line of the trace skipped.
+
+use crate::recorder::Recording;
+use crate::results::Verdict;
+use crate::steady;
+use isotherm::stats::Snapshot;
+
+const DRIVE_WRITES_MIN: f64 = 2.0;
+const WINDOW_DRIVE_WRITES_MIN: f64 = 1.0;
+const VICTIMS_PER_STREAM_MIN: u64 = 10;
+const QUARTERS_DIFFERENCE_MAX: f64 = 0.05;
+
+/// What the verdict is about.
+pub struct Evidence<'a> {
+    /// Counters at the start of the last window.
+    pub window_start: &'a Snapshot,
+    /// Counters at the end.
+    pub end: &'a Snapshot,
+    /// Counters over time.
+    pub recording: &'a Recording,
+    /// Logical pages of the device.
+    pub logical_pages: u64,
+    /// Streams that the device writes to.
+    pub streams: u64,
+    /// Lines of the trace that were skipped, by permission.
+    pub skipped_lines: u64,
+    /// Why the device stopped before the trace ended, if it did.
+    pub stopped: Option<&'a str>,
+}
+
+/// Judges a run.
+pub fn judge(evidence: &Evidence<'_>) -> Verdict {
+    let Evidence { window_start, end, recording, logical_pages, streams, .. } = *evidence;
+    let capacity = logical_pages as f64;
+    let drive_writes = end.host.pages_written as f64 / capacity;
+    let drive_writes_window = (end.host.pages_written - window_start.host.pages_written) as f64 / capacity;
+    let victims = end.collector.collections - window_start.collector.collections;
+    let quarters = recording.parts(window_start, 4);
+    let rounds: Vec<f64> =
+        recording.parts(window_start, steady::ROUNDS).into_iter().map(|r| r.unwrap_or(f64::NAN)).collect();
+
+    let mut reasons = Vec::new();
+    if let Some(stopped) = evidence.stopped {
+        reasons.push(format!("the run stopped before the trace ended: {stopped}"));
+    }
+    if drive_writes < DRIVE_WRITES_MIN {
+        reasons.push(format!(
+            "too short: {drive_writes:.2} drive writes in all, at least {DRIVE_WRITES_MIN} are needed; \
+             use --repeat, --precondition or a smaller --logical-size"
+        ));
+    }
+    if drive_writes_window < WINDOW_DRIVE_WRITES_MIN {
+        reasons.push(format!(
+            "the measured window is too short: {drive_writes_window:.2} drive writes, at least {WINDOW_DRIVE_WRITES_MIN} is \
+             needed; use --repeat or a larger --measure-last"
+        ));
+    }
+    if victims == 0 {
+        let mapped = end.mapped_pages as f64 / capacity * 100.0;
+        reasons.push(format!(
+            "garbage collection never ran in the measured window: {mapped:.0} % of the logical pages hold data; on a sparse \
+             trace use --address compact, or --fill"
+        ));
+    } else if victims < VICTIMS_PER_STREAM_MIN * streams {
+        reasons.push(format!(
+            "only {victims} victims were collected in the measured window, at least {} are needed for {streams} stream{}",
+            VICTIMS_PER_STREAM_MIN * streams,
+            if streams == 1 { "" } else { "s" }
+        ));
+    }
+    match (quarters[2], quarters[3]) {
+        (Some(third), Some(fourth)) => {
+            let difference = (fourth - third).abs() / third;
+            if difference > QUARTERS_DIFFERENCE_MAX {
+                reasons.push(format!(
+                    "not steady: write amplification is {third:.3} in the third quarter of the measured window and \
+                     {fourth:.3} in the last, {:.1} % apart where 5 % are allowed",
+                    difference * 100.0
+                ));
+            }
+        }
+        _ => reasons.push("not steady: the measured window has too few host writes to be cut into quarters".to_owned()),
+    }
+    if evidence.skipped_lines > 0 {
+        reasons.push(format!("{} lines of the trace could not be read and were skipped", evidence.skipped_lines));
+    }
+    Verdict {
+        valid: reasons.is_empty(),
+        reasons,
+        drive_writes,
+        drive_writes_window,
+        gc_ran: victims > 0,
+        steady: steady::is_steady(&rounds),
+        write_amplification_quarters: quarters,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::Recorder;
+    use isotherm::cause::Cause;
+    use isotherm::request::{Op, Request};
+
+    fn snapshot(pages: u64, gc: u64) -> Snapshot {
+        let mut s = Snapshot::default();
+        s.host.pages_written = pages;
+        s.medium.programs[Cause::Host] = pages;
+        s.medium.copies[Cause::Gc] = gc;
+        s.collector.collections = gc / 10;
+        s.mapped_pages = 500;
+        s
+    }
+
+    /// A run of `total` writes on 1000 logical pages, with `gc(i)` copies made by write `i`.
+    fn run(total: u64, gc: impl Fn(u64) -> u64) -> Verdict {
+        let start = snapshot(0, 0);
+        let mut recorder = Recorder::new(&start, 1000, 4096);
+        for i in 0..total {
+            recorder.count(&[Request { arrival_ns: 0, offset: 0, length: 4096, op: Op::Write }]);
+            if recorder.window_is_full() {
+                recorder.close_window(&snapshot(i + 1, gc(i + 1)));
+            }
+        }
+        let end = snapshot(total, gc(total));
+        let recording = recorder.finish(&end);
+        judge(&Evidence {
+            window_start: &start,
+            end: &end,
+            recording: &recording,
+            logical_pages: 1000,
+            streams: 2,
+            skipped_lines: 0,
+            stopped: None,
+        })
+    }
+
+    #[test]
+    fn a_long_steady_run_is_valid() {
+        let verdict = run(20_000, |i| i / 2);
+        assert_eq!(verdict.reasons, [""; 0]);
+        assert!(verdict.valid && verdict.steady && verdict.gc_ran);
+        assert_eq!(verdict.drive_writes, 20.0);
+    }
+
+    #[test]
+    fn each_failed_point_is_a_reason() {
+        let only = |verdict: Verdict, text: &str| {
+            assert!(!verdict.valid);
+            assert_eq!(verdict.reasons.len(), 1, "{:?}", verdict.reasons);
+            assert!(verdict.reasons[0].contains(text), "{:?}", verdict.reasons);
+        };
+        only(run(1_900, |i| i / 2), "1.90 drive writes");
+        only(run(20_000, |_| 0), "never ran");
+        only(run(20_000, |i| i / 105), "only 19 victims");
+        only(run(20_000, |i| if i > 15_000 { i / 2 + (i - 15_000) / 5 } else { i / 2 }), "not steady");
+    }
+}
