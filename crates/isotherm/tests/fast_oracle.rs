@@ -2,12 +2,15 @@
 
 mod support;
 
-use isotherm::address::Geometry;
+use isotherm::address::{BlockId, Geometry, Lpn, Ppn};
+use isotherm::device::DeviceError;
+use isotherm::ftl::Ftl;
 use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS};
-use isotherm::nand::Medium;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::fault::{FaultPlan, Faulty};
+use isotherm::nand::{Kind, Medium};
 use isotherm::random::Random;
+use isotherm::stats::Snapshot;
 use proptest::prelude::*;
 use support::{Harness, PAGE_BYTES, Payload, Step};
 
@@ -169,6 +172,77 @@ fn power_may_be_lost_at_every_operation() {
             }
         }
     }
+}
+
+#[test]
+fn a_block_with_a_failed_program_is_emptied_and_retired() {
+    let shape = Shape {
+        pages_per_block: 8,
+        logical_pages: 64,
+        log_blocks: 4,
+        in_place_first_write: false,
+        wear_threshold: None,
+        spare: 20,
+    };
+    let faults = FaultPlan { program_failures: 0.002, seed: 3, ..FaultPlan::default() };
+    let medium = Faulty::new(NandArray::without_bytes(shape.geometry(), 0, false), faults);
+    let mut ftl = FastFtl::new(medium, shape.logical_pages, shape.options(), ());
+    let mut random = Random::new(1);
+    for lpn in (0..64).chain((0..600).map(|_| random.below(64) as u32)) {
+        ftl.write(Lpn(lpn), ()).unwrap();
+    }
+    ftl.check().unwrap();
+    let mut snapshot = Snapshot::default();
+    ftl.fill_snapshot(&mut snapshot);
+    let blocks = shape.geometry().blocks;
+    let spoiled = |block| {
+        let first = shape.geometry().first_page(BlockId(block)).0;
+        let pages = first..first + ftl.medium().programmed_pages(BlockId(block));
+        pages.filter(|page| ftl.medium().owner(Ppn(*page)).kind() == Kind::Unreadable).count()
+    };
+    assert!(snapshot.collector.retired_blocks >= 3, "{} blocks are retired", snapshot.collector.retired_blocks);
+    assert_eq!((0..blocks).map(spoiled).sum::<usize>(), 0, "no block in use has a page that failed");
+}
+
+#[test]
+fn losses_of_power_do_not_use_up_the_log() {
+    let shape = Shape {
+        pages_per_block: 8,
+        logical_pages: 64,
+        log_blocks: 2,
+        in_place_first_write: false,
+        wear_threshold: None,
+        spare: 0,
+    };
+    let medium = Faulty::new(NandArray::without_bytes(shape.geometry(), 0, true), FaultPlan::default());
+    let mut ftl = FastFtl::new(medium, shape.logical_pages, shape.options(), ());
+    for turn in 0..8 {
+        ftl.write(Lpn(turn * 8 + 1), ()).unwrap();
+        ftl = FastFtl::recover(ftl.into_medium(), shape.logical_pages, shape.options(), ()).unwrap();
+        assert_eq!(ftl.log_blocks_in_use(), 1, "eight writes fill one block, whatever happens between them");
+    }
+}
+
+#[test]
+fn a_partial_merge_cut_short_goes_on_after_the_rebuild() {
+    let geometry = Geometry::simple(4 + 1 + 1 + RESERVE_BLOCKS, 4, PAGE_BYTES);
+    let options =
+        FastOptions { log_blocks: 1, reserve: RESERVE_BLOCKS, in_place_first_write: false, wear_threshold: None };
+    // The fill, two pages of the sequential block and one copy of the merge that the last write makes; then power is lost.
+    let faults = FaultPlan { operations_until_power_loss: 16 + 2 + 1 + 1, ..FaultPlan::default() };
+    let medium = Faulty::new(NandArray::without_bytes(geometry, 0, true), faults);
+    let mut ftl = FastFtl::new(medium, 16, options, ());
+    for lpn in (0..16).chain([0, 1]) {
+        ftl.write(Lpn(lpn), ()).unwrap();
+    }
+    assert_eq!(ftl.write(Lpn(3), ()), Err(DeviceError::PowerLost));
+    let mut medium = ftl.into_medium();
+    medium.lose_power_after(u64::MAX);
+    let mut ftl = FastFtl::recover(medium, 16, options, ()).unwrap();
+    ftl.write(Lpn(4), ()).unwrap();
+    ftl.check().unwrap();
+    let merges = ftl.merges();
+    assert_eq!((merges.partial, merges.partial_pages, merges.full), (1, 1, 0), "only page 3 is left to copy");
 }
 
 /// Tombstones that merges had to write opened one log block after the other: sequential writes never made room in the log.

@@ -18,7 +18,7 @@
 //! - *Partial merges* copy the newest version of each page, wherever it lies, so that one merge leaves no stale data block.
 //! - *Trims* invalidate log and data pages and are logged in tombstone pages in the RW log. A reclaim packs the trims of
 //!   its victim anew, so that they never fill the log.
-//! - *Recovery* scans the OOB areas ([`recover`]); a page of an RW block is told from one of a data block by its place.
+//! - *Recovery* scans the OOB areas ([`FastFtl::recover`]); a page of an RW block is told from one of a data block by its place.
 //! - `in_place_first_write` (off) writes a page that was never mapped straight to its place where NAND's order allows.
 //!
 //! Memory: the controller is charged four bytes a logical block for the block map, which is always resident, and
