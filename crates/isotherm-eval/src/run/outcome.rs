@@ -136,7 +136,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         asa: None,
         buffer: None,
         split: None,
-        merges: None,
+        merges: measure::merges(start, end),
         log: None,
         below: None,
         write_amplification_end_to_end: None,
