@@ -2,7 +2,7 @@
 
 use crate::recorder::ratio;
 use crate::results::{
-    BlockHistogram, EraseCount, LatencyBucket, LatencyByOperation, LatencyDistribution, LatencySummary,
+    BlockHistogram, EraseCount, LatencyBucket, LatencyByOperation, LatencyDistribution, LatencySummary, MergesSection,
     VictimHistogram, WindowResult,
 };
 use hdrhistogram::Histogram;
@@ -35,6 +35,16 @@ pub fn programmed(from: &Snapshot, to: &Snapshot) -> ByCause {
 pub fn victim_invalid_share(from: &Snapshot, to: &Snapshot) -> Option<f64> {
     let invalid = to.collector.victim_invalid_pages - from.collector.victim_invalid_pages;
     ratio(invalid as f64, (to.collector.victim_pages - from.collector.victim_pages) as f64)
+}
+
+/// Merges between two snapshots, where the map is hybrid.
+pub fn merges(from: &Snapshot, to: &Snapshot) -> Option<MergesSection> {
+    let (from, to) = (from.merges?, to.merges?);
+    Some(MergesSection {
+        switch: to.switch - from.switch,
+        partial: to.partial - from.partial,
+        full: to.full - from.full,
+    })
 }
 
 /// Flash time between two snapshots.

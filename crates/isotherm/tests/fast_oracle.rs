@@ -189,7 +189,7 @@ fn a_block_with_a_failed_program_is_emptied_and_retired() {
     let mut ftl = FastFtl::new(medium, shape.logical_pages, shape.options(), ());
     let mut random = Random::new(1);
     for lpn in (0..64).chain((0..600).map(|_| random.below(64) as u32)) {
-        ftl.write(Lpn(lpn), ()).unwrap();
+        ftl.write(Lpn(lpn), (), Cause::Host).unwrap();
     }
     ftl.check().unwrap();
     let mut snapshot = Snapshot::default();
@@ -217,7 +217,7 @@ fn losses_of_power_do_not_use_up_the_log() {
     let medium = Faulty::new(NandArray::without_bytes(shape.geometry(), 0, true), FaultPlan::default());
     let mut ftl = FastFtl::new(medium, shape.logical_pages, shape.options(), ());
     for turn in 0..8 {
-        ftl.write(Lpn(turn * 8 + 1), ()).unwrap();
+        ftl.write(Lpn(turn * 8 + 1), (), Cause::Host).unwrap();
         ftl = FastFtl::recover(ftl.into_medium(), shape.logical_pages, shape.options(), ()).unwrap();
         assert_eq!(ftl.log_blocks_in_use(), 1, "eight writes fill one block, whatever happens between them");
     }
@@ -233,13 +233,13 @@ fn a_partial_merge_cut_short_goes_on_after_the_rebuild() {
     let medium = Faulty::new(NandArray::without_bytes(geometry, 0, true), faults);
     let mut ftl = FastFtl::new(medium, 16, options, ());
     for lpn in (0..16).chain([0, 1]) {
-        ftl.write(Lpn(lpn), ()).unwrap();
+        ftl.write(Lpn(lpn), (), Cause::Host).unwrap();
     }
-    assert_eq!(ftl.write(Lpn(3), ()), Err(DeviceError::PowerLost));
+    assert_eq!(ftl.write(Lpn(3), (), Cause::Host), Err(DeviceError::PowerLost));
     let mut medium = ftl.into_medium();
     medium.lose_power_after(u64::MAX);
     let mut ftl = FastFtl::recover(medium, 16, options, ()).unwrap();
-    ftl.write(Lpn(4), ()).unwrap();
+    ftl.write(Lpn(4), (), Cause::Host).unwrap();
     ftl.check().unwrap();
     let merges = ftl.merges();
     assert_eq!((merges.partial, merges.partial_pages, merges.full), (1, 1, 0), "only page 3 is left to copy");

@@ -145,7 +145,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         asa: None,
         buffer: None,
         split: None,
-        merges: None,
+        merges: measure::merges(start, end),
         write_amplification_end_to_end: end_to_end(start, end),
         log: log(device_spec, start, end),
         below: below(measured),
