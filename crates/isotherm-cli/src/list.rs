@@ -2,6 +2,8 @@
 
 use crate::output::print;
 use clap::{Args, ValueEnum};
+use isotherm::dram::buffer::BUFFERS;
+use isotherm::dram::partition::SPLITS;
 use isotherm::ftl::FTLS;
 use isotherm::hotness::SCHEMES;
 use isotherm::nand::timing::TIMINGS;
@@ -33,6 +35,10 @@ enum Kind {
     Victims,
     /// Flash translation layers
     Ftls,
+    /// Policies of a write buffer in the drive's DRAM
+    Buffers,
+    /// How write buffer and map share the DRAM
+    Splits,
     /// Hot data identification schemes
     Schemes,
     /// Formats of trace files
@@ -62,6 +68,8 @@ pub fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
         Kind::Placements => rows(PLACEMENTS),
         Kind::Victims => rows(VICTIMS),
         Kind::Ftls => rows(FTLS),
+        Kind::Buffers => rows(BUFFERS),
+        Kind::Splits => rows(SPLITS),
         Kind::Schemes => rows(SCHEMES),
         Kind::Timings => rows(TIMINGS),
         Kind::Logs => rows(LOGS),

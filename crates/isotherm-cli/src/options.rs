@@ -75,6 +75,18 @@ pub struct DeviceOptions {
     /// Named set of flash latencies (see `isotherm list timings`) [default: mlc]
     #[arg(long, value_name = "PRESET")]
     pub timing: Option<String>,
+    /// DRAM that a demand-paged map may use, such as 8MiB [default: the FTL's own]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub cache_bytes: Option<ByteSize>,
+    /// DRAM that write buffer and map share, such as 16MiB [default: no buffer]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub dram: Option<ByteSize>,
+    /// Policy of the write buffer, or none (see `isotherm list buffers`) [default: lru where --dram is given]
+    #[arg(long, value_name = "NAME[:key=value,...]", requires = "dram")]
+    pub buffer: Option<PolicyName>,
+    /// Share of the DRAM that the map gets: 0% to 100%, or a rule that adapts it (see `isotherm list splits`) [default: 50%]
+    #[arg(long, value_name = "SHARE|NAME", requires = "dram")]
+    pub split: Option<PolicyName>,
     /// Log-structured file system on top (see `isotherm list logs`); in_place is the trace as it is on a disk of the same size
     #[arg(long, value_name = "NAME[:key=value,...]")]
     pub log: Option<PolicyName>,
@@ -128,6 +140,18 @@ impl DeviceOptions {
         }
         if let Some(preset) = &self.timing {
             spec.timing.preset.clone_from(preset);
+        }
+        if let Some(size) = self.cache_bytes {
+            spec.dram.cache_bytes = Some(size);
+        }
+        if let Some(size) = self.dram {
+            spec.dram.size = Some(size);
+        }
+        if let Some(buffer) = &self.buffer {
+            spec.dram.buffer = Some(buffer.clone());
+        }
+        if let Some(split) = &self.split {
+            spec.dram.split = Some(split.clone());
         }
         if let Some(name) = &self.log {
             let log = spec.log.get_or_insert_default();

@@ -3,6 +3,7 @@
 mod support;
 
 use isotherm::address::{BlockId, Geometry, Lpn, Ppn};
+use isotherm::cause::Cause;
 use isotherm::device::DeviceError;
 use isotherm::ftl::Ftl;
 use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS};
