@@ -136,7 +136,8 @@ macro_rules! dispatch {
     ($($variant:ident),* $(,)?) => {
         /// Any placement: a branch instead of a virtual call.
         #[derive(Clone, Debug)]
-        #[allow(missing_docs)]
+        // A device has one: what a small variant wastes is nothing beside the tables, and a box would cost a load a call.
+        #[allow(missing_docs, clippy::large_enum_variant)]
         pub enum AnyPlacement { $($variant($variant)),* }
 
         impl Placement for AnyPlacement {

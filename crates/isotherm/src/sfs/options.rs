@@ -67,13 +67,13 @@ impl LogOptions {
     /// Blocks of data that fit into `room` blocks together with their summaries.
     #[inline(always)]
     pub fn payload_in(&self, room: u32) -> u32 {
-        if self.summary_bytes == 0 { room } else { room - room.div_ceil(BLOCK_BYTES / self.summary_bytes + 1) }
+        BLOCK_BYTES.checked_div(self.summary_bytes).map_or(room, |covered| room - room.div_ceil(covered + 1))
     }
 
     /// Summary blocks of `blocks` blocks of data.
     #[inline(always)]
     pub fn summary_blocks(&self, blocks: u32) -> u32 {
-        if self.summary_bytes == 0 { 0 } else { blocks.div_ceil(BLOCK_BYTES / self.summary_bytes) }
+        BLOCK_BYTES.checked_div(self.summary_bytes).map_or(0, |covered| blocks.div_ceil(covered))
     }
 
     /// Blocks of data in a whole segment.
@@ -220,7 +220,7 @@ pub fn parse_log(name: &PolicyName, seed: u64) -> Result<LogChoice, SpecError> {
     let options = &mut choice.options;
     let segment: ByteSize = given.text("segment").parse().map_err(|_| refuse("segment"))?;
     let blocks = segment.0 / u64::from(BLOCK_BYTES);
-    if segment.0 % u64::from(BLOCK_BYTES) != 0 || !(2..=1 << 20).contains(&blocks) {
+    if !segment.0.is_multiple_of(u64::from(BLOCK_BYTES)) || !(2..=1 << 20).contains(&blocks) {
         return Err(refuse("segment"));
     }
     options.segment_blocks = blocks as u32;

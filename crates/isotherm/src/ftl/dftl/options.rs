@@ -128,7 +128,7 @@ impl DemandOptions {
         let cache: ByteSize = parameters
             .text("cache")
             .parse()
-            .map_err(|e| SpecError::new("ftl:cache", format!("{e}"), "give a size such as 512KiB or 8MiB"))?;
+            .map_err(|e: String| SpecError::new("ftl:cache", e, "give a size such as 512KiB or 8MiB"))?;
         Ok(Self {
             cache_bytes: spec.dram.cache_bytes.map_or(cache.0, |size| size.0),
             entry_bytes: parameters.integer("entry_bytes", 4..=64)? as u32,
