@@ -7,7 +7,7 @@ use crate::results::{
 };
 use hdrhistogram::Histogram;
 use isotherm::cause::{ByCause, Cause};
-use isotherm::stats::{FlashTime, HostCounters, Latencies, Snapshot, VICTIM_BUCKETS};
+use isotherm::stats::{FlashTime, HostCounters, Latencies, MemoryItem, Snapshot, VICTIM_BUCKETS};
 use serde_json::{Map, Value};
 
 /// Counters by cause as an object; causes that never occurred are left out, except the host's.
@@ -56,6 +56,11 @@ pub fn time_parts(time: &FlashTime) -> Map<String, Value> {
         ("transfer", time.transfer_ns),
     ];
     parts.into_iter().map(|(key, ns)| (key.to_owned(), Value::from(ns))).collect()
+}
+
+/// DRAM by table.
+pub fn memory_parts(items: &[MemoryItem]) -> Map<String, Value> {
+    items.iter().map(|(key, bytes)| ((*key).to_owned(), Value::from(*bytes))).collect()
 }
 
 /// What the host did between two snapshots.

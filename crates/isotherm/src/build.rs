@@ -3,6 +3,7 @@
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::Device;
 use crate::ftl::dftl::{DemandOptions, Dftl, TranslationSpace};
+use crate::ftl::fast::{FastFtl, RESERVE_BLOCKS};
 use crate::ftl::page::PageFtl;
 use crate::ftl::{FTLS, FtlOptions};
 use crate::log::LogOptions;
@@ -11,7 +12,12 @@ use crate::nand::store::NoBytes;
 use crate::nand::timing::{Latency, TIMINGS, Timed};
 use crate::placement::asa::{Asa, AsaOptions, Keeps};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
+use crate::quantity::ByteSize;
 use crate::registry::{Parameters, SpecError, find};
+use crate::sfs::device::{Below, LogDevice};
+use crate::sfs::log::SegmentLog;
+use crate::sfs::options::{BLOCK_BYTES, LogChoice, LogKind, parse_log};
+use crate::spec::LogSection;
 use crate::spec::{DeviceSpec, TimingSection};
 use crate::ssd::Ssd;
 use crate::victim::{AnyVictim, VictimContext, build_victim};
@@ -206,12 +212,21 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
             "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
         ));
     }
-    let reserve_blocks = spec.gc.floor.unwrap_or_else(|| {
-        let for_map = if translation_blocks > 0 { DemandOptions::RESERVE_BLOCKS } else { 0 };
-        u32::from(placement.gc_streams().max(1)) + for_map
-    });
-    if reserve_blocks == 0 || reserve_blocks > 65_536 {
-        return Err(SpecError::new("gc.floor", format!("{reserve_blocks} is out of range"), "give 1 to 65536 blocks"));
+    let least = match ftl {
+        FtlOptions::Page | FtlOptions::Demand { .. } => 1,
+        FtlOptions::Hybrid(_) => RESERVE_BLOCKS,
+    };
+    let usual = match ftl {
+        FtlOptions::Demand { .. } => u32::from(placement.gc_streams()) + DemandOptions::RESERVE_BLOCKS,
+        _ => placement.gc_streams().into(),
+    };
+    let reserve_blocks = spec.gc.floor.unwrap_or_else(|| least.max(usual));
+    if !(least..=65_536).contains(&reserve_blocks) {
+        return Err(SpecError::new(
+            "gc.floor",
+            format!("{reserve_blocks} is out of range"),
+            format!("give {least} to 65536 blocks"),
+        ));
     }
     geometry.blocks += reserve_blocks + blocks_on_top;
     let (used, logical) = (f64::from(physical_pages), f64::from(logical_pages));
@@ -241,7 +256,89 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
 /// # Errors
 /// Anything wrong with the specification.
 pub fn plan(spec: &DeviceSpec, environment: &Environment) -> Result<Plan, SpecError> {
-    Ok(prepare(spec, environment)?.plan)
+    let Some(section) = &spec.log else { return Ok(prepare(spec, environment)?.plan) };
+    let log = LogPlan::new(spec, section, environment)?;
+    let below = prepare(&log.below, &log.environment)?.plan;
+    Ok(Plan { logical_pages: log.blocks, memory_bytes: below.memory_bytes + log.memory_bytes(), ..below })
+}
+
+/// A log and the device below it, before they are built.
+struct LogPlan {
+    choice: LogChoice,
+    /// Blocks of the files that the log holds.
+    blocks: u32,
+    segments: u32,
+    /// The device below, and what it depends on.
+    below: DeviceSpec,
+    environment: Environment,
+}
+
+impl LogPlan {
+    fn new(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Self, SpecError> {
+        let mut choice = parse_log(&section.name, environment.seed)?;
+        let utilisation = section.utilisation.0;
+        if !(0.01..=0.99).contains(&utilisation) {
+            return Err(SpecError::new(
+                "log.utilisation (--utilisation)",
+                format!("{} is out of range", section.utilisation),
+                "give 1% to 99%",
+            ));
+        }
+        let logical_bytes = spec.device.logical_size.map_or(environment.logical_bytes, |size| size.0);
+        let blocks = logical_bytes.div_ceil(u64::from(BLOCK_BYTES));
+        let capacity = blocks as f64 / utilisation;
+        if blocks == 0 || capacity >= f64::from(MAX_PAGES / 2) {
+            return Err(SpecError::new(
+                "device.logical_size (--logical-size)",
+                format!("{blocks} blocks at a utilisation of {} are {capacity:.0}", section.utilisation),
+                format!("give at least one block, and fewer than {} in all", MAX_PAGES / 2),
+            ));
+        }
+        let options = &mut choice.options;
+        let segments = (capacity / f64::from(options.payload_blocks())).ceil() as u32;
+        // Cleaning starts with two free segments at the latest: one to write, one that the guard looks at.
+        options.clean_below = (((1.0 - choice.clean_at) * f64::from(segments)).round() as u32).max(2);
+        let needed = (blocks as u32).div_ceil(options.payload_blocks()) + options.clean_below + 2;
+        if choice.kind == LogKind::Segments && segments < needed {
+            return Err(SpecError::new(
+                "log",
+                format!("{segments} segments hold the data, but {needed} are needed to clean"),
+                "use smaller segments (--log sfs:segment=1MiB), a lower --utilisation or a later clean_at",
+            ));
+        }
+        let disk_bytes = match choice.kind {
+            LogKind::Segments => Below::bytes(segments, options.segment_blocks),
+            LogKind::InPlace => capacity as u64 * u64::from(BLOCK_BYTES),
+        };
+        let mut below = DeviceSpec { log: None, ..spec.clone() };
+        if section.below.name != "none" {
+            below.ftl.name = section.below.clone();
+        }
+        below.device.logical_size = Some(ByteSize(disk_bytes));
+        Ok(Self { choice, blocks: blocks as u32, segments, below, environment: environment.clone() })
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let positions = u64::from(self.segments) * u64::from(self.choice.options.segment_blocks);
+        u64::from(self.blocks) * 20 + positions * 4 + u64::from(self.segments) * 64
+    }
+}
+
+fn build_log(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
+    let LogPlan { choice, blocks, segments, below, environment } = LogPlan::new(spec, section, environment)?;
+    let has_device = section.below.name != "none";
+    if choice.kind == LogKind::InPlace {
+        let fix = "name the FTL that the trace goes to: --below page";
+        return if has_device {
+            build(&below, &environment)
+        } else {
+            Err(SpecError::new("--log in_place", "there is no device below", fix))
+        };
+    }
+    let device = if has_device { Some(build(&below, &environment)?) } else { None };
+    let below = Below::new(device, segments, choice.options.segment_blocks);
+    let log = SegmentLog::new(below, blocks, segments, choice.options);
+    Ok(Box::new(LogDevice::new(log, choice.sync)))
 }
 
 /// Latencies in force: the preset's, with the given ones over it.
@@ -265,20 +362,29 @@ fn latency(timing: &TimingSection) -> Result<Latency, SpecError> {
 
 /// The medium of simulated devices.
 pub type SimulatedMedium = Timed<NandArray<NoBytes>>;
-/// The page-mapped FTL of simulated devices.
+/// The page-mapped FTL that specifications build.
 pub type SimulatedPageFtl = PageFtl<SimulatedMedium, AnyPlacement, AnyVictim>;
-/// The demand-paged FTL of simulated devices.
+/// The demand-paged FTL that specifications build.
 pub type SimulatedDftl = Dftl<SimulatedMedium, AnyPlacement, AnyVictim>;
+/// The hybrid FTL that specifications build.
+pub type SimulatedFastFtl = FastFtl<SimulatedMedium>;
 
 /// Builds the device that `spec` describes.
 ///
 /// # Errors
 /// Anything wrong with the specification: the error names the key, what is wrong and what would be right.
 pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
+    if let Some(section) = &spec.log {
+        return build_log(spec, section, environment);
+    }
     let Parts { plan, placement, ftl } = prepare(spec, environment)?;
     let geometry = plan.geometry;
-    let context =
-        VictimContext { blocks: geometry.blocks, pages_per_block: geometry.pages_per_block(), seed: environment.seed };
+    let context = VictimContext {
+        blocks: geometry.blocks,
+        pages_per_block: geometry.pages_per_block(),
+        logical_pages: plan.logical_pages,
+        seed: environment.seed,
+    };
     let victim = build_victim(&spec.gc.victim, &context)?;
     if spec.wear.threshold == 0 {
         return Err(SpecError::new("wear.threshold", "0 is out of range", "give at least 1, or wear.leveling = false"));
@@ -294,12 +400,16 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
     let medium = Timed::new(array, latency(&spec.timing)?, &spec.timing);
     Ok(match ftl {
         FtlOptions::Page => {
-            let ftl = PageFtl::new(medium, placement, victim, plan.logical_pages, options);
+            let ftl = SimulatedPageFtl::new(medium, placement, victim, plan.logical_pages, options);
             Box::new(Ssd::new(ftl, spec.gc.idle))
         }
         FtlOptions::Demand { map, .. } => {
             let ftl = SimulatedDftl::new(medium, placement, victim, plan.logical_pages, options, map, ())
                 .map_err(|error| SpecError::new("device", error.to_string(), "give a larger device"))?;
+            Box::new(Ssd::new(ftl, spec.gc.idle))
+        }
+        FtlOptions::Hybrid(hybrid) => {
+            let ftl = SimulatedFastFtl::new(medium, plan.logical_pages, hybrid.resolve(spec, &plan)?, ());
             Box::new(Ssd::new(ftl, spec.gc.idle))
         }
     })

@@ -25,6 +25,27 @@ pub struct DeviceSpec {
     pub wear: WearSection,
     /// Latencies and the queueing model.
     pub timing: TimingSection,
+    /// A log-structured file system on top; none by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogSection>,
+}
+
+/// A log-structured file system on top of the device.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogSection {
+    /// Registry name with parameters.
+    pub name: PolicyName,
+    /// The FTL below it, or `none` for a device that costs nothing.
+    pub below: PolicyName,
+    /// Share of the log's blocks that hold data: above 0, below 100 %.
+    pub utilisation: Share,
+}
+
+impl Default for LogSection {
+    fn default() -> Self {
+        Self { name: PolicyName::plain("sfs"), below: PolicyName::plain("none"), utilisation: Share(0.85) }
+    }
 }
 
 /// Capacity and shape of the array.
@@ -236,7 +257,7 @@ impl DeviceSpec {
             apply_set(&mut table, set)?;
         }
         // Sections may be given as their main key alone: `ftl = "page"`.
-        for (section, key) in [("ftl", "name"), ("placement", "name")] {
+        for (section, key) in [("ftl", "name"), ("placement", "name"), ("log", "name")] {
             if let Some(value @ toml::Value::String(_)) = table.get(section).cloned() {
                 let inner = toml::Table::from_iter([(key.to_owned(), value)]);
                 table.insert(section.to_owned(), toml::Value::Table(inner));

@@ -74,3 +74,17 @@ fn samples_that_are_not_cached_are_charged() {
     let dram: u64 = end.dram.iter().filter(|(name, _)| *name != "victim" && *name != "blocks").map(|d| d.1).sum();
     assert!(dram <= 96 << 10, "{:?}", end.dram);
 }
+
+#[test]
+fn probe() {
+    for (ftl, sets) in [
+        ("dftl", vec!["placement.name=ranges:hot=0-10%"]),
+        ("dftl", vec!["placement.name=host_gc"]),
+        ("page", vec!["placement.name=asa"]),
+        ("page", vec!["placement.name=asa:updating=false"]),
+        ("page", vec!["placement.name=asa", "gc.floor=1"]),
+    ] {
+        let (copies, end) = copies(ftl, "0.03", 0.9, &sets);
+        println!("PROBE {ftl} {sets:?} {copies:.3} {:?} free {}", end.asa, end.free_blocks);
+    }
+}

@@ -2,6 +2,7 @@
 
 pub mod asa;
 pub mod dftl;
+pub mod fast;
 pub mod page;
 mod page_map;
 pub mod recover;
@@ -89,10 +90,12 @@ pub enum FtlOptions {
         /// The placement that the FTL brings along, its hotness kept in the translation pages.
         asa: Option<AsaOptions>,
     },
+    /// Data mapped by block, the log by page.
+    Hybrid(fast::HybridOptions),
 }
 
 /// Reads a flash translation layer's checked parameters.
 pub type ReadFtl = fn(&Parameters<'_>, &DeviceSpec) -> Result<FtlOptions, SpecError>;
 
 /// The flash translation layers.
-pub const FTLS: &[Entry<ReadFtl>] = &[page::ENTRY, dftl::ENTRY, asa::ENTRY];
+pub const FTLS: &[Entry<ReadFtl>] = &[page::ENTRY, dftl::ENTRY, asa::ENTRY, fast::ENTRY];

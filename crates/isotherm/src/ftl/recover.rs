@@ -18,28 +18,32 @@ use crate::victim::VictimPolicy;
 use std::collections::BTreeMap;
 
 /// A tombstone page found by the scan.
-struct FoundTombstone {
-    at: Ppn,
-    slot: u32,
-    extents: Vec<Extent>,
+pub(super) struct FoundTombstone {
+    pub(super) at: Ppn,
+    pub(super) slot: u32,
+    pub(super) extents: Vec<Extent>,
 }
 
 /// What the scan knows of a logical page.
 #[derive(Clone, Copy)]
-struct Version {
-    at: Ppn,
-    sequence: u64,
+pub(super) struct Version {
+    /// One of its copies; [`Ppn::NONE`] where the page holds no data.
+    pub(super) at: Ppn,
+    pub(super) sequence: u64,
 }
 
 const UNKNOWN: Version = Version { at: Ppn::NONE, sequence: 0 };
 
 /// Everything that one scan of the medium found.
-pub(super) struct Found {
-    versions: Vec<Version>,
-    tombstones: Vec<FoundTombstone>,
+pub(super) struct Scan {
+    /// Newest version of every logical page.
+    pub(super) versions: Vec<Version>,
+    /// Tombstone pages in the order of their writing.
+    pub(super) tombstones: Vec<FoundTombstone>,
     /// Newest copy of every translation page; [`Ppn::NONE`] where there is none.
     pub(super) translation_pages: Vec<Ppn>,
-    last_sequence: u64,
+    /// The last sequence number given.
+    pub(super) last_sequence: u64,
 }
 
 /// Keeps the newest version of a page; of two copies, one in a block that `is_full` says is not.
@@ -53,11 +57,7 @@ fn keep_newest(known: &mut Version, at: Ppn, sequence: u64, is_full: bool) {
 ///
 /// # Errors
 /// Faults of the medium.
-pub(super) fn scan<M: Medium>(
-    medium: &mut M,
-    logical_pages: u32,
-    translation_pages: u32,
-) -> Result<Found, DeviceError> {
+pub(super) fn scan<M: Medium>(medium: &mut M, logical_pages: u32, translation_pages: u32) -> Result<Scan, DeviceError> {
     let geometry = *medium.geometry();
     let mut versions = vec![UNKNOWN; logical_pages as usize];
     let mut translation = vec![UNKNOWN; translation_pages as usize];
@@ -89,7 +89,7 @@ pub(super) fn scan<M: Medium>(
     }
     let tombstones: Vec<_> = tombstones.into_values().collect();
     let trims = tombstones.iter().flat_map(|t| t.extents.iter().map(|e| e.sequence)).max();
-    Ok(Found {
+    Ok(Scan {
         versions,
         tombstones,
         translation_pages: translation.into_iter().map(|v| v.at).collect(),
@@ -98,7 +98,7 @@ pub(super) fn scan<M: Medium>(
 }
 
 /// Applies the tombstones in the order of their writing. Returns, for each, how many pages it keeps trimmed.
-fn bury(versions: &mut [Version], entries: &mut [MapEntry], tombstones: &[FoundTombstone]) -> Vec<u32> {
+pub(super) fn bury(versions: &mut [Version], entries: &mut [MapEntry], tombstones: &[FoundTombstone]) -> Vec<u32> {
     // The latest trim of each page, with the index of its tombstone; a trim packed anew is found in the newer page.
     let mut trims: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
     for (index, tombstone) in tombstones.iter().enumerate() {
@@ -129,7 +129,7 @@ fn bury(versions: &mut [Version], entries: &mut [MapEntry], tombstones: &[FoundT
 /// # Panics
 /// If the medium does not record sequence numbers but holds data: it cannot be recovered.
 pub(super) fn rebuild<M: Medium, P: Placement, V: VictimPolicy>(
-    mut found: Found,
+    mut found: Scan,
     medium: M,
     placement: P,
     victim: V,
@@ -169,7 +169,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
     ) -> Result<Self, DeviceError> {
         let found = scan(&mut medium, logical_pages, 0)?;
         let (map, mut log) = rebuild(found, medium, placement, victim, options);
-        log.finish_restore();
+        log.finish_restore()?;
         Ok(Self::assemble(log, map, options.floor))
     }
 }

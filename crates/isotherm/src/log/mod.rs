@@ -7,17 +7,18 @@
 pub mod block_table;
 mod collector;
 
-pub use collector::{Mapping, Move, collect_idle, collect_worn, make_room, make_room_for};
+pub use collector::{Mapping, collect_idle, collect_worn, make_room};
 
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
+use crate::ftl::tombstones::TombstoneSpace;
 use crate::memory;
-use crate::nand::{Kind, Medium, MediumError, Oob, Owner, PageRef};
+use crate::nand::{Kind, Medium, MediumError, Move, Oob, Owner, PageRef};
 use crate::placement::{HostWrite, Placement, Reclaim};
 use crate::spec::AgeBase;
 use crate::stats::{CollectorCounters, Snapshot, VICTIM_BUCKETS, WearSummary};
-use crate::victim::VictimPolicy;
+use crate::victim::{VictimPolicy, Written};
 use block_table::{BlockState, BlockTable};
 use std::collections::VecDeque;
 
@@ -61,6 +62,8 @@ pub struct LogStore<M, P, V> {
     placement: P,
     victim: V,
     options: LogOptions,
+    /// First stream beyond the placement's own.
+    first_meta: StreamId,
     blocks: BlockTable,
     /// When each block was opened, in host page writes.
     opened_at: Vec<u64>,
@@ -70,10 +73,10 @@ pub struct LogStore<M, P, V> {
     open: Vec<OpenBlock>,
     free: VecDeque<BlockId>,
     failing: Vec<BlockId>,
-    /// Blocks that meta streams fill or have filled.
-    meta_blocks: Vec<BlockId>,
     /// Free blocks that are kept for meta streams, until they fill as many as they may.
     parked: VecDeque<BlockId>,
+    /// Blocks that meta streams fill or have filled.
+    meta_blocks: Vec<BlockId>,
     /// Pages programmed in blocks that are not free, valid or not.
     used_pages: u64,
     /// Host page writes so far: the clock of every policy.
@@ -81,8 +84,6 @@ pub struct LogStore<M, P, V> {
     sequence: u64,
     erases_since_wear_check: u32,
     counters: CollectorCounters,
-    /// Pages spoiled by failed programs, for the conservation laws.
-    spoiled_pages: u64,
     moves: Vec<Move>,
 }
 
@@ -110,6 +111,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             }
         }
         let mut log = Self {
+            first_meta: StreamId(placement.streams()),
             medium,
             placement,
             victim,
@@ -121,60 +123,60 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             open: vec![OpenBlock::default(); streams],
             free,
             failing: Vec::new(),
-            meta_blocks: Vec::with_capacity(options.meta_blocks as usize + 4),
             parked: VecDeque::with_capacity(options.meta_blocks as usize + 4),
+            meta_blocks: Vec::with_capacity(options.meta_blocks as usize + 4),
             used_pages: 0,
             now: 0,
             sequence: 0,
             erases_since_wear_check: 0,
             counters: CollectorCounters::default(),
-            spoiled_pages: 0,
             moves: Vec::with_capacity(geometry.pages_per_block() as usize),
         };
         log.park();
         log
     }
 
-    /// A store over a medium that holds data: blocks with pages in them are full, and nothing is valid yet. What is valid
-    /// is told by [`LogStore::adopt`]; [`LogStore::finish_restore`] ends it. Blocks that were open are opened again, so that
-    /// a collection that was cut short has the room that it counted on.
+    /// A store over a medium that holds data. Blocks with pages in them are closed, but partly written ones go on being
+    /// filled, one a stream: else every loss of power would cost their rest. Nothing is valid yet: [`LogStore::adopt`]
+    /// tells what is, and [`LogStore::finish_restore`] ends it.
     pub fn restore(medium: M, placement: P, victim: V, options: LogOptions, last_sequence: u64) -> Self {
         let mut log = Self::new(medium, placement, victim, options);
         log.free.append(&mut log.parked);
         log.free.retain(|block| log.medium.programmed_pages(*block) == 0);
-        for index in 0..log.blocks.states.len() {
-            let block = BlockId(index as u32);
+        let pages_per_block = log.medium.geometry().pages_per_block();
+        // What each stream filled is not known any more, but translation pages tell the blocks of meta streams.
+        let (mut partly_written, mut meta_partly_written) = (Vec::new(), Vec::new());
+        for block in (0..log.blocks.blocks()).map(BlockId) {
             let written = log.medium.programmed_pages(block);
-            if written > 0 && log.blocks.states[index] == BlockState::Free {
-                log.blocks.states[index] = BlockState::Closed;
-                log.used_pages += u64::from(written);
-                log.restore_stream(block, written);
+            if written == 0 || log.blocks.state(block) == BlockState::Retired {
+                continue;
             }
+            log.blocks.states[block.0 as usize] = BlockState::Closed;
+            log.used_pages += u64::from(written);
+            let first = log.medium.geometry().first_page(block);
+            let is_meta = options.meta_streams > 0 && log.medium.owner(first).kind() == Kind::Translation;
+            if is_meta {
+                log.meta_blocks.push(block);
+                log.blocks.streams[block.0 as usize] = log.first_meta;
+            }
+            if written < pages_per_block {
+                if is_meta { &mut meta_partly_written } else { &mut partly_written }.push((written, block));
+            }
+        }
+        partly_written.sort_unstable();
+        meta_partly_written.sort_unstable();
+        let meta_streams = usize::from(log.first_meta.0)..log.open.len();
+        let data = partly_written.into_iter().zip(0..meta_streams.start);
+        for ((written, block), stream) in data.chain(meta_partly_written.into_iter().zip(meta_streams)) {
+            let first = log.medium.geometry().first_page(block).0;
+            let open = &mut log.open[stream];
+            *open = OpenBlock { next: first + written, end: first + pages_per_block, ..OpenBlock::default() };
+            log.blocks.states[block.0 as usize] = BlockState::Open;
+            log.blocks.streams[block.0 as usize] = StreamId(stream as u16);
         }
         log.sequence = last_sequence;
         log.park();
         log
-    }
-
-    /// Tells blocks of meta streams from those of data, and gives a partly written one to a stream of its sort that has
-    /// none: which stream filled it is not known any more.
-    fn restore_stream(&mut self, block: BlockId, written: u32) {
-        let first = self.medium.geometry().first_page(block);
-        let is_meta = self.options.meta_streams > 0 && self.medium.owner(first).kind() == Kind::Translation;
-        let streams = if is_meta {
-            self.meta_blocks.push(block);
-            usize::from(self.placement.streams())..self.open.len()
-        } else {
-            0..usize::from(self.placement.streams())
-        };
-        self.blocks.streams[block.0 as usize] = StreamId(streams.start as u16);
-        let end = first.0 + self.blocks.pages_per_block();
-        let idle = streams.clone().find(|s| self.open[*s].next == self.open[*s].end);
-        if let Some(stream) = idle.filter(|_| first.0 + written < end) {
-            self.open[stream] = OpenBlock { next: first.0 + written, end, ..OpenBlock::default() };
-            self.blocks.states[block.0 as usize] = BlockState::Open;
-            self.blocks.streams[block.0 as usize] = StreamId(stream as u16);
-        }
     }
 
     /// A page of a store being restored is valid.
@@ -184,15 +186,25 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.valid[at.0 as usize / 64] |= 1 << (at.0 % 64);
         self.blocks.valid[block.0 as usize] += 1;
         self.valid_pages += 1;
+        self.victim.on_program(at, Written::Meta(self.now));
     }
 
-    /// All valid pages are told: blocks become candidates for cleaning.
-    pub fn finish_restore(&mut self) {
+    /// All valid pages are told: blocks become candidates for cleaning. A collection that was cut short may have used up
+    /// the reserve, so blocks without valid pages are erased until it is there again.
+    ///
+    /// # Errors
+    /// Loss of power.
+    pub fn finish_restore(&mut self) -> Result<(), DeviceError> {
         // What was invalidated before the loss is whatever was programmed and is not valid now.
         self.counters.invalidated_pages = self.medium.counters().programmed().total() - self.valid_pages;
         for block in self.blocks.closed().collect::<Vec<_>>() {
-            self.victim.on_close(block, &self.blocks);
+            if self.blocks.valid(block) == 0 && self.free.len() as u32 <= self.options.floor {
+                self.release(block, Cause::Recovery, 0)?;
+            } else {
+                self.victim.on_close(block, &self.blocks);
+            }
         }
+        Ok(())
     }
 
     /// The medium below.
@@ -242,7 +254,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     }
     /// The first stream beyond the placement's own.
     pub fn meta_stream(&self, index: u16) -> StreamId {
-        StreamId(self.placement.streams() + index)
+        StreamId(self.first_meta.0 + index)
     }
 
     /// The next sequence number.
@@ -266,8 +278,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     }
 
     /// Whether a stream is one of those beyond the placement's.
+    #[inline(always)]
     fn is_meta(&self, stream: StreamId) -> bool {
-        stream.0 >= self.placement.streams()
+        stream >= self.first_meta
     }
 
     /// Parks free blocks as long as meta streams may fill more than they do. Blocks take turns: what meta streams give back
@@ -279,28 +292,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         }
     }
 
-    /// Whether the reserve is whole, counting the room in open blocks. Copies that go to several streams open blocks from the
-    /// reserve, and host writes to the same streams fill them: were room in one stream enough to stop cleaning, the
-    /// reserve would drain away.
-    fn has_reserve(&self) -> bool {
-        let pages = self.blocks.pages_per_block();
-        let wanted = (self.options.floor * pages).saturating_sub(self.free.len() as u32 * pages);
-        wanted == 0 || self.open.iter().map(|open| open.end - open.next).sum::<u32>() >= wanted
-    }
-
-    /// Whether `stream` can take `pages` pages in a row without cleaning first.
-    fn has_room_for(&self, stream: StreamId, pages: u32) -> bool {
-        let open = &self.open[usize::from(stream.0)];
-        let room = open.end - open.next;
-        let blocks = if self.is_meta(stream) {
-            self.parked.len() as u32
-        } else {
-            (self.free.len() as u32).saturating_sub(self.options.floor)
-        };
-        (room >= pages && self.has_reserve())
-            || (self.failing.is_empty() && blocks > 0 && room + blocks * self.blocks.pages_per_block() >= pages)
-    }
-
     /// The emptiest block of the meta streams, once they fill more than they may, or as much and `stream` is one of them.
     fn excess_meta_block(&self, stream: StreamId) -> Option<BlockId> {
         let excess = self.meta_blocks.len() as i64 - i64::from(self.options.meta_blocks);
@@ -308,10 +299,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             return None;
         }
         let closed = self.meta_blocks.iter().filter(|b| self.blocks.state(**b) == BlockState::Closed);
-        closed
-            .copied()
-            .min_by_key(|b| self.blocks.valid(*b))
-            .filter(|b| self.blocks.valid(*b) < self.blocks.pages_per_block())
+        let emptiest = closed.copied().min_by_key(|b| self.blocks.valid(*b));
+        emptiest.filter(|b| self.blocks.valid(*b) < self.blocks.pages_per_block())
     }
 
     /// The emptiest block, once so few are free that a collection might not find the room it needs: losses of power in the
@@ -338,7 +327,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     #[inline(always)]
     pub fn append_host(&mut self, stream: StreamId, lpn: Lpn, page: PageRef<'_, M>) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner: Owner::new(Kind::Data, lpn.0), sequence: self.next_sequence() };
-        let at = self.append(stream, None, |medium, at| medium.program(at, oob, page, Cause::Host))?;
+        let at = self.append(stream, |medium, at| medium.program(at, oob, page, Cause::Host))?;
+        self.victim.on_program(at, Written::Host(lpn, self.now));
         self.now += 1;
         Ok(at)
     }
@@ -355,16 +345,16 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         cause: Cause,
     ) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner, sequence: self.next_sequence() };
-        self.append(stream, None, |medium, at| medium.program_meta(at, oob, content, cause))
+        let at = self.append(stream, |medium, at| medium.program_meta(at, oob, content, cause))?;
+        self.victim.on_program(at, Written::Meta(self.now));
+        Ok(at)
     }
 
-    /// Writes the next page of `stream` by `write`, in another block where a program fails. `stamp` is given for copies:
-    /// the stamp of the block that the page comes from.
+    /// Writes the next page of `stream` by `write`, in another block where a program fails.
     #[inline(always)]
     fn append(
         &mut self,
         stream: StreamId,
-        stamp: Option<u64>,
         mut write: impl FnMut(&mut M, Ppn) -> Result<(), MediumError>,
     ) -> Result<Ppn, DeviceError> {
         let mut stream = stream;
@@ -378,16 +368,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             if let Err(MediumError::PowerLost) = result {
                 return Err(DeviceError::PowerLost);
             }
-            open.next += 1;
-            if let Some(stamp) = stamp {
-                open.copied += 1;
-                open.copied_stamps += stamp;
-                open.youngest = open.youngest.max(stamp);
-            }
-            let full = open.next == open.end;
-            self.used_pages += 1;
             let block = self.medium.geometry().block_of(at);
             if result.is_ok() {
+                open.next += 1;
+                let full = open.next == open.end;
+                self.used_pages += 1;
                 self.valid[at.0 as usize / 64] |= 1 << (at.0 % 64);
                 self.blocks.valid[block.0 as usize] += 1;
                 self.valid_pages += 1;
@@ -396,11 +381,17 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 }
                 return Ok(at);
             }
-            // The block is not to be trusted any more: what it holds is moved before anything else is cleaned.
-            self.spoiled_pages += 1;
-            self.close_block(stream, block, BlockState::Failing);
-            self.failing.push(block);
+            self.abandon(stream, block);
         }
+    }
+
+    /// The next page of `block` failed: it is not to be trusted any more, and what it holds is moved before anything else
+    /// is cleaned.
+    fn abandon(&mut self, stream: StreamId, block: BlockId) {
+        self.open[usize::from(stream.0)].next += 1;
+        self.used_pages += 1;
+        self.close_block(stream, block, BlockState::Failing);
+        self.failing.push(block);
     }
 
     /// Gives `stream` a free block; where none is left, names another stream that has room.
@@ -458,6 +449,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.blocks.valid[block.0 as usize] -= 1;
         self.valid_pages -= 1;
         self.counters.invalidated_pages += 1;
+        self.victim.on_page_death(at);
         if self.options.age == AgeBase::LastInvalidation {
             self.blocks.stamps[block.0 as usize] = self.now;
         }
@@ -591,5 +583,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             }
         }
         law(used == self.used_pages, &|| format!("{used} pages programmed, {} accounted", self.used_pages))
+    }
+}
+
+impl<M: Medium, P: Placement, V: VictimPolicy> TombstoneSpace for LogStore<M, P, V> {
+    fn append_tombstone(&mut self, owner: Owner, content: &[u8]) -> Result<Ppn, DeviceError> {
+        self.append_meta(StreamId(0), owner, content, Cause::Trim)
+    }
+
+    fn invalidate_tombstone(&mut self, at: Ppn) {
+        self.invalidate(at);
     }
 }

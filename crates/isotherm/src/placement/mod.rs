@@ -4,22 +4,36 @@
 //! NAND, and keeps whatever it needs for each page itself, stating the memory.
 
 pub mod asa;
+mod by_hotness;
 mod clairvoyant;
+mod dac;
 mod epoch;
 mod host_gc;
+mod mdc;
+mod midas;
+mod multilog;
 mod ranges;
+mod rate_classes;
+mod sepbit;
 mod single;
 
 use crate::address::{Lpn, StreamId};
-use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
+use crate::registry::{Entry, Parameters, PolicyName, SpecError, WRAPPED, find};
 use crate::stats::Snapshot;
 use std::sync::Arc;
 
+pub use crate::future::Future;
 pub use asa::Asa;
-pub use clairvoyant::{Clairvoyant, Future};
+pub use by_hotness::ByHotness;
+pub use clairvoyant::Clairvoyant;
+pub use dac::Dac;
 pub use epoch::Epoch;
 pub use host_gc::HostGc;
+pub use mdc::MdcRates;
+pub use midas::Midas;
+pub use multilog::MultiLog;
 pub use ranges::Ranges;
+pub use sepbit::SepBit;
 pub use single::Single;
 
 /// A page that the host writes.
@@ -167,11 +181,29 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, Asa);
+dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, SepBit, Dac, MultiLog, MdcRates, Midas, ByHotness, Asa);
 
 /// Every placement.
-pub const PLACEMENTS: &[Entry<BuildPlacement>] =
-    &[single::ENTRY, host_gc::ENTRY, epoch::ENTRY, ranges::ENTRY, clairvoyant::ENTRY, asa::ENTRY];
+pub const PLACEMENTS: &[Entry<BuildPlacement>] = &[
+    single::ENTRY,
+    host_gc::ENTRY,
+    epoch::ENTRY,
+    ranges::ENTRY,
+    clairvoyant::ENTRY,
+    sepbit::ENTRY,
+    dac::ENTRY,
+    multilog::ENTRY,
+    mdc::ENTRY,
+    midas::ENTRY,
+    by_hotness::ENTRY,
+    asa::ENTRY,
+];
+
+/// Whether the placement that `name` names has to be told the future (see [`PlacementContext::future`]).
+pub fn needs_future(name: &PolicyName) -> bool {
+    let wraps_oracle = || name.parameters.iter().any(|(key, value)| key == WRAPPED && value == "oracle");
+    name.name == "clairvoyant" || name.name == "hotness" && wraps_oracle()
+}
 
 /// Builds the placement that `name` names.
 ///

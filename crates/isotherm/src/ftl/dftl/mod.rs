@@ -269,11 +269,14 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
                 if self.map.pages.trim(lpn, sequence, &mut self.log) {
                     self.map.mark_dirty(Lpn(lpn));
                 }
+                if self.map.pages.tombstones.page_is_full() {
+                    write_tombstones(&mut self.log, &mut self.map)?;
+                }
             }
             self.map.write_pending(&mut self.log)?;
             at = page_end;
         }
-        if self.map.pages.tombstones.page_is_full() { write_tombstones(&mut self.log, &mut self.map) } else { Ok(()) }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {

@@ -51,7 +51,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
         let directory = std::mem::take(&mut found.translation_pages);
         let (pages, mut log) = rebuild(found, medium, placement, victim, log_options);
         directory.iter().filter(|at| **at != Ppn::NONE).for_each(|at| log.adopt(*at));
-        log.finish_restore();
+        log.finish_restore()?;
         let mut ftl = Self::assemble(log, pages, log_options.floor, options, observer);
         ftl.map.directory = directory;
         Ok(ftl)

@@ -57,7 +57,8 @@ impl Setup {
             seed: 1,
             future: None,
         };
-        let victims = VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, seed: 1 };
+        let victims =
+            VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 1 };
         (
             build_placement(&self.placement.parse().unwrap(), &context).unwrap(),
             build_victim(&self.victim.parse().unwrap(), &victims).unwrap(),
@@ -74,18 +75,22 @@ impl Setup {
     }
 
     /// The device after a loss of power, and another one `cut` operations into its repair.
-    fn recover(&self, medium: TestMedium, cut: u64) -> TestFtl {
+    fn recover(&self, mut medium: TestMedium, cut: u64) -> TestFtl {
         let reassemble = |medium| {
             let (placement, victim) = self.policies();
             let log_options = self.log_options(&placement);
             Dftl::reassemble(medium, placement, victim, LOGICAL_PAGES, log_options, self.options, ()).unwrap()
         };
-        let mut ftl: TestFtl = reassemble(medium.restore_power(cut));
+        medium.lose_power_after(u64::MAX);
+        let mut ftl: TestFtl = reassemble(medium);
+        ftl.medium_mut().lose_power_after(cut);
         if ftl.update_translation_pages() == Err(DeviceError::PowerLost) {
-            ftl = reassemble(ftl.into_medium().restore_power(u64::MAX));
+            let mut medium = ftl.into_medium();
+            medium.lose_power_after(u64::MAX);
+            ftl = reassemble(medium);
             ftl.update_translation_pages().unwrap();
         }
-        ftl.arm(u64::MAX);
+        ftl.medium_mut().lose_power_after(u64::MAX);
         ftl
     }
 }
@@ -174,10 +179,9 @@ fn run(setup: &Setup, steps: &[Step]) {
     let mut model = Model::default();
     for step in steps {
         if let Step::Cut(after, into_recovery) = *step {
-            let medium = ftl.into_medium();
-            ftl = setup.recover(medium.restore_power(u64::MAX), into_recovery);
+            ftl = setup.recover(ftl.into_medium(), into_recovery);
             model.compare(&mut ftl, None);
-            ftl.arm(after);
+            ftl.medium_mut().lose_power_after(after);
             continue;
         }
         match model.step(&mut ftl, step) {
@@ -192,17 +196,9 @@ fn run(setup: &Setup, steps: &[Step]) {
         }
     }
     ftl.check().unwrap();
-    ftl.arm(u64::MAX);
+    ftl.medium_mut().lose_power_after(u64::MAX);
     for lpn in 0..LOGICAL_PAGES {
         assert_eq!(tag(&mut ftl, lpn), model.tags.get(&lpn).copied(), "LPN {lpn}");
-    }
-}
-
-impl TestFtl {
-    /// Lets power be lost after so many operations from now on.
-    fn arm(&mut self, operations: u64) {
-        let medium = self.medium_mut();
-        *medium = medium.clone().restore_power(operations);
     }
 }
 
