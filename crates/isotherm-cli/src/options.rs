@@ -66,6 +66,9 @@ pub struct DeviceOptions {
     /// What the host sees, such as 4GiB [default: the span of the trace]
     #[arg(long, value_name = "SIZE")]
     pub logical_size: Option<ByteSize>,
+    /// DRAM that a demand-paged map may use, such as 512KiB [default: 8MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub cache_bytes: Option<ByteSize>,
     /// Page size, a power of two [default: 4KiB]
     #[arg(long, value_name = "SIZE")]
     pub page_size: Option<ByteSize>,
@@ -103,6 +106,9 @@ impl DeviceOptions {
         }
         if let Some(size) = self.logical_size {
             spec.device.logical_size = Some(size);
+        }
+        if let Some(size) = self.cache_bytes {
+            spec.dram.cache_bytes = Some(size);
         }
         if let Some(size) = self.page_size {
             spec.device.page_size = size;

@@ -53,14 +53,16 @@ fn uniform_traffic_gains_and_loses_nothing() {
 }
 
 #[test]
-fn skewed_traffic_saves_copies_up_to_the_ceiling_of_greedy_victims() {
-    // Formula of perfect separation under greedy victims: the copies of uniform traffic.
-    for (spare, ceiling) in [("0.03", 0.096), ("0.1", 0.23), ("0.2", 0.36)] {
-        let ((dftl, _), (asa, end)) = (copies("dftl", spare, 0.9, &[]), copies("asa", spare, 0.9, &[]));
+fn skewed_traffic_saves_copies_but_no_more_than_separation_that_knows() {
+    // Greedy victims cap what separation gains: perfect separation of the two temperatures is the ceiling, run beside.
+    for spare in ["0.03", "0.1", "0.2"] {
+        let (dftl, _) = copies("dftl", spare, 0.9, &[]);
+        let (known, _) = copies("dftl", spare, 0.9, &["placement.name=ranges:hot=0-10%"]);
+        let (asa, end) = copies("asa", spare, 0.9, &[]);
         let saved = 1.0 - asa / dftl;
-        println!("90/10, spare {spare}: {dftl:.3} copies a write under dftl, {asa:.3} under asa: {saved:.3} saved");
-        println!("    {:?}; sampling reads {}", end.asa, end.medium.reads[Cause::Sampling]);
-        assert!(saved > 0.0 && saved < ceiling, "spare {spare}: {saved:.3} saved, at most {ceiling}");
+        println!("90/10, spare {spare}: copies a write {dftl:.3} under dftl, {known:.3} separated, {asa:.3} under asa");
+        println!("    {saved:.3} saved; {:?}; sampling reads {}", end.asa, end.medium.reads[Cause::Sampling]);
+        assert!(asa < dftl && asa > known * 0.99, "spare {spare}: {asa:.3} copies a write under asa");
     }
 }
 
@@ -73,18 +75,4 @@ fn samples_that_are_not_cached_are_charged() {
     assert!(reads > 0 && reads <= asa.clusterings * 256, "{reads} sampling reads, {asa:?}");
     let dram: u64 = end.dram.iter().filter(|(name, _)| *name != "victim" && *name != "blocks").map(|d| d.1).sum();
     assert!(dram <= 96 << 10, "{:?}", end.dram);
-}
-
-#[test]
-fn probe() {
-    for (ftl, sets) in [
-        ("dftl", vec!["placement.name=ranges:hot=0-10%"]),
-        ("dftl", vec!["placement.name=host_gc"]),
-        ("page", vec!["placement.name=asa"]),
-        ("page", vec!["placement.name=asa:updating=false"]),
-        ("page", vec!["placement.name=asa", "gc.floor=1"]),
-    ] {
-        let (copies, end) = copies(ftl, "0.03", 0.9, &sets);
-        println!("PROBE {ftl} {sets:?} {copies:.3} {:?} free {}", end.asa, end.free_blocks);
-    }
 }

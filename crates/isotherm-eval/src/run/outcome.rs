@@ -4,7 +4,7 @@ use super::Prepared;
 use super::prepare::summary;
 use super::replay::Stopped;
 use crate::recorder::{Recording, ratio};
-use crate::results::{RunResult, Workload};
+use crate::results::{AsaSection, MappingSection, RunResult, Workload};
 use crate::verdict::{Evidence, judge};
 use crate::{lifetime, measure};
 use isotherm::build::Plan;
@@ -43,6 +43,30 @@ pub(super) struct Measured<'a> {
     pub stopped: Stopped,
     /// Wall time.
     pub elapsed_ns: u64,
+}
+
+/// Look-ups of a demand-paged map in the measured run.
+fn mapping(start: &Snapshot, end: &Snapshot) -> Option<MappingSection> {
+    let counted = end.mapping?.since(&start.mapping.unwrap_or_default());
+    Some(MappingSection {
+        hits: counted.hits,
+        misses: counted.misses,
+        translation_reads: counted.translation_reads(),
+        translation_programs: counted.translation_programs(),
+        entries_per_writeback_mean: counted.entries_per_writeback_mean(),
+    })
+}
+
+/// Clusterings of recency in the measured run.
+fn asa(start: &Snapshot, end: &Snapshot) -> Option<AsaSection> {
+    let (asa, earlier) = (end.asa.as_ref()?, start.asa.clone().unwrap_or_default());
+    let judged = asa.judged_writes - earlier.judged_writes;
+    Some(AsaSection {
+        clusterings: asa.clusterings - earlier.clusterings,
+        sampling_reads: end.medium.reads[Cause::Sampling] - start.medium.reads[Cause::Sampling],
+        centroids: asa.centroids.clone(),
+        irr_miss_ratio: (judged > 0).then(|| (asa.irr_misses - earlier.irr_misses) as f64 / judged as f64),
+    })
 }
 
 /// Turns what was counted into a result.
@@ -132,8 +156,8 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         latency_distribution: measure::latency_distribution(&latencies),
         write_heat: measured.recording.heat().clone(),
         device: shape,
-        mapping: None,
-        asa: None,
+        mapping: mapping(start, end),
+        asa: asa(start, end),
         buffer: None,
         split: None,
         merges: None,

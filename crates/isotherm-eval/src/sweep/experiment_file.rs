@@ -16,7 +16,7 @@
 //! values = [{ label = "page map", set = ["placement=single"] }, { label = "epoch 1", set = ["placement=epoch:length=1"] }]
 //! ```
 //!
-//! `set` takes the keys of the device specification, and those of the replay with `replay.` before them. Traces behind a
+//! `set` takes the keys of the device specification, those of the replay with `replay.` before them, and `seed`. Traces behind a
 //! variable that is not set are left out, and the results say so.
 
 use crate::pool::Job;
@@ -173,11 +173,16 @@ impl ExperimentFile {
 
     fn job(&self, trace: &TraceEntry, source: &str, point: &[&AxisValue]) -> Result<Job, SpecError> {
         let sets = trace.set.iter().chain(point.iter().flat_map(|value| &value.set));
-        let (replay_sets, device_sets): (Vec<_>, Vec<_>) = sets.cloned().partition(|set| set.starts_with("replay."));
+        let (seeds, sets): (Vec<_>, Vec<_>) = sets.cloned().partition(|set| set.starts_with("seed="));
+        let (replay_sets, device_sets): (Vec<_>, Vec<_>) = sets.into_iter().partition(|s| s.starts_with("replay."));
         let named = |e: SpecError| SpecError::new(format!("{}: {}", self.path.display(), e.place), e.problem, e.fix);
         let base = toml::to_string(&self.base).expect("a table that was read can be written");
         let device = DeviceSpec::from_toml(&base, &device_sets).map_err(named)?;
         let replay = self.replay_with(&replay_sets).map_err(named)?;
+        let seed = seeds.last().map_or(Ok(self.seed), |set| {
+            let wrong = || SpecError::new(set.as_str(), "not a seed", "write for example seed=2");
+            set.trim_start_matches("seed=").parse().map_err(|_| named(wrong()))
+        })?;
         let mut axes = Map::new();
         axes.insert(TRACE_AXIS.to_owned(), Value::from(trace.label.as_str()));
         for (axis, value) in self.axes.iter().zip(point) {
@@ -185,7 +190,7 @@ impl ExperimentFile {
         }
         let mut label: Vec<&str> = vec![&trace.label];
         label.extend(point.iter().map(|value| value.label.as_str()));
-        let spec = RunSpec { trace: TraceSource::new(source), device, replay, seed: self.seed };
+        let spec = RunSpec { trace: TraceSource::new(source), device, replay, seed };
         Ok(Job { spec, label: label.join(", "), axes })
     }
 
