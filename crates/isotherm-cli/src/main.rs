@@ -1,2 +1,79 @@
-//! The `isotherm` command.
-fn main() {}
+//! The `isotherm` command: one file per verb, glue alone.
+
+mod compare;
+mod hotness;
+mod list;
+mod options;
+mod output;
+mod progress;
+mod report;
+mod run;
+mod sweep;
+mod table;
+mod trace;
+mod validate;
+
+use clap::{Parser, Subcommand};
+use isotherm_eval::run::RunError;
+use std::process::ExitCode;
+
+/// Replays block traces on simulated SSDs that separate hot data from cold, and says which one writes least.
+///
+/// Give it a trace, and it tells how much a drive with a given placement and cleaning writes on top of what the host writes,
+/// how fast it is, how long it lasts, and whether that answer can be trusted.
+#[derive(Parser)]
+#[command(name = "isotherm", version, max_term_width = 110, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 all went well, 1 a check failed, 2 wrong usage or input, 130 interrupted.\n\
+    Begin with: isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch")]
+struct Command {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Replay one trace on one device and print what it cost
+    Run(run::RunArgs),
+    /// Replay one trace on every combination of placements, victim policies and over-provisioning, best first
+    Compare(compare::CompareArgs),
+    /// Judge the writes of a trace by hot data identification schemes, against a reference
+    Hotness(hotness::HotnessArgs),
+    /// Run every point of an experiment file on all cores, resumable
+    Sweep(sweep::SweepArgs),
+    /// Write the HTML report of a results file again
+    Report(report::ReportArgs),
+    /// Check the simulator against closed forms of write amplification
+    Validate(validate::ValidateArgs),
+    /// Look at traces, convert them, make synthetic ones
+    Trace(trace::TraceArgs),
+    /// List what can be named: placements, victims, FTLs, trace formats, synthetic patterns, timings
+    List(list::ListArgs),
+}
+
+/// Exit code for a check that failed, or a bug.
+const CHECK_FAILED: u8 = 1;
+/// Exit code for wrong usage or input.
+const WRONG_INPUT: u8 = 2;
+/// Exit code after Ctrl-C, as shells have it.
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let result = match Command::parse().verb {
+        Verb::Run(args) => run::run(&args),
+        Verb::Compare(args) => compare::run(&args),
+        Verb::Hotness(args) => hotness::run(&args),
+        Verb::Sweep(args) => sweep::run(&args),
+        Verb::Report(args) => report::run(&args),
+        Verb::Validate(args) => validate::run(&args),
+        Verb::Trace(args) => trace::run(args),
+        Verb::List(args) => list::run(&args),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("isotherm: {error:#}");
+        ExitCode::from(match error.downcast_ref::<RunError>() {
+            Some(RunError::Law(_)) => CHECK_FAILED,
+            Some(RunError::Interrupted) => INTERRUPTED,
+            _ => WRONG_INPUT,
+        })
+    })
+}

@@ -9,6 +9,8 @@ use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use serde::Serialize;
+use serde_json::ser::Formatter;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -49,11 +51,50 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     write().map_err(|e| failed(path, "write", e))
 }
 
-/// A results file as JSON.
-pub fn to_json(file: &ResultsFile) -> String {
-    let mut text = serde_json::to_string_pretty(file).expect("results have string keys and finite numbers");
-    text.push('\n');
-    text
+/// JSON with one line for each key and whole lists on one line: distributions stay short, and differences stay readable.
+///
+/// # Panics
+/// If `value` has keys that are no text (a bug).
+pub fn to_json(value: &impl Serialize) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Lines::default());
+    value.serialize(&mut serializer).expect("results have string keys and finite numbers");
+    bytes.push(b'\n');
+    String::from_utf8(bytes).expect("JSON is text")
+}
+
+/// Objects over lines, lists within one.
+#[derive(Default)]
+struct Lines {
+    depth: usize,
+}
+
+impl Lines {
+    fn line(&self, writer: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        write!(writer, "\n{:1$}", "", 2 * self.depth)
+    }
+}
+
+impl Formatter for Lines {
+    fn begin_array_value<W: Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        writer.write_all(if first { b"" } else { b", " })
+    }
+    fn begin_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        writer.write_all(b"{")
+    }
+    fn begin_object_key<W: Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        writer.write_all(if first { b"" } else { b"," })?;
+        self.line(writer)
+    }
+    fn begin_object_value<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+    fn end_object<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        self.line(writer)?;
+        writer.write_all(b"}")
+    }
 }
 
 /// Reads a `results.json`.
@@ -140,6 +181,17 @@ mod tests {
         let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|r| r.unwrap().to_string()).collect();
         assert_eq!(rows[0], "{erase_count.max: 3, write_amplification: 1.5, label: \"a\"}");
         assert_eq!(rows[1], "{erase_count.max: null, write_amplification: 2.0, label: null}");
+    }
+
+    #[test]
+    fn lists_stay_on_one_line() {
+        let value = serde_json::json!({"a": [1, [2, 3]], "b": {"c": null}, "d": {}, "e": []});
+        let text = to_json(&value);
+        assert_eq!(
+            text,
+            "{\n  \"a\": [1, [2, 3]],\n  \"b\": {\n    \"c\": null\n  },\n  \"d\": {\n  },\n  \"e\": []\n}\n"
+        );
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 
     #[test]

@@ -7,13 +7,11 @@ use crate::fold::Folding;
 use crate::memory;
 use crate::precondition::Precondition;
 use crate::run::{RunError, RunSpec};
-use isotherm::placement::Future;
+use isotherm::placement::{Future, needs_future};
 use isotherm::registry::SpecError;
 use isotherm::request::Op;
 use std::sync::Arc;
 
-/// The placement that needs the future.
-pub const CLAIRVOYANT: &str = "clairvoyant";
 /// A page that is never written again, or was not written yet.
 const NEVER: u32 = u32::MAX;
 
@@ -28,7 +26,8 @@ pub fn of(
     logical_pages: u64,
     page_writes: u64,
 ) -> Result<Option<Arc<Future>>, RunError> {
-    if spec.device.placement.name.name != CLAIRVOYANT {
+    let placement = &spec.device.placement.name;
+    if !needs_future(placement) {
         return Ok(None);
     }
     let page_bytes = spec.device.device.page_size.0;
@@ -39,13 +38,13 @@ pub fn of(
         Precondition::Sequential => active,
         Precondition::Random | Precondition::Trace => {
             let problem = "how long preconditioning takes cannot be known before the run";
-            return Err(SpecError::new(CLAIRVOYANT, problem, "use --precondition none or sequential").into());
+            return Err(SpecError::new(placement.to_string(), problem, "use --precondition none or sequential").into());
         }
     };
     let writes = filler + sequential + page_writes * u64::from(spec.replay.repeat);
     if writes >= u64::from(NEVER) {
         let problem = format!("{writes} host page writes exceed 2^32 - 2");
-        return Err(SpecError::new(CLAIRVOYANT, problem, "give a shorter trace or a smaller --repeat").into());
+        return Err(SpecError::new(placement.to_string(), problem, "give a shorter trace or a smaller --repeat").into());
     }
     memory::admit("reading the trace ahead", 4 * (writes + logical_pages), "give a shorter trace")?;
 

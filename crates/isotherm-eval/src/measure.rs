@@ -2,12 +2,12 @@
 
 use crate::recorder::ratio;
 use crate::results::{
-    BlockHistogram, EraseCount, LatencyBucket, LatencyByOperation, LatencyDistribution, LatencySummary,
-    VictimHistogram, WindowResult,
+    AsaSection, BlockHistogram, BufferSection, EraseCount, LatencyBucket, LatencyByOperation, LatencyDistribution,
+    LatencySummary, MappingSection, MergesSection, SplitSection, VictimHistogram, WindowResult,
 };
 use hdrhistogram::Histogram;
 use isotherm::cause::{ByCause, Cause};
-use isotherm::stats::{FlashTime, HostCounters, Latencies, Snapshot, VICTIM_BUCKETS};
+use isotherm::stats::{FlashTime, HostCounters, Latencies, MemoryItem, Snapshot, VICTIM_BUCKETS};
 use serde_json::{Map, Value};
 
 /// Counters by cause as an object; causes that never occurred are left out, except the host's.
@@ -37,6 +37,58 @@ pub fn victim_invalid_share(from: &Snapshot, to: &Snapshot) -> Option<f64> {
     ratio(invalid as f64, (to.collector.victim_pages - from.collector.victim_pages) as f64)
 }
 
+/// Merges between two snapshots, where the map is hybrid.
+pub fn merges(from: &Snapshot, to: &Snapshot) -> Option<MergesSection> {
+    let (from, to) = (from.merges?, to.merges?);
+    Some(MergesSection {
+        switch: to.switch - from.switch,
+        partial: to.partial - from.partial,
+        full: to.full - from.full,
+    })
+}
+
+/// Look-ups of a demand-paged map between two snapshots.
+pub fn mapping(from: &Snapshot, to: &Snapshot) -> Option<MappingSection> {
+    let counted = to.mapping?.since(&from.mapping?);
+    Some(MappingSection {
+        hits: counted.hits,
+        misses: counted.misses,
+        translation_reads: counted.translation_reads(),
+        translation_programs: counted.translation_programs(),
+        entries_per_writeback_mean: counted.entries_per_writeback_mean(),
+    })
+}
+
+/// Clusterings of recency between two snapshots.
+pub fn asa(from: &Snapshot, to: &Snapshot) -> Option<AsaSection> {
+    let (from_asa, to_asa) = (from.asa.as_ref()?, to.asa.as_ref()?);
+    let judged = to_asa.judged_writes - from_asa.judged_writes;
+    let misses = to_asa.irr_misses - from_asa.irr_misses;
+    Some(AsaSection {
+        clusterings: to_asa.clusterings - from_asa.clusterings,
+        sampling_reads: to.medium.reads[Cause::Sampling] - from.medium.reads[Cause::Sampling],
+        centroids: to_asa.centroids.clone(),
+        irr_miss_ratio: (judged > 0).then(|| misses as f64 / judged as f64),
+    })
+}
+
+/// The write buffer between two snapshots.
+pub fn buffer(from: &Snapshot, to: &Snapshot) -> Option<BufferSection> {
+    let counted = to.buffer?.since(&from.buffer?);
+    let report = counted.report();
+    Some(BufferSection {
+        read_hit_ratio: (counted.reads > 0).then_some(report.read_hit_ratio),
+        write_hit_ratio: (counted.writes > 0).then_some(report.write_hit_ratio),
+        flushed_pages: counted.flushed_pages,
+    })
+}
+
+/// The split of the DRAM between two snapshots.
+pub fn split(from: &Snapshot, to: &Snapshot) -> Option<SplitSection> {
+    let report = to.split.as_ref()?.report_since(from.split.as_ref()?);
+    Some(SplitSection { mapping_share_mean: report.mapping_share_mean, mapping_share_last: report.mapping_share_last })
+}
+
 /// Flash time between two snapshots.
 pub fn flash_time(from: &Snapshot, to: &Snapshot) -> FlashTime {
     FlashTime {
@@ -56,6 +108,11 @@ pub fn time_parts(time: &FlashTime) -> Map<String, Value> {
         ("transfer", time.transfer_ns),
     ];
     parts.into_iter().map(|(key, ns)| (key.to_owned(), Value::from(ns))).collect()
+}
+
+/// DRAM by table.
+pub fn memory_parts(items: &[MemoryItem]) -> Map<String, Value> {
+    items.iter().map(|(key, bytes)| ((*key).to_owned(), Value::from(*bytes))).collect()
 }
 
 /// What the host did between two snapshots.

@@ -6,7 +6,7 @@
 use crate::fold::AddressMode;
 use crate::memory;
 use crate::results::RunResult;
-use crate::run::{Control, RunError, RunSpec, prepare, survey};
+use crate::run::{Control, RunError, RunSpec, needs_survey, prepare, survey};
 use crate::source::Survey;
 use serde_json::{Map, Value};
 use std::sync::Mutex;
@@ -32,20 +32,19 @@ impl Surveys {
         (spec.trace.name.clone(), spec.device.device.page_size.0, spec.replay.address)
     }
 
-    /// Surveys every trace that a job needs surveyed.
+    /// Surveys every trace that a job needs surveyed, over all cores.
     ///
     /// # Errors
     /// A trace cannot be read.
     pub fn of(jobs: &[Job]) -> Result<Self, RunError> {
-        let mut surveys = Self::default();
+        let mut wanted: Vec<&RunSpec> = Vec::new();
         for job in jobs {
-            if surveys.get(&job.spec).is_none()
-                && let Some(survey) = survey(&job.spec)?
-            {
-                surveys.0.push((Self::key(&job.spec), survey));
+            if needs_survey(&job.spec) && wanted.iter().all(|spec| Self::key(spec) != Self::key(&job.spec)) {
+                wanted.push(&job.spec);
             }
         }
-        Ok(surveys)
+        let surveys = in_order(wanted.len(), cores(), |at| survey(wanted[at]))?;
+        Ok(Self(wanted.into_iter().map(Self::key).zip(surveys).collect()))
     }
 
     /// The survey for a run, if it needs one.
@@ -73,26 +72,39 @@ pub fn run_all(
     // Everything that can be refused is refused before the first run starts.
     let prepared = jobs.iter().map(|job| prepare(&job.spec, surveys.get(&job.spec))).collect::<Result<Vec<_>, _>>()?;
     let largest = prepared.iter().map(|p| p.memory_bytes()).max().unwrap_or(0).max(1);
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let fitting = memory::available().map_or(usize::MAX, |bytes| (bytes / largest) as usize);
-    let workers = cores.min(jobs.len()).min(fitting).max(1);
+    in_order(jobs.len(), cores().min(fitting), |at| {
+        let mut result = prepared[at].run(control)?;
+        result.label.clone_from(&jobs[at].label);
+        result.axes.clone_from(&jobs[at].axes);
+        done(at, &result)?;
+        Ok(result)
+    })
+}
 
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
+/// Calls `work` for `0..count` on at most `workers` threads, lowest first, and gives the results in order. After a failure
+/// nothing later is started.
+fn in_order<T: Send>(
+    count: usize,
+    workers: usize,
+    work: impl Fn(usize) -> Result<T, RunError> + Sync,
+) -> Result<Vec<T>, RunError> {
     let next = AtomicUsize::new(0);
     let failed = AtomicUsize::new(usize::MAX);
-    let slots: Mutex<Vec<Option<Result<RunResult, RunError>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
+    let slots: Mutex<Vec<Option<Result<T, RunError>>>> = Mutex::new((0..count).map(|_| None).collect());
     std::thread::scope(|scope| {
-        for _ in 0..workers {
+        for _ in 0..workers.min(count).max(1) {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    if at >= jobs.len() || failed.load(Ordering::Relaxed) < at {
+                    if at >= count || failed.load(Ordering::Relaxed) < at {
                         return;
                     }
-                    let result = prepared[at].run(control).and_then(|mut result| {
-                        result.label.clone_from(&jobs[at].label);
-                        result.axes.clone_from(&jobs[at].axes);
-                        done(at, &result).map(|()| result)
-                    });
+                    let result = work(at);
                     if result.is_err() {
                         failed.fetch_min(at, Ordering::Relaxed);
                     }
@@ -101,6 +113,20 @@ pub fn run_all(
             });
         }
     });
-    // A job is left out only after an earlier one failed, so that collecting meets the failure first.
+    // Something is left out only after an earlier failure, so that collecting meets the failure first.
     slots.into_inner().expect("no worker panics while it holds the lock").into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_stand_in_order_and_the_first_failure_is_told() {
+        let squares = in_order(100, 4, |at| Ok(at * at)).unwrap();
+        assert!(squares.iter().enumerate().all(|(at, square)| *square == at * at));
+        let failure = in_order(100, 4, |at| if at < 7 { Ok(at) } else { Err(RunError::Law(at.to_string())) });
+        assert!(matches!(failure, Err(RunError::Law(at)) if at == "7"));
+        assert!(in_order(0, 4, |_| Ok(())).unwrap().is_empty());
+    }
 }

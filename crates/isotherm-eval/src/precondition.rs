@@ -58,7 +58,16 @@ pub struct Outcome {
     pub stopped: Stopped,
 }
 
-/// Writes the filler (everything past `active_bytes`) and the preconditioning of `spec`.
+/// How much of a device is used, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// What the trace may touch, at the device's start.
+    pub active_bytes: u64,
+    /// Where the filler ends. A device that a trace uses in place of a log is larger.
+    pub logical_bytes: u64,
+}
+
+/// Writes the filler (everything past the active bytes) and the preconditioning of `spec`.
 ///
 /// # Errors
 /// The trace cannot be read, a request does not fit the device, the user stopped.
@@ -66,13 +75,13 @@ pub fn write(
     device: &mut dyn Device,
     spec: &RunSpec,
     folding: &Folding,
-    active_bytes: u64,
+    bounds: Bounds,
     control: &Control,
 ) -> Result<Outcome, RunError> {
     let page_bytes = u64::from(device.page_bytes());
-    let active = active_bytes / page_bytes;
+    let active = bounds.active_bytes / page_bytes;
     let mut writer = Writer { device, trace: &spec.trace.name, control, page_bytes, stopped: None };
-    writer.sequential(active, u64::from(writer.device.logical_pages()))?;
+    writer.sequential(active, bounds.logical_bytes / page_bytes)?;
     let steady = match spec.replay.precondition {
         Precondition::None => None,
         Precondition::Sequential => {

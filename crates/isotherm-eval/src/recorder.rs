@@ -161,9 +161,9 @@ pub fn ratio(part: f64, whole: f64) -> Option<f64> {
 }
 
 impl Recording {
-    /// The heat map, taken out.
-    pub fn take_heat(&mut self) -> WriteHeat {
-        std::mem::take(&mut self.heat)
+    /// The heat map.
+    pub fn heat(&self) -> &WriteHeat {
+        &self.heat
     }
 
     /// The counters within each window.
@@ -251,14 +251,14 @@ mod tests {
     #[test]
     fn windows_cover_the_run_exactly_whatever_its_length() {
         for total in [1, 63, 64, 5000, 6144, 6145, 1_000_003] {
-            let mut recording = record(total);
+            let recording = record(total);
             let series = recording.series();
             assert_eq!(*series.host_pages_written.last().unwrap(), total);
             let host: u64 =
                 series.pages_programmed["host"].as_array().unwrap().iter().map(|v| v.as_u64().unwrap()).sum();
             assert_eq!(host, total);
             assert!(series.gc_count.len() <= WINDOWS_MAX && (total < 6144 || series.gc_count.len() >= WINDOWS_MAX / 2));
-            let heat = recording.take_heat();
+            let heat = recording.heat();
             assert_eq!(heat.counts.iter().flatten().sum::<u64>(), total);
             assert_eq!(heat.counts[0].len(), series.gc_count.len());
             assert!(heat.counts.len() <= ROWS_MAX as usize && heat.row_bytes * heat.counts.len() as u64 >= 1000 * 4096);

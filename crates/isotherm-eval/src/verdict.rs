@@ -38,7 +38,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let capacity = logical_pages as f64;
     let drive_writes = end.host.pages_written as f64 / capacity;
     let drive_writes_window = (end.host.pages_written - window_start.host.pages_written) as f64 / capacity;
-    let victims = end.collector.collections - window_start.collector.collections;
+    // Above a device, a log's own cleaning is the collection: the device below may have nothing to collect.
+    let collections =
+        |s: &Snapshot| s.log.as_ref().map_or(s.collector.collections, |log| log.counters.segments_cleaned);
+    let victims = collections(end) - collections(window_start);
     let quarters = recording.parts(window_start, 4);
     let rounds: Vec<f64> =
         recording.parts(window_start, steady::ROUNDS).into_iter().map(|r| r.unwrap_or(f64::NAN)).collect();

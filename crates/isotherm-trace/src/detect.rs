@@ -1,6 +1,8 @@
 //! Detection by content: the format whose own parser can read most of the first lines.
 
+use crate::binary::MAGIC;
 use crate::error::TraceError;
+use crate::formats::parquet;
 use crate::options::OpenOptions;
 use crate::registry::{Decoder, FORMATS, Format};
 use crate::row::Excerpt;
@@ -10,7 +12,14 @@ pub(crate) fn detect(path: &str, head: &[u8], options: &OpenOptions) -> Result<F
     let mut best = (0, None);
     for format in Format::all() {
         let understood = match &format.entry().decoder {
-            Decoder::Text { recognise, .. } => recognise(head, options),
+            Decoder::Stream { recognise, .. } => recognise(head, options),
+            Decoder::Parquet => {
+                if head.starts_with(parquet::MAGIC) {
+                    MAGIC
+                } else {
+                    0
+                }
+            }
         };
         if understood > best.0 {
             best = (understood, Some(format));

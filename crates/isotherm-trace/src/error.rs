@@ -13,6 +13,11 @@ pub enum Place {
         /// Byte of the line at which the field begins.
         column: u32,
     },
+    /// A row of a table, from 1.
+    Row {
+        /// Row number.
+        row: u64,
+    },
     /// A record of a binary file: its number from 1 and the byte at which it begins.
     Record {
         /// Record number.
@@ -26,6 +31,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line { line, column } => write!(f, "line {line}, column {column}"),
+            Self::Row { row } => write!(f, "row {row}"),
             Self::Record { record, byte } => write!(f, "record {record} (byte {byte})"),
         }
     }
@@ -36,14 +42,14 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum TraceError {
     /// The operating system or a decompressor refused.
-    #[error("{path}: cannot {action}: {source}; {fix}")]
+    #[error("{path}: cannot {action}: {cause}; {fix}")]
     Io {
         /// File.
         path: String,
         /// What was tried, as a verb.
         action: &'static str,
         /// What the system said.
-        source: std::io::Error,
+        cause: std::io::Error,
         /// What to do.
         fix: &'static str,
     },

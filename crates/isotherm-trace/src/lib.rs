@@ -19,6 +19,7 @@
 //! Layers, from the bytes up: `source` (file, packing) -> `lines` and `row` (scanning) -> `formats` (one file each) ->
 //! `sink` (limits) and `volumes` (end to end) -> `order` (times) -> [`TraceReader`].
 
+mod binary;
 mod detect;
 mod error;
 mod footprint;
@@ -36,15 +37,17 @@ mod source;
 pub mod synth;
 mod text;
 mod volumes;
+mod write;
 
 pub use error::{Place, TraceError};
 pub use isotherm::request::{Op, Request};
 pub use open::{open, open_bytes};
 pub use options::{BlktraceAction, OpenOptions, SORT_WINDOW, Sort, TimeUnit};
 pub use profile::{LengthBin, OpProfile, Profile, profile, profile_pages};
-pub use registry::{FORMATS, Format, FormatEntry};
+pub use registry::{FORMATS, Format, FormatEntry, Need};
 pub use sink::{END_BYTES_MAX, TRANSFER_BYTES_MAX};
 pub use volumes::VOLUME_ALIGNMENT;
+pub use write::{TraceWriter, push_csv_line};
 
 /// A source of requests in order of time.
 ///

@@ -1,6 +1,7 @@
 //! Lines of a byte stream, handed out in place: memory is one buffer, whatever the size of the file.
 
-use std::io::{self, Read};
+use crate::source::Stream;
+use std::io;
 
 /// Bytes read at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -17,7 +18,7 @@ pub(crate) enum LineError {
 
 /// A stream cut into lines.
 pub(crate) struct Lines {
-    stream: Box<dyn Read + Send>,
+    stream: Stream,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -27,7 +28,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn new(stream: Box<dyn Read + Send>) -> Self {
+    pub(crate) fn new(stream: Stream) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         Self { stream, buffer, start: 0, end: 0, finished: false, number: 0 }
     }
@@ -80,6 +81,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
 
     /// Gives its bytes in pieces of a stated size.
     struct Pieces(Vec<u8>, usize, usize);

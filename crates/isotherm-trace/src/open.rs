@@ -3,10 +3,11 @@
 use crate::TraceReader;
 use crate::detect::detect;
 use crate::error::TraceError;
+use crate::formats::parquet;
 use crate::options::{OpenOptions, SORT_WINDOW, Sort};
 use crate::order::Ordered;
 use crate::records::{Records, Setup};
-use crate::registry::{Decoder, Format};
+use crate::registry::{Decoder, Format, FormatEntry, Need};
 use crate::source::{Opened, Source};
 use crate::synth;
 use crate::volumes::Volumes;
@@ -43,6 +44,7 @@ fn open_source(source: &Source, options: &OpenOptions) -> Result<Box<dyn TraceRe
         None => detect(source.name(), &opened.head, options)?,
     };
     let entry = format.entry();
+    require(source.name(), entry, options)?;
     let volumes = match entry.volumes && source.is_repeatable() {
         true => measure(source, format, options)?,
         false => Volumes::single(),
@@ -59,6 +61,34 @@ fn open_source(source: &Source, options: &OpenOptions) -> Result<Box<dyn TraceRe
     // The canonical forms keep their times, so that converting them loses nothing.
     let rebase = !entry.ordered;
     Ok(Box::new(Ordered::new(records, entry.name, source.name(), window, rebase)))
+}
+
+/// Asks for what the file does not say.
+fn require(path: &str, entry: &FormatEntry, options: &OpenOptions) -> Result<(), TraceError> {
+    for need in entry.needs {
+        let (met, problem, fix) = match need {
+            Need::TimeUnit => (
+                options.time_unit.is_some(),
+                "the unit of its times cannot be told from the file",
+                "say --time-unit ns (as MQSim and SSDsim take them) or --time-unit us (some conversions); if it is DiskSim \
+                 with whole milliseconds, say --format disksim",
+            ),
+            Need::AssumeWrites => (
+                options.assume_writes,
+                "it does not say which requests are writes, so it cannot tell write amplification",
+                "use a trace of block requests, or take all of them as writes with --assume-writes",
+            ),
+            Need::ObjectBytes => (
+                options.object_bytes.is_some_and(|bytes| bytes > 0),
+                "its addresses are object numbers, and what one stands for is not in the file",
+                "say --object-bytes 512 if they are sectors, or the size of a block if they are blocks",
+            ),
+        };
+        if !met {
+            return Err(TraceError::input(path, format!("{} trace: {problem}", entry.name), fix));
+        }
+    }
+    Ok(())
 }
 
 /// The first of two passes: how far each volume reaches.
@@ -81,6 +111,7 @@ fn decode(
 ) -> Result<Box<dyn Records>, TraceError> {
     let setup = Setup { path: source.name().to_owned(), skip_bad: options.skip_bad, refuse_disorder, volumes };
     match &format.entry().decoder {
-        Decoder::Text { open, .. } => Ok(open(opened.stream, setup, options)),
+        Decoder::Stream { open, .. } => Ok(open(opened.stream, setup, options)),
+        Decoder::Parquet => parquet::open(source, setup),
     }
 }

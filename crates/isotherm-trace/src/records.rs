@@ -42,12 +42,12 @@ impl Setup {
 }
 
 /// An error while reading the file at `path`.
-pub(crate) fn read_error(path: &str, source: std::io::Error) -> TraceError {
-    let fix = match source.kind() {
+pub(crate) fn read_error(path: &str, cause: std::io::Error) -> TraceError {
+    let fix = match cause.kind() {
         std::io::ErrorKind::UnexpectedEof => "the file is truncated: copy or download it again",
         std::io::ErrorKind::NotFound => "check the path",
         std::io::ErrorKind::PermissionDenied => "make the file readable",
         _ => "if it is compressed it may be damaged: copy or download it again",
     };
-    TraceError::Io { path: path.to_owned(), action: "read it", source, fix }
+    TraceError::Io { path: path.to_owned(), action: "read it", cause, fix }
 }

@@ -200,6 +200,44 @@ impl<'a> Row<'a> {
         Ok(self.integer(field)?.saturating_mul(512))
     }
 
+    /// A whole number kept as its digits: the name of a volume.
+    #[inline(always)]
+    pub(crate) fn number_text(&mut self, field: Field) -> Result<&'a [u8], Box<Fault>> {
+        self.begin(field);
+        let start = self.at;
+        let (_, digits) = self.digits();
+        if digits == 0 {
+            return Err(self.not_a_number(field));
+        }
+        self.finish(field)?;
+        Ok(&self.line[start..start + digits])
+    }
+
+    /// Two fields as one name, with what separates them.
+    #[inline(always)]
+    pub(crate) fn pair(&mut self, field: Field) -> &'a [u8] {
+        self.word(Field::Other);
+        let start = self.starts[Field::Other as usize] as usize;
+        let second = self.word(field);
+        let end = self.starts[field as usize] as usize + second.len();
+        self.starts[field as usize] = start as u32;
+        &self.line[start..end]
+    }
+
+    /// The byte with which the next field begins, where blanks separate fields.
+    #[inline(always)]
+    pub(crate) fn next_byte(&mut self) -> Option<u8> {
+        self.skip_blanks();
+        self.line.get(self.at).copied()
+    }
+
+    /// A time that must be a whole number of units.
+    #[inline(always)]
+    pub(crate) fn whole_time(&mut self, scale: TimeScale) -> Result<u64, Box<Fault>> {
+        let value = self.integer(Field::Time)?;
+        value.checked_mul(scale.nanoseconds).ok_or_else(|| self.too_large(Field::Time))
+    }
+
     /// A time in units of `scale`, whole or decimal (an exponent is understood), in nanoseconds rounded down.
     #[inline(always)]
     pub(crate) fn time(&mut self, scale: TimeScale) -> Result<u64, Box<Fault>> {

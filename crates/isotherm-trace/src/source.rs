@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// Bytes of decompressed content that formats are detected from.
 const HEAD_BYTES: usize = 64 << 10;
 
+/// The bytes of a trace, decompressed.
+pub(crate) type Stream = Box<dyn Read + Send>;
+
 /// A trace that can be opened, perhaps twice.
 #[derive(Clone)]
 pub(crate) enum Source {
@@ -29,7 +32,7 @@ enum Packing {
 /// An opened trace: its first decompressed bytes, and all of them as a stream.
 pub(crate) struct Opened {
     pub(crate) head: Vec<u8>,
-    pub(crate) stream: Box<dyn Read + Send>,
+    pub(crate) stream: Stream,
 }
 
 impl Source {
@@ -64,7 +67,7 @@ impl Source {
         }
     }
 
-    fn raw(&self) -> Result<Box<dyn Read + Send>, TraceError> {
+    fn raw(&self) -> Result<Stream, TraceError> {
         match self {
             Self::File(path) => {
                 let file = self.file()?;
@@ -85,7 +88,7 @@ impl Source {
         let magic = read_up_to(&mut *raw, 4).map_err(failed)?;
         let packing = self.packing(&magic)?;
         let whole = Cursor::new(magic).chain(raw);
-        let mut stream: Box<dyn Read + Send> = match packing {
+        let mut stream: Stream = match packing {
             Packing::Plain => Box::new(whole),
             Packing::Gzip => Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(128 << 10, whole))),
             Packing::Zstd => Box::new(zstd::stream::read::Decoder::new(whole).map_err(failed)?),

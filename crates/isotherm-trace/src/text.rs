@@ -6,9 +6,9 @@ use crate::options::OpenOptions;
 use crate::records::{Records, Setup};
 use crate::row::{Fault, Row, Separator};
 use crate::sink::Sink;
+use crate::source::Stream;
 use crate::volumes::Volumes;
 use isotherm::request::Request;
-use std::io::Read;
 
 /// How one line of a format reads.
 ///
@@ -42,11 +42,7 @@ pub(crate) struct TextReader<F> {
 }
 
 /// Opens a text format: the function that the registry names.
-pub(crate) fn open<F: LineFormat>(
-    stream: Box<dyn Read + Send>,
-    setup: Setup,
-    options: &OpenOptions,
-) -> Box<dyn Records> {
+pub(crate) fn open<F: LineFormat>(stream: Stream, setup: Setup, options: &OpenOptions) -> Box<dyn Records> {
     Box::new(TextReader { lines: Lines::new(stream), format: F::new(options), setup, skipped: 0, latest_ns: 0 })
 }
 
@@ -116,7 +112,7 @@ impl<F: LineFormat> Records for TextReader<F> {
             let mut row = Row::new(line, F::SEPARATOR);
             let mut sink = Sink { requests: &mut *batch, volumes: &mut self.setup.volumes, not_before_ns };
             match self.format.parse(&mut row, &mut sink) {
-                Ok(()) => self.latest_ns = batch.last().map_or(0, |request| request.arrival_ns),
+                Ok(()) => self.latest_ns = batch.last().map_or(self.latest_ns, |request| request.arrival_ns),
                 Err(fault) => {
                     let (column, header) = (row.column(fault.field), F::is_header(row.line()));
                     batch.truncate(taken);

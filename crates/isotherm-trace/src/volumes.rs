@@ -67,11 +67,6 @@ impl Volumes {
         self
     }
 
-    /// Number of volumes met so far.
-    pub(crate) fn count(&self) -> usize {
-        self.names.len()
-    }
-
     /// The volume called `name`.
     #[inline(always)]
     pub(crate) fn find(&mut self, name: &[u8]) -> Result<VolumeId, Box<Fault>> {

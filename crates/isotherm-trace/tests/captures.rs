@@ -1,6 +1,7 @@
 //! Real captures: the figures that were taken when they were made must come out of the readers.
 
-use isotherm_trace::{OpenOptions, profile};
+use isotherm_trace::{BlktraceAction, Op, OpenOptions, Request, TimeUnit, open, profile};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The traces that are checked in.
@@ -49,5 +50,121 @@ fn other_captures_have_the_figures_they_were_made_with() {
     match std::env::var_os("ISOTHERM_TRACES") {
         Some(folder) => agree(&Path::new(&folder).join("captures")),
         None => println!("skipped: ISOTHERM_TRACES names no folder of traces"),
+    }
+}
+
+/// Everything that one raw capture holds, by one of its forms.
+fn read(path: &Path, options: &OpenOptions) -> Vec<Request> {
+    let mut reader = open(path.to_str().expect("a path"), options).expect("a sound trace");
+    let mut requests = Vec::new();
+    while reader.fill(&mut requests, 1000).expect("sound rows") > 0 {}
+    assert_eq!(reader.skipped(), 0);
+    requests
+}
+
+/// Requests of one kind without their times, in one order whatever the times.
+fn of_kind(requests: &[Request], op: Op) -> Vec<(u64, u64)> {
+    let kind = requests.iter().filter(|request| request.op == op);
+    let mut ranges: Vec<_> = kind.map(|request| (request.offset, request.length)).collect();
+    ranges.sort_unstable();
+    ranges
+}
+
+/// The 512-byte sectors that the ranges cover.
+fn covered(ranges: &[(u64, u64)]) -> BTreeSet<u64> {
+    ranges.iter().flat_map(|(offset, length)| offset / 512..(offset + length).div_ceil(512)).collect()
+}
+
+#[test]
+fn binary_and_text_forms_of_one_capture_agree() {
+    for name in ["raw-ext4-sqlite", "raw-fio-device"] {
+        let form = |ending: &str| read(&traces().join("raw").join(format!("{name}.{ending}")), &OpenOptions::default());
+        let canonical = form("csv.zst");
+        for ending in ["blktrace.bin.zst", "blkparse.txt.zst"] {
+            let other = form(ending);
+            assert_eq!(other.len(), canonical.len(), "{name}.{ending}");
+            for (index, pair) in other.iter().zip(&canonical).enumerate() {
+                assert_eq!(pair.0, pair.1, "{name}.{ending}, request {index}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_action_reads_the_same_from_binary_and_text() {
+    for name in ["raw-ext4-sqlite", "raw-fio-device"] {
+        for action in [BlktraceAction::Queue, BlktraceAction::Complete] {
+            let options = OpenOptions { blktrace_action: action, ..OpenOptions::default() };
+            let form = |ending: &str| read(&traces().join("raw").join(format!("{name}.{ending}")), &options);
+            assert!(form("blktrace.bin.zst") == form("blkparse.txt.zst"), "{name} by {action:?}");
+        }
+    }
+}
+
+/// fio logged what its two jobs asked for; the block layer recorded what reached the device. Reads, trims and flushes are
+/// the same. Writes went through the page cache, which merges them: they cover the same sectors.
+#[test]
+fn fio_logs_agree_with_what_the_device_saw() {
+    let raw = traces().join("raw");
+    let of = |ending: &str| {
+        ["a", "b"]
+            .map(|job| read(&raw.join(format!("raw-fio-device.{job}.{ending}.zst")), &OpenOptions::default()))
+            .concat()
+    };
+    let (version_2, version_3) = (of("iolog.v2"), of("iolog.v3"));
+    let device = read(&raw.join("raw-fio-device.csv.zst"), &OpenOptions::default());
+    for op in [Op::Read, Op::Write, Op::Trim, Op::Flush] {
+        let logged = of_kind(&version_2, op);
+        assert_eq!(logged, of_kind(&version_3, op), "{op:?}");
+        if op == Op::Write {
+            assert_eq!(covered(&logged), covered(&of_kind(&device, op)));
+        } else {
+            assert_eq!(logged, of_kind(&device, op), "{op:?}");
+        }
+    }
+}
+
+/// Public samples: what each is detected as, and its number of requests (of rows that are requests).
+#[test]
+fn public_samples_are_detected_and_read_whole() {
+    let Some(folder) = std::env::var_os("ISOTHERM_TRACES") else {
+        println!("skipped: ISOTHERM_TRACES names no folder of traces");
+        return;
+    };
+    let folder = Path::new(&folder).join("formats");
+    let plain = OpenOptions::default();
+    let unit = |unit| OpenOptions { time_unit: Some(unit), ..OpenOptions::default() };
+    // Two samples have a row that no reader should take: a negative offset, and a time before the start that wrapped.
+    for (file, expected) in [
+        ("wiscsee-sqlitewal-inserts-ext4.txt.zst", "line 113, column 14: offset \"-8388608\" is negative"),
+        ("blkparse-ext4-java.txt.zst", "line 29662, column 25: time of 1266874889 s lies before the start"),
+    ] {
+        let bad = folder.join(file);
+        let error = profile(bad.to_str().expect("a path"), &plain).expect_err("an absurd value").to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let one_bad_row = OpenOptions { skip_bad: 1, ..OpenOptions::default() };
+    for (file, options, format, requests, reads) in [
+        ("msr-prxy_0-head20000.csv.zst", &plain, "msr", 20_000, None),
+        ("financial1-head10000.ssdsim.ascii.zst", &unit(TimeUnit::Ns), "mqsim", 10_000, None),
+        ("mqsim-tpcc-small.trace.zst", &unit(TimeUnit::Ns), "mqsim", 6999, None),
+        ("ms-dtrs-300s.mqsim-us.trace.zst", &unit(TimeUnit::Us), "mqsim", 127_043, None),
+        ("pcmark.disksim.trace.zst", &plain, "disksim", 56_088, None),
+        ("postmark-aligned2.disksim.trace.zst", &plain, "disksim", 62_257, None),
+        ("tencent-cbs-head50000.csv.zst", &plain, "tencent", 50_000, None),
+        ("fiu-cheetah-head9997.blkparse.zst", &plain, "fiu", 9998, Some(8896)),
+        ("blkparse-ext4-java.txt.zst", &one_bad_row, "blkparse", 9886, Some(9038)),
+        ("wiscsee-sqlitewal-inserts-ext4.txt.zst", &one_bad_row, "wiscsee", 19_999, Some(48)),
+        ("wiscsee-sqlitewal-update-ext4.txt.zst", &plain, "wiscsee", 5008, Some(4)),
+        ("systor17-sample999.csv.zst", &plain, "systor", 999, Some(826)),
+        ("nexus5-Installing_log181.txt.zst", &plain, "biotracer", 17_952, Some(312)),
+    ] {
+        let path = folder.join(file);
+        let found = profile(path.to_str().expect("a path"), options).unwrap_or_else(|error| panic!("{error}"));
+        println!("{file}: {}, {:.1} s", found.sanity_line(), found.duration_ns as f64 / 1e9);
+        assert_eq!(found.format, format, "{file}");
+        assert_eq!(found.skipped_rows, options.skip_bad, "{file}");
+        assert!(found.requests == requests, "{file}: {} requests", found.requests);
+        assert!(reads.is_none_or(|reads| found.reads.requests == reads), "{file}: {} reads", found.reads.requests);
     }
 }

@@ -93,7 +93,7 @@ impl fmt::Display for ByteSize {
     /// The largest binary unit that divides the size, so that it parses back to the same number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (unit, log2) in [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)] {
-            if self.0 != 0 && self.0 % (1 << log2) == 0 {
+            if self.0 != 0 && self.0.is_multiple_of(1 << log2) {
                 return write!(f, "{}{unit}", self.0 >> log2);
             }
         }

@@ -53,6 +53,9 @@ impl SpecError {
     }
 }
 
+/// The parameter that names the policy which another one is built around: `hotness:mbf` is `hotness` with `scheme=mbf`.
+pub const WRAPPED: &str = "scheme";
+
 /// What a user named: a policy and the parameters given for it, not yet checked.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -84,7 +87,7 @@ impl std::str::FromStr for PolicyName {
         for part in rest.split(',').filter(|p| !p.is_empty()) {
             match part.split_once('=') {
                 Some((key, value)) => parameters.push((key.trim().to_owned(), value.trim().to_owned())),
-                None if parameters.is_empty() => parameters.push(("scheme".to_owned(), part.trim().to_owned())),
+                None if parameters.is_empty() => parameters.push((WRAPPED.to_owned(), part.trim().to_owned())),
                 None => {
                     return Err(SpecError::new(
                         text,
@@ -116,7 +119,7 @@ impl fmt::Display for PolicyName {
         f.write_str(&self.name)?;
         for (i, (key, value)) in self.parameters.iter().enumerate() {
             f.write_str(if i == 0 { ":" } else { "," })?;
-            if key == "scheme" { f.write_str(value)? } else { write!(f, "{key}={value}")? }
+            if key == WRAPPED { f.write_str(value)? } else { write!(f, "{key}={value}")? }
         }
         Ok(())
     }
@@ -129,13 +132,15 @@ pub struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// Checks the keys of `policy` against `table`.
+    /// Checks the keys of `policy` against `table`. A table with the key [`WRAPPED`] belongs to a policy that is built around
+    /// another one: keys that it does not have are that one's ([`Parameters::wrapped`]) and checked there.
     ///
     /// # Errors
     /// A key that the table does not have, or one given twice.
     pub fn new(policy: &'a PolicyName, table: &'static [Parameter]) -> Result<Self, SpecError> {
+        let wraps = table.iter().any(|p| p.key == WRAPPED);
         for (i, (key, _)) in policy.parameters.iter().enumerate() {
-            if !table.iter().any(|p| p.key == key) {
+            if !wraps && !table.iter().any(|p| p.key == key) {
                 let known: Vec<_> = table.iter().map(|p| p.key).collect();
                 let fix = if known.is_empty() {
                     "it takes none".to_owned()
@@ -151,6 +156,13 @@ impl<'a> Parameters<'a> {
         Ok(Self { policy, table })
     }
 
+    /// The policy that this one is built around: named by [`WRAPPED`], with the parameters that this one does not have.
+    pub fn wrapped(&self) -> PolicyName {
+        let own = |key: &str| self.table.iter().any(|p| p.key == key);
+        let parameters = self.policy.parameters.iter().filter(|(key, _)| !own(key)).cloned().collect();
+        PolicyName { name: self.text(WRAPPED).to_owned(), parameters }
+    }
+
     fn declared(&self, key: &str) -> &'static Parameter {
         self.table
             .iter()
@@ -164,7 +176,8 @@ impl<'a> Parameters<'a> {
         self.policy.parameters.iter().find(|(k, _)| k == key).map_or(declared.default, |(_, v)| v)
     }
 
-    fn refuse(&self, key: &str) -> SpecError {
+    /// The error that the value of `key` is out of range.
+    pub fn refuse(&self, key: &str) -> SpecError {
         SpecError::new(
             format!("{}:{key}", self.policy.name),
             format!("\"{}\" is out of range", self.text(key)),

@@ -2,6 +2,7 @@
 //! can be reported.
 
 use crate::cause::ByCause;
+use crate::sfs::snapshot::LogSnapshot;
 use hdrhistogram::Histogram;
 
 /// What the host asked for, as the device counted it.
@@ -73,6 +74,29 @@ pub struct CollectorCounters {
     pub invalidated_pages: u64,
     /// Blocks retired after a program or erase failure or at the end of their endurance.
     pub retired_blocks: u64,
+}
+
+/// Merges of a hybrid map. Pages are those programmed by merges, which write amplification counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct MergeCounters {
+    /// Switch merges: a complete sequential log block became the data block. They program nothing.
+    pub switch: u64,
+    /// Partial merges: the rest was copied behind a sequential log block, which became the data block.
+    pub partial: u64,
+    /// Full merges: a logical block was gathered from everywhere into a new data block.
+    pub full: u64,
+    /// Of the full merges, those made to reclaim a random-write log block; the others emptied the sequential one.
+    pub full_of_reclaims: u64,
+    /// Pages programmed by switch merges: always 0.
+    pub switch_pages: u64,
+    /// Pages programmed by partial merges, filler pages included.
+    pub partial_pages: u64,
+    /// Pages programmed by full merges, filler pages included.
+    pub full_pages: u64,
+    /// Of the pages above, those that hold nothing and only keep the order that NAND demands.
+    pub filler_pages: u64,
+    /// Host writes that made a page of a random-write log block invalid, so that no merge has to move it.
+    pub log_hits: u64,
 }
 
 /// What a write buffer did. Padding is counted apart: it is not what the host wrote.
@@ -323,6 +347,8 @@ pub struct Snapshot {
     pub mapped_pages: u64,
     /// Blocks free now.
     pub free_blocks: u32,
+    /// Merges, where the map is hybrid.
+    pub merges: Option<MergeCounters>,
     /// Look-ups of a demand-paged map; `None` where the whole map is in DRAM.
     pub mapping: Option<MappingCounters>,
     /// Clusterings of recency; `None` without them.
@@ -333,6 +359,8 @@ pub struct Snapshot {
     pub buffer: Option<BufferCounters>,
     /// The split of the DRAM, where one is shared.
     pub split: Option<SplitCounters>,
+    /// The log on top of the device, where there is one; `host` is then what the log was asked for.
+    pub log: Option<Box<LogSnapshot>>,
 }
 
 impl Snapshot {
@@ -357,8 +385,9 @@ pub struct Latencies {
 
 impl Default for Latencies {
     fn default() -> Self {
-        // Three significant digits; the range grows by itself.
-        let empty = || Histogram::new(3).expect("three digits are a valid precision");
+        // Three significant digits up to 2^42 ns (73 minutes); longer latencies count as that. A range that grew by itself
+        // would allocate in the middle of a run.
+        let empty = || Histogram::new_with_bounds(1, 1 << 42, 3).expect("bounds and precision are valid");
         Self { read: empty(), write: empty(), trim: empty(), flush: empty() }
     }
 }

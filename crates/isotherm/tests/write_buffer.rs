@@ -24,7 +24,8 @@ const LOGICAL_PAGES: u32 = 64;
 const BLOCKS: u32 = 14;
 const PAGES_PER_BLOCK: u32 = 8;
 const FRAMES: u32 = 12;
-const OPTIONS: LogOptions = LogOptions { floor: 2, age: AgeBase::Closed, meta_streams: 0, wear_threshold: None };
+const OPTIONS: LogOptions =
+    LogOptions { floor: 2, age: AgeBase::Closed, meta_streams: 0, meta_blocks: 0, wear_threshold: None };
 
 fn policies() -> (AnyPlacement, AnyVictim) {
     let placement = PlacementContext {
@@ -35,7 +36,8 @@ fn policies() -> (AnyPlacement, AnyVictim) {
         seed: 1,
         future: None,
     };
-    let victim = VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, seed: 1 };
+    let victim =
+        VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 1 };
     (
         build_placement(&"single".parse().unwrap(), &placement).unwrap(),
         build_victim(&"greedy".parse().unwrap(), &victim).unwrap(),
@@ -155,7 +157,8 @@ fn cut_after(policy: &str, operations: u64, torn: bool) -> bool {
     let mut device = byte_device(policy, plan);
     let (mut model, mut random) = (Model::new(), Random::new(23));
     let cut = (0..500).any(|_| step(&mut device, &mut model, &mut random) == Err(DeviceError::PowerLost));
-    let medium = device.into_ftl().into_medium().restore_power(u64::MAX);
+    let mut medium = device.into_ftl().into_medium();
+    medium.lose_power_after(u64::MAX);
     let (placement, victim) = policies();
     let mut ftl = PageFtl::recover(medium, placement, victim, LOGICAL_PAGES, OPTIONS).unwrap();
     for (page, versions) in model.versions.iter().enumerate() {

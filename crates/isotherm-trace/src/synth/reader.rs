@@ -109,8 +109,8 @@ impl SynthReader {
 
     /// Begins the phases that are due; the page write at which the next one is.
     fn enter_phases(&mut self) -> u64 {
-        while let Some(phase) = self.phases.pop_front_if(|phase| phase.from_write <= self.written) {
-            match phase.pattern {
+        while self.phases.front().is_some_and(|phase| phase.from_write <= self.written) {
+            match self.phases.pop_front().and_then(|phase| phase.pattern) {
                 Some(pattern) => self.pattern = pattern,
                 None => self.pattern.shift(),
             }

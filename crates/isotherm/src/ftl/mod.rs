@@ -1,6 +1,8 @@
 //! Flash translation layers: logical pages in, operations on a medium out.
 
+pub mod asa;
 pub mod dftl;
+pub mod fast;
 pub mod page;
 mod page_map;
 pub mod recover;
@@ -10,6 +12,7 @@ use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Medium, PageMut, PageRef};
+use crate::placement::asa::AsaOptions;
 use crate::registry::{Entry, Parameters, SpecError};
 use crate::spec::DeviceSpec;
 use crate::stats::{Snapshot, WearSummary};
@@ -88,12 +91,19 @@ pub trait Ftl {
 pub enum FtlOptions {
     /// The whole map in DRAM.
     Page,
+    /// Data mapped by block, the log by page.
+    Hybrid(fast::HybridOptions),
     /// The map on flash, a part of it in DRAM.
-    Demand(dftl::DemandOptions),
+    Demand {
+        /// How the map is kept.
+        map: dftl::DemandOptions,
+        /// The placement that the FTL brings along, its hotness kept in the translation pages.
+        asa: Option<AsaOptions>,
+    },
 }
 
 /// Reads a flash translation layer's checked parameters.
 pub type ReadFtl = fn(&Parameters<'_>, &DeviceSpec) -> Result<FtlOptions, SpecError>;
 
 /// The flash translation layers.
-pub const FTLS: &[Entry<ReadFtl>] = &[page::ENTRY, dftl::ENTRY];
+pub const FTLS: &[Entry<ReadFtl>] = &[page::ENTRY, dftl::ENTRY, asa::ENTRY, fast::ENTRY];

@@ -95,9 +95,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
     fn trim(&mut self, lpn: Lpn, pages: u32) -> Result<(), DeviceError> {
         let sequence = self.log.next_sequence();
         for lpn in lpn.0..lpn.0 + pages {
-            self.map.trim(lpn, sequence, &mut self.log);
+            if self.map.trim(lpn, sequence, &mut self.log) && self.map.tombstones.page_is_full() {
+                write_tombstones(&mut self.log, &mut self.map)?;
+            }
         }
-        if self.map.tombstones.page_is_full() { write_tombstones(&mut self.log, &mut self.map) } else { Ok(()) }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {

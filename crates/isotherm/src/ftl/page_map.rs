@@ -4,9 +4,9 @@
 use super::tombstones::{MapEntry, Tombstones};
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::device::DeviceError;
-use crate::log::{LogStore, Mapping, Move, make_room};
+use crate::log::{LogStore, Mapping, make_room};
 use crate::memory;
-use crate::nand::{Kind, Medium, Owner};
+use crate::nand::{Kind, Medium, Move, Owner};
 use crate::placement::Placement;
 use crate::victim::VictimPolicy;
 
@@ -121,7 +121,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for PageMap {
 
     fn before_erase(&mut self, log: &mut LogStore<M, P, V>, block: BlockId) -> Result<(), DeviceError> {
         if self.tombstones.is_exposed(block) {
-            self.tombstones.write(&mut self.entries, log)?;
+            self.tombstones.write_page(&mut self.entries, log)?;
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> OverPageMap<M, P, V> for PageMap 
     }
 }
 
-/// Writes the waiting trims, with room made for each page of them.
+/// Writes the waiting trims, and packs tombstone pages anew where they have piled up.
 ///
 /// # Errors
 /// No space, or faults of the medium.
@@ -144,21 +144,24 @@ pub(super) fn write_tombstones<M: Medium, P: Placement, V: VictimPolicy>(
     write_waiting(log, map)?;
     if map.page_map().tombstones.wants_compaction() {
         let pages = map.page_map();
-        let old = pages.tombstones.unpack(&mut pages.entries);
+        let old = pages.tombstones.live_slots();
+        pages.tombstones.unpack(&old, &mut pages.entries);
         write_waiting(log, map)?;
         map.page_map().tombstones.drop_slots(&old, log);
     }
     Ok(())
 }
 
+/// Writes the waiting trims, with room made for each page of them.
 fn write_waiting<M: Medium, P: Placement, V: VictimPolicy>(
     log: &mut LogStore<M, P, V>,
     map: &mut impl OverPageMap<M, P, V>,
 ) -> Result<(), DeviceError> {
-    // Making room may itself write the waiting trims; a turn that finds none left writes nothing.
-    for _ in 0..map.page_map().tombstones.waiting_pages() {
+    while map.page_map().tombstones.is_waiting() {
+        // Making room may itself write a page of trims; then there may be nothing left to write.
         make_room(log, map, StreamId(0))?;
+        let pages = map.page_map();
+        pages.tombstones.write_page(&mut pages.entries, log)?;
     }
-    let pages = map.page_map();
-    pages.tombstones.write(&mut pages.entries, log)
+    Ok(())
 }

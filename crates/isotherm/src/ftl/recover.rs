@@ -2,8 +2,8 @@
 //!
 //! One scan of the medium finds, for every logical page, the version with the highest sequence number; tombstones then
 //! take away what was trimmed later than it was written. Copies keep the number of their source, so either copy of a
-//! collection that was cut short will do. Blocks that were open stay partly written: they are closed as they are, and the
-//! collector reclaims their rest. Cost: one read a programmed page (cause `recovery`).
+//! collection that was cut short will do; the one in a block that is not full is taken, since that is where copies went and
+//! the source is left to be cleaned. Blocks that were open are opened again. Cost: one read a programmed page (cause `recovery`).
 
 use super::page::PageFtl;
 use super::page_map::PageMap;
@@ -18,33 +18,34 @@ use crate::victim::VictimPolicy;
 use std::collections::BTreeMap;
 
 /// A tombstone page found by the scan.
-struct FoundTombstone {
-    at: Ppn,
-    slot: u32,
-    extents: Vec<Extent>,
+pub(super) struct FoundTombstone {
+    pub(super) at: Ppn,
+    pub(super) slot: u32,
+    pub(super) extents: Vec<Extent>,
 }
 
 /// What the scan knows of a logical page.
 #[derive(Clone, Copy)]
-struct Version {
-    at: Ppn,
-    sequence: u64,
+pub(super) struct Version {
+    /// One of its copies; [`Ppn::NONE`] where the page holds no data.
+    pub(super) at: Ppn,
+    pub(super) sequence: u64,
 }
 
 const UNKNOWN: Version = Version { at: Ppn::NONE, sequence: 0 };
 
 /// Everything that one scan of the medium found.
 pub(super) struct Found {
-    versions: Vec<Version>,
-    tombstones: Vec<FoundTombstone>,
+    pub(super) versions: Vec<Version>,
+    pub(super) tombstones: Vec<FoundTombstone>,
     /// Newest copy of every translation page; [`Ppn::NONE`] where there is none.
     pub(super) translation_pages: Vec<Ppn>,
-    last_sequence: u64,
+    pub(super) last_sequence: u64,
 }
 
-/// Keeps the newest version of a page.
-fn keep_newest(known: &mut Version, at: Ppn, sequence: u64) {
-    if known.at == Ppn::NONE || sequence > known.sequence {
+/// Keeps the newest version of a page; of two copies, one in a block that `is_full` says is not.
+fn keep_newest(known: &mut Version, at: Ppn, sequence: u64, is_full: bool) {
+    if known.at == Ppn::NONE || sequence > known.sequence || (sequence == known.sequence && !is_full) {
         *known = Version { at, sequence };
     }
 }
@@ -65,16 +66,17 @@ pub(super) fn scan<M: Medium>(
     let mut last_sequence = 0;
     for block in (0..geometry.blocks).map(BlockId).filter(|b| !medium.is_bad(*b)).collect::<Vec<_>>() {
         let first = geometry.first_page(block).0;
+        let is_full = medium.programmed_pages(block) == geometry.pages_per_block();
         for at in (first..first + medium.programmed_pages(block)).map(Ppn) {
             let (owner, sequence) = (medium.owner(at), medium.sequence(at));
             let address = owner.address();
             last_sequence = last_sequence.max(sequence);
             match owner.kind() {
                 Kind::Data if address < logical_pages => {
-                    keep_newest(&mut versions[address as usize], at, sequence);
+                    keep_newest(&mut versions[address as usize], at, sequence, is_full);
                 }
                 Kind::Translation if address < translation_pages => {
-                    keep_newest(&mut translation[address as usize], at, sequence);
+                    keep_newest(&mut translation[address as usize], at, sequence, is_full);
                 }
                 Kind::Tombstone => {
                     let mut content = Vec::new();
@@ -97,7 +99,7 @@ pub(super) fn scan<M: Medium>(
 }
 
 /// Applies the tombstones in the order of their writing. Returns, for each, how many pages it keeps trimmed.
-fn bury(versions: &mut [Version], entries: &mut [MapEntry], tombstones: &[FoundTombstone]) -> Vec<u32> {
+pub(super) fn bury(versions: &mut [Version], entries: &mut [MapEntry], tombstones: &[FoundTombstone]) -> Vec<u32> {
     // The latest trim of each page, with the index of its tombstone; a trim packed anew is found in the newer page.
     let mut trims: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
     for (index, tombstone) in tombstones.iter().enumerate() {
@@ -168,7 +170,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
     ) -> Result<Self, DeviceError> {
         let found = scan(&mut medium, logical_pages, 0)?;
         let (map, mut log) = rebuild(found, medium, placement, victim, options);
-        log.finish_restore();
+        log.finish_restore()?;
         Ok(Self::assemble(log, map, options.floor))
     }
 }

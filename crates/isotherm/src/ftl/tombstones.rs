@@ -5,14 +5,23 @@
 //! are then written to a *tombstone page* (cause `trim`). A tombstone page is valid as long as one of its pages is still
 //! trimmed. Two more rules close the gaps: before a block is erased that held data whose trim still waits, the waiting
 //! trims are written (or older data could come back instead); and when tombstone pages pile up, they are compacted.
+//!
+//! Where tombstone pages lie is up to the FTL: anything that appends pages out of place is a [`TombstoneSpace`].
 
-use crate::address::{BlockId, Ppn, StreamId};
-use crate::cause::Cause;
+use crate::address::{BlockId, Ppn};
 use crate::device::DeviceError;
-use crate::log::LogStore;
-use crate::nand::{Kind, Medium, Owner};
-use crate::placement::Placement;
-use crate::victim::VictimPolicy;
+use crate::nand::{Kind, Owner};
+
+/// Where tombstone pages are written: a log store, or the log blocks of a hybrid map.
+pub trait TombstoneSpace {
+    /// Programs a tombstone page, without cleaning first: the caller has made room, or a reserve is used.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    fn append_tombstone(&mut self, owner: Owner, content: &[u8]) -> Result<Ppn, DeviceError>;
+    /// The tombstone page at `at` is not needed any more.
+    fn invalidate_tombstone(&mut self, at: Ppn);
+}
 
 /// An entry of the map: a page, nothing, or a trim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +116,8 @@ pub struct Tombstones {
     waiting: Vec<Extent>,
     slots: Vec<Slot>,
     free_slots: Vec<u32>,
+    /// Slots written since trims last began to wait.
+    batch: Vec<u32>,
     /// Blocks that held data whose trim waits, each once.
     exposed: Vec<BlockId>,
     is_exposed: Vec<bool>,
@@ -126,6 +137,7 @@ impl Tombstones {
             waiting: Vec::new(),
             slots: Vec::new(),
             free_slots: Vec::new(),
+            batch: Vec::new(),
             exposed: Vec::new(),
             is_exposed: vec![false; blocks as usize],
             most_pages: LEAST_PAGES,
@@ -161,27 +173,27 @@ impl Tombstones {
         self.is_exposed[block.0 as usize]
     }
 
-    /// Pages of trims to be written, for making room.
-    pub fn waiting_pages(&self) -> usize {
-        self.waiting.len().div_ceil(self.extents_per_page)
-    }
-
     /// A page whose entry was `entry` has been rewritten: its tombstone, if any, loses it.
     #[inline(always)]
-    pub fn forget<M: Medium, P: Placement, V: VictimPolicy>(&mut self, entry: MapEntry, log: &mut LogStore<M, P, V>) {
+    pub fn forget(&mut self, entry: MapEntry, space: &mut impl TombstoneSpace) {
         if let Some(slot) = entry.slot() {
-            self.lose(slot, log);
+            self.lose(slot, space);
         }
     }
 
-    fn lose<M: Medium, P: Placement, V: VictimPolicy>(&mut self, slot: u32, log: &mut LogStore<M, P, V>) {
+    fn lose(&mut self, slot: u32, space: &mut impl TombstoneSpace) {
         let dead = &mut self.slots[slot as usize];
         dead.live -= 1;
         if dead.live == 0 {
-            log.invalidate(dead.at);
+            space.invalidate_tombstone(dead.at);
             dead.extents = Vec::new();
             self.free_slots.push(slot);
         }
+    }
+
+    /// Whether the valid page of `slot` lies at `at`.
+    pub fn is_at(&self, slot: u32, at: Ppn) -> bool {
+        self.slots.get(slot as usize).is_some_and(|s| s.live > 0 && s.at == at)
     }
 
     /// A tombstone page has moved.
@@ -189,53 +201,45 @@ impl Tombstones {
         self.slots[slot as usize].at = to;
     }
 
-    /// Writes every waiting trim. The caller has made room, or the collector's reserve is used.
+    /// Writes waiting trims, as many as a page holds; the next call goes on with the rest. The caller has made room for one
+    /// page, or the collector's reserve is used: only a compaction has more than a page waiting, and it exposes no block.
     ///
     /// # Errors
     /// No space, or faults of the medium.
-    pub fn write<M: Medium, P: Placement, V: VictimPolicy>(
-        &mut self,
-        entries: &mut [MapEntry],
-        log: &mut LogStore<M, P, V>,
-    ) -> Result<(), DeviceError> {
-        let waiting = std::mem::take(&mut self.waiting);
-        let mut written = Vec::new();
-        for extents in waiting.chunks(self.extents_per_page) {
+    pub fn write_page(&mut self, entries: &mut [MapEntry], space: &mut impl TombstoneSpace) -> Result<(), DeviceError> {
+        let size = self.waiting.len().min(self.extents_per_page);
+        if size > 0 {
+            let extents: Vec<Extent> = self.waiting.drain(..size).collect();
             let slot = self.take_slot();
             self.content.clear();
             extents.iter().for_each(|e| e.encode(&mut self.content));
             let owner = Owner::new(Kind::Tombstone, slot);
-            self.slots[slot as usize].at = log.append_meta(StreamId(0), owner, &self.content, Cause::Trim)?;
-            self.slots[slot as usize].extents = extents.to_vec();
-            // One live page more than counted keeps the slot until all of this batch is claimed.
-            self.slots[slot as usize].live = 1;
-            written.push(slot);
-            self.claim(slot, &written, entries, log);
+            let at = space.append_tombstone(owner, &self.content)?;
+            // One live page more than counted keeps the slot until the whole batch is claimed.
+            self.slots[slot as usize] = Slot { at, live: 1, extents };
+            self.batch.push(slot);
+            self.claim(slot, entries, space);
         }
-        for slot in written {
-            self.lose(slot, log);
-        }
-        for block in self.exposed.drain(..) {
-            self.is_exposed[block.0 as usize] = false;
+        if self.waiting.is_empty() {
+            for slot in std::mem::take(&mut self.batch) {
+                self.lose(slot, space);
+            }
+            for block in self.exposed.drain(..) {
+                self.is_exposed[block.0 as usize] = false;
+            }
         }
         Ok(())
     }
 
     /// Points the entries of still trimmed pages to `slot`. A page that was trimmed, rewritten and trimmed again within a
     /// batch belongs to the later trim.
-    fn claim<M: Medium, P: Placement, V: VictimPolicy>(
-        &mut self,
-        slot: u32,
-        batch: &[u32],
-        entries: &mut [MapEntry],
-        log: &mut LogStore<M, P, V>,
-    ) {
+    fn claim(&mut self, slot: u32, entries: &mut [MapEntry], space: &mut impl TombstoneSpace) {
         for extent in self.slots[slot as usize].extents.clone() {
             for entry in &mut entries[extent.lpns()] {
                 match entry.slot() {
                     None if *entry != MapEntry::WAITING => continue,
                     None => {}
-                    Some(earlier) if earlier != slot && batch.contains(&earlier) => self.lose(earlier, log),
+                    Some(earlier) if earlier != slot && self.batch.contains(&earlier) => self.lose(earlier, space),
                     Some(_) => continue,
                 }
                 *entry = MapEntry::tombstone(slot);
@@ -271,25 +275,28 @@ impl Tombstones {
         self.pages() > self.most_pages
     }
 
-    /// Puts every live trim back among the waiting ones, so that the next [`Tombstones::write`] packs them anew. The slots
-    /// returned, and their pages, stay valid until [`Tombstones::drop_slots`], so that a loss of power between finds them.
-    pub fn unpack(&mut self, entries: &mut [MapEntry]) -> Vec<u32> {
-        let live = |slots: &[Slot], s: u32| slots[s as usize].live > 0;
-        let old: Vec<u32> = (0..self.slots.len() as u32).filter(|s| live(&self.slots, *s)).collect();
-        for slot in &old {
+    /// Slots in use.
+    pub fn live_slots(&self) -> Vec<u32> {
+        (0..self.slots.len() as u32).filter(|s| self.slots[*s as usize].live > 0).collect()
+    }
+
+    /// Puts the live trims of `slots` back among the waiting ones, so that [`Tombstones::write_page`] packs them anew. The
+    /// slots and their pages stay valid until [`Tombstones::drop_slots`], so that a loss of power between finds them.
+    pub fn unpack(&mut self, slots: &[u32], entries: &mut [MapEntry]) {
+        for slot in slots {
             let extents = std::mem::take(&mut self.slots[*slot as usize].extents);
             self.slots[*slot as usize].live = 1;
-            for extent in extents {
+            // Latest first: of a page that was trimmed twice in one batch, only the later trim is above its last data.
+            for extent in extents.into_iter().rev() {
                 self.unpack_extent(extent, *slot, entries);
             }
         }
-        old
     }
 
     /// Ends a compaction: the slots that were unpacked are written anew, and their old pages hold nothing.
-    pub fn drop_slots<M: Medium, P: Placement, V: VictimPolicy>(&mut self, old: &[u32], log: &mut LogStore<M, P, V>) {
+    pub fn drop_slots(&mut self, old: &[u32], space: &mut impl TombstoneSpace) {
         for slot in old {
-            self.lose(*slot, log);
+            self.lose(*slot, space);
         }
         self.most_pages = (2 * self.pages()).max(LEAST_PAGES);
     }
@@ -306,5 +313,28 @@ impl Tombstones {
             }
         }
         self.waiting.extend(run);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page was trimmed, rewritten and trimmed again before one flush, so that its tombstone page named it twice.
+    /// Compaction packed it with its first trim, which is older than the rewritten data: once the old tombstone page was
+    /// erased, a loss of power brought that data back.
+    #[test]
+    fn compaction_keeps_the_later_of_two_trims() {
+        let mut tombstones = Tombstones::new(64, 4);
+        let mut entries = vec![MapEntry::NONE; 16];
+        let extents = vec![Extent { start: 8, count: 6, sequence: 741 }, Extent { start: 9, count: 3, sequence: 758 }];
+        (8..14).for_each(|lpn| entries[lpn] = MapEntry::tombstone(0));
+        tombstones.restore(0, Ppn(3), extents, 6);
+        tombstones.unpack(&[0], &mut entries);
+        for lpn in 8..14u32 {
+            let holding: Vec<_> =
+                tombstones.waiting.iter().filter(|e| e.lpns().contains(&(lpn as usize))).map(|e| e.sequence).collect();
+            assert_eq!(holding, [if (9..12).contains(&lpn) { 758 } else { 741 }], "LPN {lpn}");
+        }
     }
 }

@@ -7,19 +7,17 @@ use super::block_table::BlockState;
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::nand::{Kind, Medium, Owner};
+use crate::nand::{Kind, Medium, MediumError, Move, Owner};
 use crate::placement::{GcCopy, Placement};
 use crate::victim::VictimPolicy;
 
-/// A page that a collection moves.
-#[derive(Clone, Copy, Debug)]
-pub struct Move {
-    /// Whose page it is.
-    pub owner: Owner,
-    /// Where it was.
-    pub from: Ppn,
-    /// Where it is now; [`Ppn::NONE`] until it is copied.
-    pub to: Ppn,
+/// Pages of the coming victim whose owners are prefetched: more than this would only evict what is needed first.
+const MOST_PREFETCHED_PAGES: u32 = 256;
+
+/// A word with its `width` lowest bits set, 1 to 64.
+#[inline(always)]
+fn low_bits(width: u32) -> u64 {
+    u64::MAX >> (64 - width)
 }
 
 /// What stands above a log store: it maps addresses to pages, and must hear where pages go.
@@ -52,7 +50,7 @@ pub trait Mapping<M, P, V> {
     }
 }
 
-/// Makes sure that `stream` can take a page: it has room in its open block, or a free block above the floor.
+/// Makes sure that `stream` can take a page, and that the collector's reserve is whole before it is written.
 ///
 /// # Errors
 /// No space, or faults of the medium.
@@ -62,7 +60,7 @@ pub fn make_room<M: Medium, P: Placement, V: VictimPolicy>(
     map: &mut impl Mapping<M, P, V>,
     stream: StreamId,
 ) -> Result<(), DeviceError> {
-    if log.has_room(stream) || (log.free.len() as u32 > log.options.floor && log.failing.is_empty()) {
+    if !log.needs_collection(stream) && log.failing.is_empty() {
         return Ok(());
     }
     clean_for(log, map, stream)
@@ -74,21 +72,22 @@ fn clean_for<M: Medium, P: Placement, V: VictimPolicy>(
     map: &mut impl Mapping<M, P, V>,
     stream: StreamId,
 ) -> Result<(), DeviceError> {
-    while let Some(block) = log.failing.pop() {
-        collect(log, map, block, Cause::Gc)?;
-    }
     // Policies that do not look at valid pages may clean full blocks; one turn over the whole device frees a block if
     // anything can.
     let mut attempts = 2 * u64::from(log.blocks.blocks());
-    while !log.has_room(stream) && log.free.len() as u32 <= log.options.floor {
-        let victim =
-            if attempts > 0 && log.used_pages > log.valid_pages { log.victim.pick(&log.blocks, log.now) } else { None };
-        let Some(victim) = victim else {
-            // Without garbage the reserve is the last resort: a device filled exactly to its brim is still usable.
-            return if log.free.is_empty() { Err(log.no_space()) } else { Ok(()) };
-        };
-        collect(log, map, victim, Cause::Gc)?;
-        attempts -= 1;
+    loop {
+        while log.needs_collection(stream) {
+            let victim = if attempts > 0 { log.next_victim(stream) } else { None };
+            let Some(victim) = victim else {
+                // Without garbage the reserve is the last resort: a device filled exactly to its brim is still usable.
+                return if log.has_room(stream) || log.free_blocks() > 0 { Ok(()) } else { Err(log.no_space()) };
+            };
+            collect(log, map, victim, Cause::Gc)?;
+            attempts -= 1;
+        }
+        // Emptying a failing block frees none, so the reserve it takes must be whole, and is made so again.
+        let Some(block) = log.failing.pop() else { break };
+        collect(log, map, block, Cause::Gc)?;
     }
     collect_worn(log, map)
 }
@@ -171,15 +170,42 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     log.list_valid(victim, &mut moves, map);
     let valid = moves.len() as u32;
     map.before_copy(log, &moves)?;
+    if log.blocks.valid(victim) < valid {
+        // The map has written pages of its own, and so invalidated some of these.
+        moves.retain(|entry| log.is_valid(entry.from));
+    }
     log.copy_moves(victim, &mut moves, cause)?;
     map.relocate(log, &moves)?;
     log.moves = moves;
     map.before_erase(log, victim)?;
     let cause = log.cause_of_erase(victim, cause);
-    log.release(victim, cause, valid)
+    log.release(victim, cause, valid)?;
+    if let Some(next) = log.victim.hint() {
+        log.prefetch_block(next);
+    }
+    Ok(())
 }
 
 impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
+    /// Whether a page for `stream` must wait for a collection: the reserve has been drawn upon, or opening a block for the
+    /// stream would draw upon it.
+    #[inline(always)]
+    fn needs_collection(&self, stream: StreamId) -> bool {
+        (self.free.len() as u32) < self.options.floor || (!self.has_room(stream) && self.must_clean_to_open(stream))
+    }
+
+    /// Whether opening a block for `stream` would draw upon the reserve.
+    fn must_clean_to_open(&self, stream: StreamId) -> bool {
+        if self.is_meta(stream) { self.parked.is_empty() } else { self.free.len() as u32 <= self.options.floor }
+    }
+
+    /// The block to clean next so that `stream` can go on; `None` if nothing can be gained.
+    fn next_victim(&mut self, stream: StreamId) -> Option<BlockId> {
+        self.excess_meta_block(stream).or_else(|| self.emergency_victim()).or_else(|| {
+            if self.used_pages > self.valid_pages { self.victim.pick(&self.blocks, self.now) } else { None }
+        })
+    }
+
     /// The valid pages of `block`, in order; the map's entries are prefetched on the way.
     fn list_valid(&self, block: BlockId, moves: &mut Vec<Move>, map: &impl Mapping<M, P, V>) {
         let first = self.medium.geometry().first_page(block).0;
@@ -188,8 +214,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         while at < first + pages {
             // A block of fewer than 64 pages is a part of one word.
             let width = (64 - at % 64).min(first + pages - at);
-            let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
-            let mut bits = self.valid[at as usize / 64] >> (at % 64) & mask;
+            let mut bits = self.valid[at as usize / 64] >> (at % 64) & low_bits(width);
             while bits != 0 {
                 let from = Ppn(at + bits.trailing_zeros());
                 bits &= bits - 1;
@@ -204,24 +229,110 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         }
     }
 
-    /// Copies the pages of `moves` to the streams that the placement names; pages that died meanwhile are dropped.
-    fn copy_moves(&mut self, victim: BlockId, moves: &mut Vec<Move>, cause: Cause) -> Result<(), DeviceError> {
+    /// Copies the pages of `moves` to the streams that the placement names, in runs of one stream and one cause.
+    fn copy_moves(&mut self, victim: BlockId, moves: &mut [Move], cause: Cause) -> Result<(), DeviceError> {
         let (from, stamp) = (self.blocks.stream(victim), self.blocks.stamp(victim));
-        let mut error = None;
-        moves.retain_mut(|entry| {
-            if error.is_some() || !self.is_valid(entry.from) {
-                return false;
+        let mut rest = &mut *moves;
+        let mut next = rest.first().map(|first| self.destination(first.owner, from, stamp, cause));
+        while let Some((stream, cause_here)) = next {
+            let mut length = 1;
+            next = None;
+            while let Some(entry) = rest.get(length) {
+                let destination = self.destination(entry.owner, from, stamp, cause);
+                if destination != (stream, cause_here) {
+                    next = Some(destination);
+                    break;
+                }
+                length += 1;
             }
-            let (stream, cause) = self.destination(entry.owner, from, stamp, cause);
-            let source = entry.from;
-            match self.append(stream, Some(stamp), |medium, at| medium.copy(source, at, cause)) {
-                Ok(at) => entry.to = at,
-                Err(failure) => error = Some(failure),
+            let (run, others) = rest.split_at_mut(length);
+            self.copy_run(stream, run, stamp, cause_here)?;
+            rest = others;
+        }
+        self.drop_all(victim);
+        Ok(())
+    }
+
+    /// Copies a run of pages to one stream, over as many open blocks as it takes.
+    fn copy_run(
+        &mut self,
+        mut stream: StreamId,
+        run: &mut [Move],
+        stamp: u64,
+        cause: Cause,
+    ) -> Result<(), DeviceError> {
+        let mut done = 0;
+        while done < run.len() {
+            if !self.has_room(stream) {
+                stream = self.open_block(stream)?;
             }
-            self.drop_valid(source, victim);
-            true
-        });
-        error.map_or(Ok(()), Err)
+            let open = &mut self.open[usize::from(stream.0)];
+            let target = Ppn(open.next);
+            let fitting = (run.len() - done).min((open.end - open.next) as usize);
+            let fitting = &mut run[done..done + fitting];
+            let (copied, result) = self.medium.copy_run(fitting, target, cause);
+            for (entry, at) in fitting[..copied].iter_mut().zip(target.0..) {
+                entry.to = Ppn(at);
+            }
+            self.victim.on_copies(&fitting[..copied]);
+            done += copied;
+            open.next += copied as u32;
+            open.copied += copied as u64;
+            open.copied_stamps += stamp * copied as u64;
+            open.youngest = open.youngest.max(stamp);
+            let full = open.next == open.end;
+            let block = self.medium.geometry().block_of(target);
+            self.set_valid(target, copied as u32);
+            self.blocks.valid[block.0 as usize] += copied as u16;
+            self.valid_pages += copied as u64;
+            self.used_pages += copied as u64;
+            match result {
+                Ok(()) if full => self.close_block(stream, block, BlockState::Closed),
+                Ok(()) => {}
+                Err(MediumError::PowerLost) => return Err(DeviceError::PowerLost),
+                Err(_) => self.abandon(stream, block),
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks `count` pages of one block from `first` on as valid.
+    #[inline(always)]
+    fn set_valid(&mut self, first: Ppn, count: u32) {
+        let mut at = first.0;
+        let end = first.0 + count;
+        while at < end {
+            let width = (64 - at % 64).min(end - at);
+            self.valid[at as usize / 64] |= low_bits(width) << (at % 64);
+            at += width;
+        }
+    }
+
+    /// Nothing in `block` is valid any more: its pages have moved.
+    fn drop_all(&mut self, block: BlockId) {
+        let first = self.medium.geometry().first_page(block).0;
+        let end = first + self.medium.geometry().pages_per_block();
+        let mut at = first;
+        while at < end {
+            let width = (64 - at % 64).min(end - at);
+            self.valid[at as usize / 64] &= !(low_bits(width) << (at % 64));
+            at += width;
+        }
+        let dropped = u64::from(std::mem::take(&mut self.blocks.valid[block.0 as usize]));
+        self.valid_pages -= dropped;
+        self.counters.invalidated_pages += dropped;
+    }
+
+    /// Brings what a collection of `block` reads first towards the cache.
+    #[inline(always)]
+    fn prefetch_block(&self, block: BlockId) {
+        const OWNERS_PER_LINE: u32 = 16;
+        let first = self.medium.geometry().first_page(block).0;
+        let pages = self.medium.geometry().pages_per_block().min(MOST_PREFETCHED_PAGES);
+        crate::memory::prefetch(&self.valid, first as usize / 64);
+        for at in (first..first + pages).step_by(OWNERS_PER_LINE as usize) {
+            self.medium.prefetch_owner(Ppn(at));
+        }
     }
 
     /// Where a moved page goes, and under which cause.
@@ -242,16 +353,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
 
     /// The erase of a block of translation pages belongs to their collection.
     fn cause_of_erase(&self, victim: BlockId, cause: Cause) -> Cause {
-        let of_translation = self.blocks.stream(victim).0 >= self.placement.streams();
-        if of_translation && cause == Cause::Gc { Cause::TranslationGc } else { cause }
-    }
-
-    /// A moved page's old place holds nothing any more.
-    #[inline(always)]
-    fn drop_valid(&mut self, at: Ppn, block: BlockId) {
-        self.valid[at.0 as usize / 64] &= !(1 << (at.0 % 64));
-        self.blocks.valid[block.0 as usize] -= 1;
-        self.valid_pages -= 1;
-        self.counters.invalidated_pages += 1;
+        if cause == Cause::Gc && self.is_meta(self.blocks.stream(victim)) { Cause::TranslationGc } else { cause }
     }
 }

@@ -7,17 +7,18 @@
 pub mod block_table;
 mod collector;
 
-pub use collector::{Mapping, Move, collect_idle, collect_worn, make_room};
+pub use collector::{Mapping, collect_idle, collect_worn, make_room};
 
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
+use crate::ftl::tombstones::TombstoneSpace;
 use crate::memory;
-use crate::nand::{Kind, Medium, MediumError, Oob, Owner, PageRef};
+use crate::nand::{Kind, Medium, MediumError, Move, Oob, Owner, PageRef};
 use crate::placement::{HostWrite, Placement, Reclaim};
 use crate::spec::AgeBase;
 use crate::stats::{CollectorCounters, Snapshot, VICTIM_BUCKETS, WearSummary};
-use crate::victim::VictimPolicy;
+use crate::victim::{VictimPolicy, Written};
 use block_table::{BlockState, BlockTable};
 use std::collections::VecDeque;
 
@@ -30,6 +31,10 @@ pub struct LogOptions {
     pub age: AgeBase,
     /// Streams beyond the placement's own, for pages that the FTL composes (translation pages).
     pub meta_streams: u16,
+    /// Blocks that these streams may fill. Blocks that they do not fill yet are parked for them, so that data finds the same
+    /// free blocks whether they are filled or not; beyond, their own emptiest block is cleaned, whatever the victim policy
+    /// would choose.
+    pub meta_blocks: u32,
     /// Difference of erase counts that static wear levelling allows; `None` switches it off.
     pub wear_threshold: Option<u32>,
 }
@@ -66,6 +71,10 @@ pub struct LogStore<M, P, V> {
     open: Vec<OpenBlock>,
     free: VecDeque<BlockId>,
     failing: Vec<BlockId>,
+    /// Blocks that meta streams fill or have filled.
+    meta_blocks: Vec<BlockId>,
+    /// Free blocks that are kept for meta streams, until they fill as many as they may.
+    parked: VecDeque<BlockId>,
     /// Pages programmed in blocks that are not free, valid or not.
     used_pages: u64,
     /// Host page writes so far: the clock of every policy.
@@ -73,8 +82,6 @@ pub struct LogStore<M, P, V> {
     sequence: u64,
     erases_since_wear_check: u32,
     counters: CollectorCounters,
-    /// Pages spoiled by failed programs, for the conservation laws.
-    spoiled_pages: u64,
     moves: Vec<Move>,
 }
 
@@ -101,7 +108,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 free.push_back(block);
             }
         }
-        Self {
+        let mut log = Self {
             medium,
             placement,
             victim,
@@ -113,30 +120,73 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             open: vec![OpenBlock::default(); streams],
             free,
             failing: Vec::new(),
+            meta_blocks: Vec::with_capacity(options.meta_blocks as usize + 4),
+            parked: VecDeque::with_capacity(options.meta_blocks as usize + 4),
             used_pages: 0,
             now: 0,
             sequence: 0,
             erases_since_wear_check: 0,
             counters: CollectorCounters::default(),
-            spoiled_pages: 0,
             moves: Vec::with_capacity(geometry.pages_per_block() as usize),
+        };
+        log.park();
+        log
+    }
+
+    /// A store over a medium that holds data. Blocks with pages in them are closed, but partly written ones go on being
+    /// filled, one a stream: else every loss of power would cost their rest, and a collection that was cut short the room
+    /// that it counted on. Nothing is valid yet: [`LogStore::adopt`] tells what is, and [`LogStore::finish_restore`] ends it.
+    pub fn restore(medium: M, placement: P, victim: V, options: LogOptions, last_sequence: u64) -> Self {
+        let mut log = Self::new(medium, placement, victim, options);
+        log.free.append(&mut log.parked);
+        log.free.retain(|block| log.medium.programmed_pages(*block) == 0);
+        let pages_per_block = log.medium.geometry().pages_per_block();
+        let mut partly_written = Vec::new();
+        for block in (0..log.blocks.blocks()).map(BlockId) {
+            let written = log.medium.programmed_pages(block);
+            if written == 0 || log.blocks.state(block) == BlockState::Retired {
+                continue;
+            }
+            log.blocks.states[block.0 as usize] = BlockState::Closed;
+            log.used_pages += u64::from(written);
+            log.restore_sort(block);
+            if written < pages_per_block {
+                partly_written.push((written, block));
+            }
+        }
+        partly_written.sort_unstable();
+        for (written, block) in partly_written {
+            log.reopen(block, written);
+        }
+        log.sequence = last_sequence;
+        log.park();
+        log
+    }
+
+    /// Tells a block of meta streams from one of data. Which stream filled it is not known any more: it counts as the first
+    /// of its sort.
+    fn restore_sort(&mut self, block: BlockId) {
+        let first = self.medium.geometry().first_page(block);
+        if self.options.meta_streams > 0 && self.medium.owner(first).kind() == Kind::Translation {
+            self.meta_blocks.push(block);
+            self.blocks.streams[block.0 as usize] = self.meta_stream(0);
+        } else {
+            self.blocks.streams[block.0 as usize] = StreamId(0);
         }
     }
 
-    /// A store over a medium that holds data: blocks with pages in them are full, and nothing is valid yet. What is valid
-    /// is told by [`LogStore::adopt`]; [`LogStore::finish_restore`] ends it.
-    pub fn restore(medium: M, placement: P, victim: V, options: LogOptions, last_sequence: u64) -> Self {
-        let mut log = Self::new(medium, placement, victim, options);
-        log.free.retain(|block| log.medium.programmed_pages(*block) == 0);
-        for index in 0..log.blocks.states.len() {
-            let written = log.medium.programmed_pages(BlockId(index as u32));
-            if written > 0 && log.blocks.states[index] == BlockState::Free {
-                log.blocks.states[index] = BlockState::Closed;
-                log.used_pages += u64::from(written);
-            }
-        }
-        log.sequence = last_sequence;
-        log
+    /// Gives a partly written block to a stream of its sort that has none.
+    fn reopen(&mut self, block: BlockId, written: u32) {
+        let data_streams = usize::from(self.placement.streams());
+        let is_meta = self.is_meta(self.blocks.stream(block));
+        let mut streams = if is_meta { data_streams..self.open.len() } else { 0..data_streams };
+        let Some(stream) = streams.find(|s| self.open[*s].next == self.open[*s].end) else { return };
+        let geometry = self.medium.geometry();
+        let first = geometry.first_page(block).0;
+        let end = first + geometry.pages_per_block();
+        self.open[stream] = OpenBlock { next: first + written, end, ..OpenBlock::default() };
+        self.blocks.states[block.0 as usize] = BlockState::Open;
+        self.blocks.streams[block.0 as usize] = StreamId(stream as u16);
     }
 
     /// A page of a store being restored is valid.
@@ -146,15 +196,25 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.valid[at.0 as usize / 64] |= 1 << (at.0 % 64);
         self.blocks.valid[block.0 as usize] += 1;
         self.valid_pages += 1;
+        self.victim.on_program(at, Written::Meta(self.now));
     }
 
-    /// All valid pages are told: blocks become candidates for cleaning.
-    pub fn finish_restore(&mut self) {
+    /// All valid pages are told: blocks become candidates for cleaning. A collection that was cut short may have used up
+    /// the reserve, so blocks without valid pages are erased until it is there again.
+    ///
+    /// # Errors
+    /// Loss of power.
+    pub fn finish_restore(&mut self) -> Result<(), DeviceError> {
         // What was invalidated before the loss is whatever was programmed and is not valid now.
         self.counters.invalidated_pages = self.medium.counters().programmed().total() - self.valid_pages;
         for block in self.blocks.closed().collect::<Vec<_>>() {
-            self.victim.on_close(block, &self.blocks);
+            if self.blocks.valid(block) == 0 && self.free.len() as u32 <= self.options.floor {
+                self.release(block, Cause::Recovery, 0)?;
+            } else {
+                self.victim.on_close(block, &self.blocks);
+            }
         }
+        Ok(())
     }
 
     /// The medium below.
@@ -196,7 +256,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     }
     /// Free blocks.
     pub fn free_blocks(&self) -> u32 {
-        self.free.len() as u32
+        (self.free.len() + self.parked.len()) as u32
     }
     /// Whether a page is valid.
     pub fn is_valid(&self, at: Ppn) -> bool {
@@ -227,6 +287,44 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.placement.host(&HostWrite { lpn, now: self.now, rewrite })
     }
 
+    /// Whether a stream is one of those beyond the placement's.
+    fn is_meta(&self, stream: StreamId) -> bool {
+        stream.0 >= self.placement.streams()
+    }
+
+    /// Parks free blocks as long as meta streams may fill more than they do. Blocks take turns: what meta streams give back
+    /// has gone to the end of the queue that this takes the first of.
+    fn park(&mut self) {
+        while self.meta_blocks.len() + self.parked.len() < self.options.meta_blocks as usize {
+            let Some(block) = self.free.pop_front() else { return };
+            self.parked.push_back(block);
+        }
+    }
+
+    /// The emptiest block of the meta streams, once they fill more than they may, or as much and `stream` is one of them.
+    fn excess_meta_block(&self, stream: StreamId) -> Option<BlockId> {
+        let excess = self.meta_blocks.len() as i64 - i64::from(self.options.meta_blocks);
+        if excess < 0 || (excess == 0 && !self.is_meta(stream)) {
+            return None;
+        }
+        let closed = self.meta_blocks.iter().filter(|b| self.blocks.state(**b) == BlockState::Closed);
+        closed
+            .copied()
+            .min_by_key(|b| self.blocks.valid(*b))
+            .filter(|b| self.blocks.valid(*b) < self.blocks.pages_per_block())
+    }
+
+    /// The emptiest block, once so few are free that a collection might not find the room it needs: losses of power in the
+    /// middle of collections come to that, and then no policy may choose a full block. A collection takes a block for copies
+    /// and, with meta streams, up to two for what the map writes.
+    fn emergency_victim(&self) -> Option<BlockId> {
+        if self.free_blocks() > 2 * u32::from(self.options.meta_streams) {
+            return None;
+        }
+        let emptiest = self.blocks.closed().min_by_key(|b| self.blocks.valid(*b));
+        emptiest.filter(|b| self.blocks.valid(*b) < self.blocks.pages_per_block())
+    }
+
     #[inline(always)]
     fn has_room(&self, stream: StreamId) -> bool {
         let open = &self.open[usize::from(stream.0)];
@@ -246,7 +344,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         cause: Cause,
     ) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner: Owner::new(Kind::Data, lpn.0), sequence: self.next_sequence() };
-        let at = self.append(stream, None, |medium, at| medium.program(at, oob, page, cause))?;
+        let at = self.append(stream, |medium, at| medium.program(at, oob, page, cause))?;
+        self.victim.on_program(at, Written::Host(lpn, self.now));
         self.now += 1;
         Ok(at)
     }
@@ -263,16 +362,16 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         cause: Cause,
     ) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner, sequence: self.next_sequence() };
-        self.append(stream, None, |medium, at| medium.program_meta(at, oob, content, cause))
+        let at = self.append(stream, |medium, at| medium.program_meta(at, oob, content, cause))?;
+        self.victim.on_program(at, Written::Meta(self.now));
+        Ok(at)
     }
 
-    /// Writes the next page of `stream` by `write`, in another block where a program fails. `stamp` is given for copies:
-    /// the stamp of the block that the page comes from.
+    /// Writes the next page of `stream` by `write`, in another block where a program fails.
     #[inline(always)]
     fn append(
         &mut self,
         stream: StreamId,
-        stamp: Option<u64>,
         mut write: impl FnMut(&mut M, Ppn) -> Result<(), MediumError>,
     ) -> Result<Ppn, DeviceError> {
         let mut stream = stream;
@@ -286,16 +385,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             if let Err(MediumError::PowerLost) = result {
                 return Err(DeviceError::PowerLost);
             }
-            open.next += 1;
-            if let Some(stamp) = stamp {
-                open.copied += 1;
-                open.copied_stamps += stamp;
-                open.youngest = open.youngest.max(stamp);
-            }
-            let full = open.next == open.end;
-            self.used_pages += 1;
             let block = self.medium.geometry().block_of(at);
             if result.is_ok() {
+                open.next += 1;
+                let full = open.next == open.end;
+                self.used_pages += 1;
                 self.valid[at.0 as usize / 64] |= 1 << (at.0 % 64);
                 self.blocks.valid[block.0 as usize] += 1;
                 self.valid_pages += 1;
@@ -304,16 +398,24 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 }
                 return Ok(at);
             }
-            // The block is not to be trusted any more: what it holds is moved before anything else is cleaned.
-            self.spoiled_pages += 1;
-            self.close_block(stream, block, BlockState::Failing);
-            self.failing.push(block);
+            self.abandon(stream, block);
         }
+    }
+
+    /// The next page of `block` failed: it is not to be trusted any more, and what it holds is moved before anything else
+    /// is cleaned.
+    fn abandon(&mut self, stream: StreamId, block: BlockId) {
+        self.open[usize::from(stream.0)].next += 1;
+        self.used_pages += 1;
+        self.close_block(stream, block, BlockState::Failing);
+        self.failing.push(block);
     }
 
     /// Gives `stream` a free block; where none is left, names another stream that has room.
     fn open_block(&mut self, stream: StreamId) -> Result<StreamId, DeviceError> {
-        let Some(block) = self.free.pop_front() else {
+        let (first, second) =
+            if self.is_meta(stream) { (&mut self.parked, &mut self.free) } else { (&mut self.free, &mut self.parked) };
+        let Some(block) = first.pop_front().or_else(|| second.pop_front()) else {
             let other = (0..self.open.len()).find(|s| self.open[*s].next < self.open[*s].end);
             self.counters.displaced_pages += 1;
             return other.map(|s| StreamId(s as u16)).ok_or_else(|| self.no_space());
@@ -329,6 +431,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         };
         self.blocks.states[block.0 as usize] = BlockState::Open;
         self.blocks.streams[block.0 as usize] = stream;
+        if self.is_meta(stream) {
+            self.meta_blocks.push(block);
+        }
         Ok(stream)
     }
 
@@ -361,6 +466,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.blocks.valid[block.0 as usize] -= 1;
         self.valid_pages -= 1;
         self.counters.invalidated_pages += 1;
+        self.victim.on_page_death(at);
         if self.options.age == AgeBase::LastInvalidation {
             self.blocks.stamps[block.0 as usize] = self.now;
         }
@@ -380,11 +486,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             Err(MediumError::PowerLost) => return Err(DeviceError::PowerLost),
             Err(_) => false,
         };
+        if self.is_meta(self.blocks.stream(block)) {
+            self.meta_blocks.retain(|b| *b != block);
+        }
         self.blocks.erases[index] = self.medium.erase_count(block);
         self.erases_since_wear_check += 1;
         if usable {
             self.blocks.states[index] = BlockState::Free;
             self.free.push_back(block);
+            self.park();
         } else {
             self.blocks.states[index] = BlockState::Retired;
             self.counters.retired_blocks += 1;
@@ -424,7 +534,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 "{} of {} pages are valid, {} blocks are free, {} streams hold open blocks",
                 self.valid_pages,
                 self.medium.geometry().pages(),
-                self.free.len(),
+                self.free_blocks(),
                 self.open.iter().filter(|o| o.next < o.end).count()
             ),
         }
@@ -490,5 +600,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             }
         }
         law(used == self.used_pages, &|| format!("{used} pages programmed, {} accounted", self.used_pages))
+    }
+}
+
+impl<M: Medium, P: Placement, V: VictimPolicy> TombstoneSpace for LogStore<M, P, V> {
+    fn append_tombstone(&mut self, owner: Owner, content: &[u8]) -> Result<Ppn, DeviceError> {
+        self.append_meta(StreamId(0), owner, content, Cause::Trim)
+    }
+
+    fn invalidate_tombstone(&mut self, at: Ppn) {
+        self.invalidate(at);
     }
 }

@@ -4,7 +4,7 @@
 //! the content of pages that the FTL composed.
 
 use super::store::{HeapBytes, NoBytes, PageStore};
-use super::{Kind, Medium, MediumError, Oob, Owner, PageMut, PageRef};
+use super::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::memory;
@@ -157,6 +157,32 @@ impl<S: PageStore> Medium for NandArray<S> {
         }
         self.store.copy(source, target);
         Ok(())
+    }
+
+    #[inline(always)]
+    fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>) {
+        if self.recovery.is_some() {
+            for (entry, at) in moves.iter().zip(target.0..) {
+                let copied = self.copy(entry.from, Ppn(at), cause);
+                debug_assert_eq!(copied, Ok(()), "an array without faults copies every page");
+            }
+            return (moves.len(), Ok(()));
+        }
+        // One check of the order for the whole run: it stays in the block, and begins at its next page.
+        let next = &mut self.next_pages[self.geometry.block_of(target).0 as usize];
+        let index = self.geometry.index_in_block(target);
+        let fits = index as usize + moves.len() <= self.geometry.pages_per_block() as usize;
+        assert!(fits && index == u32::from(*next), "NAND order broken at {target:?}: next is {next}");
+        *next += moves.len() as u16;
+        let owners = &mut self.owners[target.0 as usize..][..moves.len()];
+        for (owner, entry) in owners.iter_mut().zip(moves) {
+            *owner = entry.owner;
+        }
+        self.counters.copies[cause] += moves.len() as u64;
+        for (entry, at) in moves.iter().zip(target.0..) {
+            self.store.copy(entry.from, Ppn(at));
+        }
+        (moves.len(), Ok(()))
     }
 
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {

@@ -50,10 +50,9 @@ impl<M: Medium> Faulty<M> {
         Self { inner, plan, random: Random::new(plan.seed), failed_erases }
     }
 
-    /// Power is back: the medium as it was found. Erase failures stay with it.
-    pub fn restore_power(mut self, operations_until_power_loss: u64) -> Self {
-        self.plan.operations_until_power_loss = operations_until_power_loss;
-        self
+    /// Power is there, and will be lost after `operations` more (`u64::MAX` for never). Failed erases stay failed.
+    pub fn lose_power_after(&mut self, operations: u64) {
+        self.plan.operations_until_power_loss = operations;
     }
 
     /// Whether power has been lost.

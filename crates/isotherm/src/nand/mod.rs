@@ -24,7 +24,7 @@ pub enum Kind {
     Translation,
     /// A log of trims; the address is the number of its slot.
     Tombstone,
-    /// Not readable: a failed program, or one that a loss of power tore.
+    /// Holds nothing to read: a failed program, one that a loss of power tore, or a page programmed as filler.
     Unreadable,
 }
 
@@ -66,6 +66,17 @@ pub struct Oob {
     pub owner: Owner,
     /// Rises with every page written by the FTL. A copy keeps the number of its source: it is the same version.
     pub sequence: u64,
+}
+
+/// A page that a collection moves.
+#[derive(Clone, Copy, Debug)]
+pub struct Move {
+    /// Whose page it is.
+    pub owner: Owner,
+    /// Where it was.
+    pub from: Ppn,
+    /// Where it is now; [`Ppn::NONE`] until it is copied.
+    pub to: Ppn,
 }
 
 /// A failure of the medium itself.
@@ -130,6 +141,16 @@ pub trait Medium: Sized {
     /// # Errors
     /// Faults of the medium.
     fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError>;
+    /// Copies the pages of `moves` to consecutive pages of one block from `target` on, and says how many were copied before
+    /// a failure. Media that can do better than one page at a time do.
+    fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>) {
+        for (done, entry) in moves.iter().enumerate() {
+            if let Err(error) = self.copy(entry.from, Ppn(target.0 + done as u32), cause) {
+                return (done, Err(error));
+            }
+        }
+        (moves.len(), Ok(()))
+    }
     /// Erases a block.
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 //! Departures from real devices: planes of a die work independently; a plane's register holds one page, so that a
 //! transfer waits for the plane; a copy-back crosses planes for free, which the papers' operation times imply.
 
-use super::{Medium, MediumError, Oob, Owner, PageMut, PageRef};
+use super::{Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::registry::Entry;
@@ -251,6 +251,18 @@ impl<M: Medium> Medium for Timed<M> {
     fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError> {
         self.record_copy(source, target);
         self.inner.copy(source, target, cause)
+    }
+    #[inline(always)]
+    fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>) {
+        let (copied, result) = self.inner.copy_run(moves, target, cause);
+        // A copy that fails takes its time too.
+        let attempted = (copied + usize::from(result.is_err())).min(moves.len());
+        if !matches!(self.clock, Clock::Off) {
+            for (entry, at) in moves[..attempted].iter().zip(target.0..) {
+                self.record_copy(entry.from, Ppn(at));
+            }
+        }
+        (copied, result)
     }
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
         self.record_erase(block);

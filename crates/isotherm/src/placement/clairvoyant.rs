@@ -8,6 +8,7 @@
 
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
 use crate::address::StreamId;
+use crate::future::{Future, NEVER};
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
 use std::sync::Arc;
 
@@ -20,21 +21,10 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
         key: "window",
         default: "0",
         allowed: "0..=1000000",
-        help: "blocks in a window; 0 chooses the square root of twice the longest life in blocks",
+        help: "blocks in a window; 0 chooses the square root of twice the longest life in blocks, or more if streams would take over half the spare space",
     }],
     build,
 };
-
-/// Mark of a page that is never written again.
-const NEVER: u32 = u32::MAX;
-
-/// When each version of each page dies, over all host page writes that the device will see.
-#[derive(Clone, Debug, Default)]
-pub struct Future {
-    /// For each host page write in order, the number of the write before which its page is overwritten or trimmed;
-    /// `u32::MAX` for never.
-    pub deaths: Vec<u32>,
-}
 
 /// See the module's text.
 #[derive(Clone, Debug)]
@@ -59,8 +49,11 @@ fn build(parameters: &Parameters<'_>, context: &super::PlacementContext) -> Resu
         future.deaths.iter().enumerate().filter(|(_, d)| **d != NEVER).map(|(i, d)| u64::from(*d) - i as u64).max();
     let block = u64::from(context.pages_per_block);
     let longest_blocks = longest.unwrap_or(0).div_ceil(block).max(1);
+    // Half of the spare space may lie in open blocks; on a small device this widens the windows.
+    let logical_blocks = context.logical_pages.div_ceil(context.pages_per_block);
+    let most_windows = u64::from((context.blocks.saturating_sub(logical_blocks) / 2).max(4)) - 3;
     let window_blocks = match parameters.integer("window", 0..=1_000_000)? {
-        0 => ((2.0 * longest_blocks as f64).sqrt().round() as u64).max(1),
+        0 => ((2.0 * longest_blocks as f64).sqrt().round() as u64).max(longest_blocks.div_ceil(most_windows)),
         given => given,
     };
     let windows = longest_blocks.div_ceil(window_blocks) + 2;

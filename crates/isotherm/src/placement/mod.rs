@@ -3,21 +3,37 @@
 //! A placement is one file plus one line in the tables below. It sees host writes and the collector's copies, holds no
 //! NAND, and keeps whatever it needs for each page itself, stating the memory.
 
+pub mod asa;
+mod by_hotness;
 mod clairvoyant;
+mod dac;
 mod epoch;
 mod host_gc;
+mod mdc;
+mod midas;
+mod multilog;
 mod ranges;
+mod rate_classes;
+mod sepbit;
 mod single;
 
 use crate::address::{Lpn, StreamId};
-use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
+use crate::registry::{Entry, Parameters, PolicyName, SpecError, WRAPPED, find};
 use crate::stats::Snapshot;
 use std::sync::Arc;
 
-pub use clairvoyant::{Clairvoyant, Future};
+pub use crate::future::Future;
+pub use asa::Asa;
+pub use by_hotness::ByHotness;
+pub use clairvoyant::Clairvoyant;
+pub use dac::Dac;
 pub use epoch::Epoch;
 pub use host_gc::HostGc;
+pub use mdc::MdcRates;
+pub use midas::Midas;
+pub use multilog::MultiLog;
 pub use ranges::Ranges;
+pub use sepbit::SepBit;
 pub use single::Single;
 
 /// A page that the host writes.
@@ -120,7 +136,8 @@ macro_rules! dispatch {
     ($($variant:ident),* $(,)?) => {
         /// Any placement: a branch instead of a virtual call.
         #[derive(Clone, Debug)]
-        #[allow(missing_docs)]
+        // A device has one: what a small variant wastes is nothing beside the tables, and a box would cost a load a call.
+        #[allow(missing_docs, clippy::large_enum_variant)]
         pub enum AnyPlacement { $($variant($variant)),* }
 
         impl Placement for AnyPlacement {
@@ -165,11 +182,29 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant);
+dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, SepBit, Dac, MultiLog, MdcRates, Midas, ByHotness, Asa);
 
 /// Every placement.
-pub const PLACEMENTS: &[Entry<BuildPlacement>] =
-    &[single::ENTRY, host_gc::ENTRY, epoch::ENTRY, ranges::ENTRY, clairvoyant::ENTRY];
+pub const PLACEMENTS: &[Entry<BuildPlacement>] = &[
+    single::ENTRY,
+    host_gc::ENTRY,
+    epoch::ENTRY,
+    ranges::ENTRY,
+    clairvoyant::ENTRY,
+    sepbit::ENTRY,
+    dac::ENTRY,
+    multilog::ENTRY,
+    mdc::ENTRY,
+    midas::ENTRY,
+    by_hotness::ENTRY,
+    asa::ENTRY,
+];
+
+/// Whether the placement that `name` names has to be told the future (see [`PlacementContext::future`]).
+pub fn needs_future(name: &PolicyName) -> bool {
+    let wraps_oracle = || name.parameters.iter().any(|(key, value)| key == WRAPPED && value == "oracle");
+    name.name == "clairvoyant" || name.name == "hotness" && wraps_oracle()
+}
 
 /// Builds the placement that `name` names.
 ///

@@ -143,6 +143,10 @@ impl VictimPolicy for Greedy {
         found
     }
 
+    fn hint(&self) -> Option<BlockId> {
+        self.lists.head(self.lowest)
+    }
+
     fn memory_bytes(&self) -> u64 {
         self.lists.bytes()
     }

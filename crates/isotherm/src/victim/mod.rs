@@ -7,29 +7,47 @@ mod block_list;
 mod cat;
 mod closed_set;
 mod cost_benefit;
+mod cost_hotness;
 mod d_choices;
 mod fifo;
 mod greedy;
+mod live_sums;
+mod mdc;
 mod random;
+mod shortlist;
 mod windowed;
 
-use crate::address::BlockId;
+use crate::address::{BlockId, Lpn, Ppn};
 use crate::log::block_table::BlockTable;
+use crate::nand::Move;
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
 
 pub use cat::Cat;
 pub use cost_benefit::CostBenefit;
+pub use cost_hotness::CostHotness;
 pub use d_choices::DChoices;
 pub use fifo::Fifo;
 pub use greedy::Greedy;
+pub use mdc::Mdc;
 pub use random::RandomVictim;
 pub use windowed::Windowed;
+
+/// What a page that was just programmed holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Written {
+    /// A host write of this page at this time, in host page writes.
+    Host(Lpn, u64),
+    /// A page that the FTL composed, or one whose history was lost, at this time.
+    Meta(u64),
+}
 
 /// Chooses blocks to clean.
 ///
 /// # Contract
 /// - A block enters with `on_close` and leaves with `on_remove`; between the two it may lose pages (`on_invalidate`, called
 ///   after its count of valid pages went down by one).
+/// - Every page programmed is told by `on_program`, by `on_copies` when it moves, and by `on_page_death` when it is
+///   overwritten or trimmed. Policies that keep nothing for a page ignore all three.
 /// - `pick` returns a block that is in, or `None` if no block is worth cleaning. It does not remove the block.
 /// - The choice depends on the calls so far and the seed alone.
 pub trait VictimPolicy {
@@ -37,10 +55,23 @@ pub trait VictimPolicy {
     fn on_close(&mut self, block: BlockId, blocks: &BlockTable);
     /// A page of a closed block became invalid.
     fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable);
+    /// A page was programmed.
+    #[inline(always)]
+    fn on_program(&mut self, _at: Ppn, _written: Written) {}
+    /// Pages were copied, and live where they went.
+    #[inline(always)]
+    fn on_copies(&mut self, _moves: &[Move]) {}
+    /// A page holds no current data any more.
+    #[inline(always)]
+    fn on_page_death(&mut self, _at: Ppn) {}
     /// A block is being cleaned, whoever chose it, or retired.
     fn on_remove(&mut self, block: BlockId, blocks: &BlockTable);
     /// The block to clean next; `now` counts host page writes.
     fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId>;
+    /// The block that the next `pick` will probably name, where that is known for free.
+    fn hint(&self) -> Option<BlockId> {
+        None
+    }
     /// Bytes of state.
     fn memory_bytes(&self) -> u64;
 }
@@ -52,6 +83,8 @@ pub struct VictimContext {
     pub blocks: u32,
     /// Pages in a block.
     pub pages_per_block: u32,
+    /// Logical pages.
+    pub logical_pages: u32,
     /// Seed of the run.
     pub seed: u64,
 }
@@ -77,12 +110,28 @@ macro_rules! dispatch {
                 match self { $(Self::$variant(policy) => policy.on_invalidate(block, blocks)),* }
             }
             #[inline(always)]
+            fn on_program(&mut self, at: Ppn, written: Written) {
+                match self { $(Self::$variant(policy) => policy.on_program(at, written)),* }
+            }
+            #[inline(always)]
+            fn on_copies(&mut self, moves: &[Move]) {
+                match self { $(Self::$variant(policy) => policy.on_copies(moves)),* }
+            }
+            #[inline(always)]
+            fn on_page_death(&mut self, at: Ppn) {
+                match self { $(Self::$variant(policy) => policy.on_page_death(at)),* }
+            }
+            #[inline(always)]
             fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
                 match self { $(Self::$variant(policy) => policy.on_remove(block, blocks)),* }
             }
             #[inline(always)]
             fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
                 match self { $(Self::$variant(policy) => policy.pick(blocks, now)),* }
+            }
+            #[inline(always)]
+            fn hint(&self) -> Option<BlockId> {
+                match self { $(Self::$variant(policy) => policy.hint()),* }
             }
             fn memory_bytes(&self) -> u64 {
                 match self { $(Self::$variant(policy) => policy.memory_bytes()),* }
@@ -91,11 +140,20 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(Greedy, CostBenefit, Fifo, RandomVictim, DChoices, Windowed, Cat);
+dispatch!(Greedy, CostBenefit, Fifo, RandomVictim, DChoices, Windowed, Cat, CostHotness, Mdc);
 
 /// Every victim policy.
-pub const VICTIMS: &[Entry<BuildVictim>] =
-    &[greedy::ENTRY, cost_benefit::ENTRY, fifo::ENTRY, random::ENTRY, d_choices::ENTRY, windowed::ENTRY, cat::ENTRY];
+pub const VICTIMS: &[Entry<BuildVictim>] = &[
+    greedy::ENTRY,
+    cost_benefit::ENTRY,
+    fifo::ENTRY,
+    random::ENTRY,
+    d_choices::ENTRY,
+    windowed::ENTRY,
+    cat::ENTRY,
+    cost_hotness::ENTRY,
+    mdc::ENTRY,
+];
 
 /// No parameters.
 const NONE: &[Parameter] = &[];

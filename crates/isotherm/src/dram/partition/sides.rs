@@ -35,6 +35,8 @@ pub struct BufferGhost {
 
 /// What listens to the buffer.
 #[derive(Clone, Debug)]
+// A device has one: what a small variant wastes is nothing, and a box would cost a load a call.
+#[allow(clippy::large_enum_variant)]
 pub enum BufferSide {
     /// Nothing: a split that stays.
     Off,
@@ -146,6 +148,8 @@ impl MapGhost {
 
 /// How the map is judged.
 #[derive(Clone, Debug)]
+// A device has one: what a small variant wastes is nothing, and a box would cost a load a call.
+#[allow(clippy::large_enum_variant)]
 pub enum MapJudge {
     /// Not at all: a split that stays.
     Off,

@@ -397,17 +397,17 @@ mod tests {
                 self.t2.insert(0, lpn);
                 return true;
             }
-            if let Some(at) = self.b1.iter().position(|l| *l == lpn) {
+            if self.b1.contains(&lpn) {
                 self.target = self.capacity.min(self.target + (self.b2.len() / self.b1.len()).max(1));
                 self.replace(false);
-                self.b1.remove(at);
+                self.b1.retain(|l| *l != lpn);
                 self.t2.insert(0, lpn);
                 return false;
             }
-            if let Some(at) = self.b2.iter().position(|l| *l == lpn) {
+            if self.b2.contains(&lpn) {
                 self.target = self.target.saturating_sub((self.b1.len() / self.b2.len()).max(1));
                 self.replace(true);
-                self.b2.remove(at);
+                self.b2.retain(|l| *l != lpn);
                 self.t2.insert(0, lpn);
                 return false;
             }
@@ -439,7 +439,8 @@ mod tests {
             // Phases of skew and of scans, so that the border moves both ways.
             let lpn = if turn / 500 % 2 == 0 { random.below(1 + random.clone().below(200)) } else { turn % 200 };
             assert_eq!(touch(&mut cmt, lpn as u32).0, plain.touch(lpn as u32), "at access {turn}");
-            assert_eq!(cmt.target as usize, plain.target, "at access {turn}");
+            let lengths = [&plain.t1, &plain.t2, &plain.b1, &plain.b2].map(|l| l.len() as u32);
+            assert_eq!((cmt.lengths, cmt.target as usize), (lengths, plain.target), "at access {turn}");
         }
     }
 

@@ -17,6 +17,7 @@ mod recover;
 mod tests;
 mod translation;
 
+pub(super) use options::SHARED_PARAMETERS;
 pub use options::{DemandOptions, PARAMETERS, TranslationSpace, WriteMiss};
 pub use translation::{DemandMap, Writeback};
 
@@ -42,7 +43,7 @@ pub(super) const ENTRY: Entry<ReadFtl> = Entry {
     paper: "Gupta, Kim & Urgaonkar, DFTL (ASPLOS 2009)",
     memory: "8 bytes a logical page and 13 bytes a cached entry",
     parameters: &PARAMETERS,
-    build: |parameters, spec| Ok(FtlOptions::Demand(DemandOptions::read(parameters, spec)?)),
+    build: |parameters, spec| Ok(FtlOptions::Demand { map: DemandOptions::read(parameters, spec)?, asa: None }),
 };
 
 /// Hears of every look-up of the map: what ghost caches are built on.
@@ -280,12 +281,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
             for lpn in at..page_end {
                 if self.map.pages.trim(lpn, sequence, &mut self.log) {
                     self.map.mark_dirty(Lpn(lpn));
+                    if self.map.pages.tombstones.page_is_full() {
+                        write_tombstones(&mut self.log, &mut self.map)?;
+                    }
                 }
             }
             self.map.write_pending(&mut self.log)?;
             at = page_end;
         }
-        if self.map.pages.tombstones.page_is_full() { write_tombstones(&mut self.log, &mut self.map) } else { Ok(()) }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {

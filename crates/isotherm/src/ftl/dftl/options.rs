@@ -78,7 +78,7 @@ const GHOST_BYTES: u32 = 4;
 /// DRAM of one pointer of the directory.
 const DIRECTORY_ENTRY_BYTES: u64 = 4;
 
-/// What `dftl:` takes. The first ones are ASA-FTL's too.
+/// What `dftl:` takes. The first [`SHARED_PARAMETERS`] are ASA-FTL's too.
 pub const PARAMETERS: [Parameter; 7] = [
     Parameter {
         key: "writeback",
@@ -119,13 +119,16 @@ pub const PARAMETERS: [Parameter; 7] = [
     },
 ];
 
+/// Parameters that DFTL shares with FTLs built on it.
+pub(in crate::ftl) const SHARED_PARAMETERS: usize = 5;
+
 impl DemandOptions {
     /// Reads what DFTL and those built on it share.
     pub(in crate::ftl) fn read_shared(parameters: &Parameters<'_>, spec: &DeviceSpec) -> Result<Self, SpecError> {
         let cache: ByteSize = parameters
             .text("cache")
             .parse()
-            .map_err(|e| SpecError::new("ftl:cache", format!("{e}"), "give a size such as 512KiB or 8MiB"))?;
+            .map_err(|e: String| SpecError::new("ftl:cache", e, "give a size such as 512KiB or 8MiB"))?;
         Ok(Self {
             cache_bytes: spec.dram.cache_bytes.map_or(cache.0, |size| size.0),
             entry_bytes: parameters.integer("entry_bytes", 4..=64)? as u32,
@@ -188,9 +191,13 @@ impl DemandOptions {
         ))
     }
 
-    /// Free blocks that the collector needs beyond the ones for copies: a collection of data writes translation pages before
-    /// it frees anything, and pays it back only when translation blocks are cleaned.
-    pub(crate) fn reserve_blocks(translation_blocks: u32) -> u32 {
-        2 + translation_blocks / 4
+    /// Blocks of the translation area: what the translation pages fill, and a quarter and two blocks more to clean it in.
+    pub fn translation_blocks(&self, logical_pages: u32, page_bytes: u32, pages_per_block: u32) -> u32 {
+        let filled = self.translation_pages(logical_pages, page_bytes).div_ceil(pages_per_block);
+        filled + filled / 4 + 2
     }
+
+    /// Free blocks that the collector needs beyond the ones for copies: one collection writes up to a translation page for
+    /// each page that it copies, which may end one block and begin another, and may have to write tombstones before the erase.
+    pub const RESERVE_BLOCKS: u32 = 3;
 }

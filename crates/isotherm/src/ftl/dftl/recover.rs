@@ -6,7 +6,7 @@
 
 use super::super::recover::{rebuild, scan};
 use super::{DemandOptions, Dftl, MapObserver};
-use crate::address::{Lpn, Ppn};
+use crate::address::Ppn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::log::LogOptions;
@@ -51,7 +51,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
         let directory = std::mem::take(&mut found.translation_pages);
         let (pages, mut log) = rebuild(found, medium, placement, victim, log_options);
         directory.iter().filter(|at| **at != Ppn::NONE).for_each(|at| log.adopt(*at));
-        log.finish_restore();
+        log.finish_restore()?;
         let mut ftl = Self::assemble(log, pages, log_options.floor, options, observer);
         ftl.map.directory = directory;
         Ok(ftl)
@@ -59,19 +59,21 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
 
     /// Writes every translation page that is missing or out of date.
     pub(super) fn update_translation_pages(&mut self) -> Result<(), DeviceError> {
-        let mut missing = Vec::new();
+        // All of them are looked at before any is written: a collection that makes room reads and writes others.
+        let mut outdated = Vec::new();
         for page in 0..self.map.layout.pages() {
             if self.map.directory[page as usize] == Ppn::NONE {
-                missing.push(page);
+                outdated.push(page);
                 continue;
             }
             self.map.read(page, &mut self.log, Cause::Recovery)?;
-            // What differs waits to be written; a collection that makes room meanwhile may do so first.
             let stale: Vec<u32> = self.map.differences(page).collect();
-            stale.into_iter().for_each(|lpn| self.map.mark_dirty(Lpn(lpn)));
-            self.map.write_pending(&mut self.log)?;
+            if !stale.is_empty() {
+                outdated.push(page);
+            }
+            stale.into_iter().for_each(|lpn| self.map.dirty.insert(lpn));
         }
-        for page in missing {
+        for page in outdated {
             self.map.rewrite(page, &mut self.log)?;
         }
         Ok(())

@@ -43,8 +43,9 @@ struct Setup {
 
 impl Setup {
     fn log_options(&self, placement: &AnyPlacement) -> LogOptions {
-        let floor = u32::from(placement.gc_streams()) + DemandOptions::reserve_blocks(2);
-        LogOptions { floor, age: AgeBase::Closed, meta_streams: 1, wear_threshold: Some(50) }
+        let meta_blocks = self.options.translation_blocks(LOGICAL_PAGES, PAGE_BYTES, PAGES_PER_BLOCK);
+        let floor = u32::from(placement.gc_streams()) + DemandOptions::RESERVE_BLOCKS;
+        LogOptions { floor, age: AgeBase::Closed, meta_streams: 1, meta_blocks, wear_threshold: Some(50) }
     }
 
     fn policies(&self) -> (AnyPlacement, AnyVictim) {
@@ -56,7 +57,8 @@ impl Setup {
             seed: 1,
             future: None,
         };
-        let victims = VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, seed: 1 };
+        let victims =
+            VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 1 };
         (
             build_placement(&self.placement.parse().unwrap(), &context).unwrap(),
             build_victim(&self.victim.parse().unwrap(), &victims).unwrap(),
@@ -74,14 +76,16 @@ impl Setup {
 
     /// The device after a loss of power, and another one `cut` operations into its repair.
     fn recover(&self, medium: TestMedium, cut: u64) -> TestFtl {
-        let reassemble = |medium| {
+        let reassemble = |mut medium: TestMedium| {
+            medium.lose_power_after(u64::MAX);
             let (placement, victim) = self.policies();
             let log_options = self.log_options(&placement);
             Dftl::reassemble(medium, placement, victim, LOGICAL_PAGES, log_options, self.options, ()).unwrap()
         };
-        let mut ftl: TestFtl = reassemble(medium.restore_power(cut));
+        let mut ftl: TestFtl = reassemble(medium);
+        ftl.arm(cut);
         if ftl.update_translation_pages() == Err(DeviceError::PowerLost) {
-            ftl = reassemble(ftl.into_medium().restore_power(u64::MAX));
+            ftl = reassemble(ftl.into_medium());
             ftl.update_translation_pages().unwrap();
         }
         ftl.arm(u64::MAX);
@@ -173,8 +177,7 @@ fn run(setup: &Setup, steps: &[Step]) {
     let mut model = Model::default();
     for step in steps {
         if let Step::Cut(after, into_recovery) = *step {
-            let medium = ftl.into_medium();
-            ftl = setup.recover(medium.restore_power(u64::MAX), into_recovery);
+            ftl = setup.recover(ftl.into_medium(), into_recovery);
             model.compare(&mut ftl, None);
             ftl.arm(after);
             continue;
@@ -191,6 +194,7 @@ fn run(setup: &Setup, steps: &[Step]) {
         }
     }
     ftl.check().unwrap();
+    ftl.arm(u64::MAX);
     for lpn in 0..LOGICAL_PAGES {
         assert_eq!(tag(&mut ftl, lpn), model.tags.get(&lpn).copied(), "LPN {lpn}");
     }
@@ -199,8 +203,7 @@ fn run(setup: &Setup, steps: &[Step]) {
 impl TestFtl {
     /// Lets power be lost after so many operations from now on.
     fn arm(&mut self, operations: u64) {
-        let medium = self.medium_mut();
-        *medium = medium.clone().restore_power(operations);
+        self.medium_mut().lose_power_after(operations);
     }
 }
 
@@ -239,7 +242,7 @@ fn setups() -> impl Strategy<Value = Setup> {
                 ..DemandOptions::default()
             }
         });
-    let placement = prop_oneof![Just("single"), Just("host_gc"), Just("epoch:length=0.3")];
+    let placement = prop_oneof![Just("single"), Just("host_gc"), Just("epoch:length=0.3"), Just("asa:samples=20")];
     let victim = prop_oneof![Just("greedy"), Just("cost_benefit"), Just("fifo"), Just("d_choices")];
     (options, placement, victim, any::<bool>()).prop_map(|(options, placement, victim, torn)| Setup {
         options,
@@ -309,12 +312,10 @@ fn a_write_miss_reads_only_where_it_fetches() {
 #[test]
 fn collections_leave_cached_entries_dirty_and_update_the_others_in_batches() {
     let mut ftl = plain(DemandOptions { cache_bytes: dram(8), ..DemandOptions::default() });
-    for turn in 0..20 {
-        for lpn in 0..LOGICAL_PAGES {
-            if turn == 0 || lpn % 3 == 0 {
-                ftl.write(Lpn(lpn), &content(lpn, turn), Cause::Host).unwrap();
-            }
-        }
+    let mut random = crate::random::Random::new(2);
+    for tag in 0..3000 {
+        let lpn = random.below(LOGICAL_PAGES.into()) as u32;
+        ftl.write(Lpn(lpn), &content(lpn, tag), Cause::Host).unwrap();
     }
     let (counters, medium) = (*ftl.counters(), *ftl.medium().counters());
     assert!(counters.updates > 0 && counters.updates == counters.update_reads);

@@ -18,9 +18,9 @@ use crate::address::{BlockId, Lpn, Ppn};
 use crate::bits::Bits;
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::log::{LogStore, Mapping, Move, fatal, make_room};
+use crate::log::{LogStore, Mapping, fatal, make_room};
 use crate::memory;
-use crate::nand::{Kind, Medium, Owner};
+use crate::nand::{Kind, Medium, Move, Owner};
 use crate::placement::Placement;
 use crate::stats::MappingCounters;
 use crate::victim::VictimPolicy;
@@ -170,6 +170,10 @@ impl DemandMap {
         cause: Cause,
     ) -> Result<(), DeviceError> {
         let at = self.directory[page as usize];
+        if at == Ppn::NONE {
+            // Lost while the device was formatted: it is about to be written for the first time.
+            return Ok(());
+        }
         log.medium_mut().read_meta(at, &mut self.content, cause).map_err(|e| fatal(e, self.layout.lpns(page).start))?;
         if cfg!(debug_assertions) && cause != Cause::Recovery {
             let wrong = self.differences(page).find(|lpn| !self.dirty.contains(*lpn));

@@ -1,0 +1,220 @@
+//! `isotherm compare`: one trace on many devices, best first.
+
+use crate::options::{self, DeviceOptions, ReplayOptions, TraceOptions};
+use crate::output::{self, print};
+use crate::progress;
+use crate::run::verdict;
+use crate::table::Table;
+use clap::Args;
+use isotherm_eval::compare::{Grid, Spare, jobs, policy_list, rank};
+use isotherm_eval::results::{LatencySummary, ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
+use isotherm_eval::run::prepare;
+use isotherm_eval::{columns, files, pool, report};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Arguments of `compare`.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch:length=1 \
+    --victim greedy,cost_benefit --op 7%,15%"
+)]
+pub struct CompareArgs {
+    /// Trace file, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
+    #[arg(value_name = "TRACE", required_unless_present = "print_config")]
+    trace: Option<String>,
+    /// Placements, separated by commas (see `isotherm list placements`)
+    #[arg(long, value_name = "NAME[:key=value,...],...", default_value = "single,host_gc,epoch")]
+    placement: String,
+    /// Victim policies, separated by commas (see `isotherm list victims`)
+    #[arg(long, value_name = "NAME[:key=value,...],...", default_value = "greedy")]
+    victim: String,
+    /// Over-provisionings (T-U)/U, separated by commas [default: 7%]
+    #[arg(long, value_name = "SHARE,...", conflicts_with = "spare", allow_hyphen_values = true)]
+    op: Option<String>,
+    /// Spare factors (T-U)/T, separated by commas
+    #[arg(long, value_name = "SHARE,...", allow_hyphen_values = true)]
+    spare: Option<String>,
+    #[command(flatten)]
+    device: DeviceOptions,
+    #[command(flatten)]
+    replay: ReplayOptions,
+    #[command(flatten)]
+    reading: TraceOptions,
+    /// Folder for results.json and report.html, made if need be
+    #[arg(long, value_name = "DIR", default_value = "isotherm-out", help_heading = "Results")]
+    out: PathBuf,
+    /// Write results.csv too
+    #[arg(long, help_heading = "Results")]
+    csv: bool,
+    /// Write results.parquet too
+    #[arg(long, help_heading = "Results")]
+    parquet: bool,
+    /// Print results.json instead of the table, and nothing else
+    #[arg(long, help_heading = "Results")]
+    json: bool,
+}
+
+/// Compares.
+pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
+    let device = args.device.spec()?;
+    let trace = match &args.trace {
+        Some(trace) if !args.device.print_config => trace,
+        _ => {
+            print(&device.to_toml())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    let grid = Grid {
+        placements: policy_list("--placement", &args.placement)?,
+        victims: policy_list("--victim", &args.victim)?,
+        spares: spares(args)?,
+    };
+    let base = args.replay.run_spec(args.reading.source(trace), device);
+    let jobs = jobs(&base, &grid);
+    files::writable_folder(&args.out)?;
+
+    let profile = base.trace.profile(base.device.device.page_size.0)?;
+    if !args.json {
+        print(&format!("{}\n", profile.sanity_line()))?;
+    }
+    let surveys = pool::Surveys::of(&jobs)?;
+    if !args.json {
+        print(&device_lines(&jobs, &surveys)?)?;
+    }
+    let control = progress::interruptible()?;
+    let total = surveys.pages(&jobs);
+    let work = || pool::run_all(&jobs, &surveys, &control, |_, _| Ok(()));
+    let mut runs = progress::with_bar(&control, total, work)?;
+    rank(&mut runs);
+
+    let file = ResultsFile {
+        schema_version: SCHEMA_VERSION,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: options::command_line(),
+        traces: vec![TraceSummary::from(&profile)],
+        experiment: None,
+        runs,
+    };
+    let written = write(args, &file)?;
+    if args.json {
+        print(&files::to_json(&file))?;
+    } else {
+        print(&format!("\n{}\n{}", tables(&file.runs), written))?;
+    }
+    let stopped = file.runs.iter().any(|r| r.stopped.is_some());
+    Ok(if stopped { ExitCode::from(crate::CHECK_FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn spares(args: &CompareArgs) -> anyhow::Result<Vec<Spare>> {
+    Ok(match (&args.op, &args.spare) {
+        (Some(op), _) => options::shares("--op", op)?.into_iter().map(Spare::OverProvisioning).collect(),
+        (_, Some(spare)) => options::shares("--spare", spare)?.into_iter().map(Spare::SpareFactor).collect(),
+        (None, None) => Vec::new(),
+    })
+}
+
+/// The devices chosen: one line for each that differs in size.
+fn device_lines(jobs: &[pool::Job], surveys: &pool::Surveys) -> anyhow::Result<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for job in jobs {
+        let device = prepare(&job.spec, surveys.get(&job.spec))?.device_summary();
+        let chosen = if job.spec.device.device.logical_size.is_some() { "given" } else { "from the trace" };
+        let line = format!(
+            "device: {} logical ({chosen}), {} pages of {} in blocks of {}, over-provisioning (T-U)/U {}, spare (T-U)/T {}\n",
+            output::bytes((device.logical_pages * device.page_bytes) as f64),
+            output::whole(device.logical_pages),
+            output::bytes(device.page_bytes as f64),
+            device.pages_per_block,
+            output::per_cent(Some(device.over_provisioning), 2),
+            output::per_cent(Some(device.spare), 2),
+        );
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    Ok(lines.concat())
+}
+
+/// Writes what was asked for, and says where.
+fn write(args: &CompareArgs, file: &ResultsFile) -> anyhow::Result<String> {
+    let mut said = String::new();
+    let mut one = |name: &str, bytes: &[u8]| -> anyhow::Result<()> {
+        let path = args.out.join(name);
+        files::write_whole(&path, bytes)?;
+        said.push_str(&format!("{}\n", path.display()));
+        Ok(())
+    };
+    one("results.json", files::to_json(file).as_bytes())?;
+    if args.csv {
+        one("results.csv", columns::to_csv(&columns::columns(file)).as_bytes())?;
+    }
+    if args.parquet {
+        one("results.parquet", &files::to_parquet(&columns::columns(file)))?;
+    }
+    one("report.html", report::render(file)?.as_bytes())?;
+    Ok(said)
+}
+
+/// The comparison for people: what is written, what it costs in time, whether it can be trusted.
+fn tables(runs: &[RunResult]) -> String {
+    let pages = |run: &RunResult, cause: &str| run.pages_programmed.get(cause).and_then(Value::as_u64).unwrap_or(0);
+    let mut writes = Table::new(&[
+        "writes",
+        "WA",
+        "last",
+        "host pages",
+        "gc pages",
+        "other",
+        "GC count",
+        "invalid",
+        "erases",
+        "min/mean/max",
+    ]);
+    let mut times = Table::new(&[
+        "time",
+        "flash/page",
+        "written/s",
+        "read P50",
+        "P99",
+        "P99.9",
+        "max",
+        "write P50",
+        "P99",
+        "P99.9",
+        "max",
+        "sim writes/s",
+    ]);
+    let mut verdicts = String::new();
+    for run in runs {
+        let (host, gc) = (pages(run, "host"), pages(run, "gc"));
+        let erases = &run.erase_count;
+        writes.row(vec![
+            run.label.clone(),
+            output::real(run.write_amplification, 3),
+            output::real(run.write_amplification_last, 3),
+            output::whole(host),
+            output::whole(gc),
+            output::whole(run.pages_programmed_total - host - gc),
+            output::whole(run.gc_count),
+            output::per_cent(run.victim_invalid_share_mean, 1),
+            output::whole(erases.total),
+            format!("{}/{:.1}/{}", erases.min, erases.mean, erases.max),
+        ]);
+        let at = |latency: &LatencySummary| {
+            [latency.p50, latency.p99, latency.p999, latency.max].map(|ns| output::time(ns.map(|n| n as f64)))
+        };
+        let mut cells = vec![
+            run.label.clone(),
+            output::time(run.flash_time_per_host_page_ns),
+            run.write_throughput_bytes_per_second.map_or_else(|| "-".to_owned(), output::bytes),
+        ];
+        cells.extend(at(&run.latency_ns.read));
+        cells.extend(at(&run.latency_ns.write));
+        cells.push(output::count(run.simulator_host_writes_per_second));
+        times.row(cells);
+        verdicts.push_str(&format!("{}: {}\n", run.label, verdict(run)));
+    }
+    format!("{}\n{}\n{verdicts}", writes.render(), times.render())
+}

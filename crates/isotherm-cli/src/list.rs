@@ -1,0 +1,146 @@
+//! `isotherm list`: everything that can be named, from the registries.
+
+use crate::output::print;
+use clap::{Args, ValueEnum};
+use isotherm::dram::buffer::BUFFERS;
+use isotherm::dram::partition::SPLITS;
+use isotherm::ftl::FTLS;
+use isotherm::hotness::SCHEMES;
+use isotherm::nand::timing::TIMINGS;
+use isotherm::placement::PLACEMENTS;
+use isotherm::registry::{Entry, Parameter};
+use isotherm::sfs::drive::DRIVES;
+use isotherm::sfs::options::LOGS;
+use isotherm::victim::VICTIMS;
+use isotherm_trace::FORMATS;
+use isotherm_trace::synth::{COMMON, PATTERNS};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+/// Arguments of `list`.
+#[derive(Args)]
+pub struct ListArgs {
+    /// What to list
+    kind: Kind,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    /// Which stream a page goes to
+    Placements,
+    /// Which block is cleaned
+    Victims,
+    /// Flash translation layers
+    Ftls,
+    /// Policies of a write buffer in the drive's DRAM
+    Buffers,
+    /// How write buffer and map share the DRAM
+    Splits,
+    /// Hot data identification schemes
+    Schemes,
+    /// Formats of trace files
+    Formats,
+    /// Synthetic workloads
+    Patterns,
+    /// Sets of flash latencies
+    Timings,
+    /// Log-structured file systems
+    Logs,
+    /// Drives that a log's write cost is counted in
+    Drives,
+}
+
+/// One line of any registry.
+struct Row {
+    name: &'static str,
+    summary: &'static str,
+    /// Further facts: a label and a text.
+    facts: Vec<(&'static str, String)>,
+    parameters: &'static [Parameter],
+}
+
+/// Lists.
+pub fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
+    let rows = match args.kind {
+        Kind::Placements => rows(PLACEMENTS),
+        Kind::Victims => rows(VICTIMS),
+        Kind::Ftls => rows(FTLS),
+        Kind::Buffers => rows(BUFFERS),
+        Kind::Splits => rows(SPLITS),
+        Kind::Schemes => rows(SCHEMES),
+        Kind::Timings => rows(TIMINGS),
+        Kind::Logs => rows(LOGS),
+        Kind::Drives => rows(DRIVES),
+        Kind::Formats => formats(),
+        Kind::Patterns => patterns(),
+    };
+    print(&if args.json { format!("{:#}\n", Value::from_iter(rows.iter().map(to_json))) } else { to_text(&rows) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn rows<B>(table: &'static [Entry<B>]) -> Vec<Row> {
+    let row = |entry: &'static Entry<B>| Row {
+        name: entry.name,
+        summary: entry.summary,
+        facts: vec![("paper", entry.paper.to_owned()), ("memory", entry.memory.to_owned())],
+        parameters: entry.parameters,
+    };
+    table.iter().map(row).collect()
+}
+
+fn formats() -> Vec<Row> {
+    let row = |entry: &'static isotherm_trace::FormatEntry| Row {
+        name: entry.name,
+        summary: entry.summary,
+        facts: vec![
+            ("time", entry.time_unit.to_owned()),
+            ("address", entry.address_unit.to_owned()),
+            ("source", entry.source.to_owned()),
+        ],
+        parameters: &[],
+    };
+    FORMATS.iter().map(row).collect()
+}
+
+fn patterns() -> Vec<Row> {
+    let mut rows = rows(PATTERNS);
+    rows.push(Row {
+        name: "(every pattern)",
+        summary: "parameters that all synthetic workloads have",
+        facts: Vec::new(),
+        parameters: COMMON,
+    });
+    rows
+}
+
+fn to_text(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        text.push_str(&format!("{}\n    {}\n", row.name, row.summary));
+        for (label, fact) in row.facts.iter().filter(|f| !f.1.is_empty()) {
+            text.push_str(&format!("    {label}: {fact}\n"));
+        }
+        for p in row.parameters {
+            let default = if p.default.is_empty() { "none" } else { p.default };
+            text.push_str(&format!("    {}={default}  ({})  {}\n", p.key, p.allowed, p.help));
+        }
+    }
+    text
+}
+
+fn to_json(row: &Row) -> Value {
+    let parameters: Vec<Value> = row
+        .parameters
+        .iter()
+        .map(|p| json!({"key": p.key, "default": p.default, "allowed": p.allowed, "help": p.help}))
+        .collect();
+    let mut object = json!({"name": row.name, "summary": row.summary});
+    for (label, fact) in &row.facts {
+        object[*label] = Value::from(fact.as_str());
+    }
+    object["parameters"] = Value::from(parameters);
+    object
+}

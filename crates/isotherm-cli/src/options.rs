@@ -1,0 +1,249 @@
+//! Options that several verbs share: the trace, the device, the replay.
+
+use anyhow::Context as _;
+use clap::Args;
+use isotherm::quantity::{ByteSize, Share};
+use isotherm::registry::{PolicyName, SpecError, parse_integer};
+use isotherm::spec::{DeviceSpec, FillMode};
+use isotherm_eval::compare::Spare;
+use isotherm_eval::fold::AddressMode;
+use isotherm_eval::precondition::Precondition;
+use isotherm_eval::run::{Replay, RunSpec};
+use isotherm_eval::source::TraceSource;
+use isotherm_trace::{BlktraceAction, Format, OpenOptions, Sort, TimeUnit};
+use std::path::PathBuf;
+
+/// How the trace is read.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Reading the trace")]
+pub struct TraceOptions {
+    /// Format of the trace, where its content does not tell (see `isotherm list formats`)
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<Format>,
+    /// Skip up to N lines that cannot be read, and count them; without it the first such line is an error
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub skip_bad: u64,
+    /// Take requests of formats without a read/write flag for writes
+    #[arg(long)]
+    pub assume_writes: bool,
+    /// Unit of the times in the trace: ns, us, ms, s or ticks (100 ns)
+    #[arg(long, value_name = "UNIT")]
+    pub time_unit: Option<TimeUnit>,
+    /// Event that counts in block-layer logs: Q (queued), D (issued) or C (completed)
+    #[arg(long, value_name = "EVENT", default_value = "D")]
+    pub action: BlktraceAction,
+    /// Bytes of one object, for traces of objects
+    #[arg(long, value_name = "SIZE")]
+    pub object_size: Option<ByteSize>,
+    /// Times that run backwards: declared (as the format says), refuse, memory, or a window of that many requests
+    #[arg(long, value_name = "HOW", default_value = "declared")]
+    pub sort: Sort,
+}
+
+impl TraceOptions {
+    /// The trace `name`, opened with these options.
+    pub fn source(&self, name: &str) -> TraceSource {
+        let options = OpenOptions {
+            format: self.format,
+            skip_bad: self.skip_bad,
+            assume_writes: self.assume_writes,
+            time_unit: self.time_unit,
+            blktrace_action: self.action,
+            object_bytes: self.object_size.map(|size| size.0),
+            sort: self.sort,
+        };
+        TraceSource { name: name.to_owned(), options }
+    }
+}
+
+/// The device, but for what `compare` varies.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "The device")]
+pub struct DeviceOptions {
+    /// Flash translation layer (see `isotherm list ftls`) [default: page]
+    #[arg(long, value_name = "NAME[:key=value,...]")]
+    pub ftl: Option<PolicyName>,
+    /// What the host sees, such as 4GiB [default: the span of the trace]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub logical_size: Option<ByteSize>,
+    /// Page size, a power of two [default: 4KiB]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub page_size: Option<ByteSize>,
+    /// Pages of an erase block, a power of two [default: 64]
+    #[arg(long, value_name = "N")]
+    pub pages_per_block: Option<u32>,
+    /// Named set of flash latencies (see `isotherm list timings`) [default: mlc]
+    #[arg(long, value_name = "PRESET")]
+    pub timing: Option<String>,
+    /// DRAM that a demand-paged map may use, such as 8MiB [default: the FTL's own]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub cache_bytes: Option<ByteSize>,
+    /// DRAM that write buffer and map share, such as 16MiB [default: no buffer]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub dram: Option<ByteSize>,
+    /// Policy of the write buffer, or none (see `isotherm list buffers`) [default: lru where --dram is given]
+    #[arg(long, value_name = "NAME[:key=value,...]", requires = "dram")]
+    pub buffer: Option<PolicyName>,
+    /// Share of the DRAM that the map gets: 0% to 100%, or a rule that adapts it (see `isotherm list splits`) [default: 50%]
+    #[arg(long, value_name = "SHARE|NAME", requires = "dram")]
+    pub split: Option<PolicyName>,
+    /// Log-structured file system on top (see `isotherm list logs`); in_place is the trace as it is on a disk of the same size
+    #[arg(long, value_name = "NAME[:key=value,...]")]
+    pub log: Option<PolicyName>,
+    /// FTL below the log, or none for a device that costs nothing [default: none]
+    #[arg(long, value_name = "none|FTL", requires = "log")]
+    pub below: Option<PolicyName>,
+    /// Share of the log's blocks that hold data [default: 85%]
+    #[arg(long, value_name = "SHARE", requires = "log")]
+    pub utilisation: Option<Share>,
+    /// What the utilisation is made of: filler (written first, never updated, beside a fifth of the log for the workload's
+    /// own blocks) or active (the workload's own blocks alone) [default: active]
+    #[arg(long, value_name = "MODE", requires = "log", value_parser = parse_fill_mode)]
+    pub fill_mode: Option<FillMode>,
+    /// Drive whose speeds the log's write cost is counted in (see `isotherm list drives`) [default: ssd_m]
+    #[arg(long, value_name = "NAME", requires = "log")]
+    pub drive: Option<PolicyName>,
+    /// Device specification to start from (TOML; `--print-config` shows every key)
+    #[arg(long, value_name = "FILE")]
+    pub spec: Option<PathBuf>,
+    /// Set one key of the specification, such as gc.victim=fifo; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Print the specification in force as TOML, and stop
+    #[arg(long)]
+    pub print_config: bool,
+}
+
+impl DeviceOptions {
+    /// The specification: defaults, then the file, then `--set`, then the options.
+    pub fn spec(&self) -> anyhow::Result<DeviceSpec> {
+        let text = match &self.spec {
+            Some(path) => std::fs::read_to_string(path)
+                .with_context(|| format!("{}: cannot read the specification; check the path", path.display()))?,
+            None => String::new(),
+        };
+        let mut spec = DeviceSpec::from_toml(&text, &self.set).map_err(|e| match &self.spec {
+            Some(path) => anyhow::Error::new(e).context(path.display().to_string()),
+            None => e.into(),
+        })?;
+        if let Some(ftl) = &self.ftl {
+            spec.ftl.name = ftl.clone();
+        }
+        if let Some(size) = self.logical_size {
+            spec.device.logical_size = Some(size);
+        }
+        if let Some(size) = self.page_size {
+            spec.device.page_size = size;
+        }
+        if let Some(pages) = self.pages_per_block {
+            spec.device.pages_per_block = pages;
+        }
+        if let Some(preset) = &self.timing {
+            spec.timing.preset.clone_from(preset);
+        }
+        if let Some(size) = self.cache_bytes {
+            spec.dram.cache_bytes = Some(size);
+        }
+        if let Some(size) = self.dram {
+            spec.dram.size = Some(size);
+        }
+        if let Some(buffer) = &self.buffer {
+            spec.dram.buffer = Some(buffer.clone());
+        }
+        if let Some(split) = &self.split {
+            spec.dram.split = Some(split.clone());
+        }
+        if let Some(name) = &self.log {
+            let log = spec.log.get_or_insert_default();
+            log.name = name.clone();
+            log.below = self.below.clone().unwrap_or_else(|| log.below.clone());
+            log.utilisation = self.utilisation.unwrap_or(log.utilisation);
+            log.fill_mode = self.fill_mode.unwrap_or(log.fill_mode);
+            log.drive = self.drive.clone().unwrap_or_else(|| log.drive.clone());
+        }
+        Ok(spec)
+    }
+}
+
+/// How the trace is brought to the device.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "The replay")]
+pub struct ReplayOptions {
+    /// Share of the logical capacity that holds filler pages, written once and never again
+    #[arg(long, value_name = "SHARE", default_value = "0%", allow_hyphen_values = true)]
+    pub fill: Share,
+    /// What is written before the measured run: none, sequential, random (sequential, then uniform overwrites until write
+    /// amplification is steady) or trace (the trace itself until steady)
+    #[arg(long, value_name = "HOW", default_value = "none", value_parser = parse_precondition)]
+    pub precondition: Precondition,
+    /// Replay the trace N times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub repeat: u32,
+    /// Report the last N host page writes beside the whole run; the verdict is about them
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub measure_last: Option<u64>,
+    /// Addresses past the device's end: refuse them, wrap them (modulo the size), or compact the touched pages densely
+    #[arg(long, value_name = "HOW", default_value = "refuse", value_parser = parse_address)]
+    pub address: AddressMode,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl ReplayOptions {
+    /// A run of `trace` on `device`.
+    pub fn run_spec(&self, trace: TraceSource, device: DeviceSpec) -> RunSpec {
+        let replay = Replay {
+            address: self.address,
+            fill: self.fill,
+            precondition: self.precondition,
+            repeat: self.repeat,
+            measure_last: self.measure_last,
+        };
+        RunSpec { trace, device, replay, seed: self.seed }
+    }
+}
+
+fn parse_precondition(text: &str) -> Result<Precondition, String> {
+    let all = [Precondition::None, Precondition::Sequential, Precondition::Random, Precondition::Trace];
+    choose(text, &all, Precondition::name)
+}
+
+fn parse_address(text: &str) -> Result<AddressMode, String> {
+    choose(text, &[AddressMode::Refuse, AddressMode::Wrap, AddressMode::Compact], AddressMode::name)
+}
+
+fn parse_fill_mode(text: &str) -> Result<FillMode, String> {
+    let name = |mode| if mode == FillMode::Active { "active" } else { "filler" };
+    choose(text, &[FillMode::Filler, FillMode::Active], name)
+}
+
+fn choose<T: Copy>(text: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Result<T, String> {
+    let names: Vec<_> = all.iter().map(|&t| name(t)).collect();
+    all.iter().copied().find(|&t| name(t) == text).ok_or_else(|| format!("choose from {}", names.join(", ")))
+}
+
+fn parse_count(text: &str) -> Result<u64, String> {
+    parse_integer(text).ok_or_else(|| "give a whole number, such as 4000000, 4M or 4Mi".to_owned())
+}
+
+/// Over-provisioning as given: `--op` or `--spare`, one of them.
+pub fn spare(op: Option<Share>, spare: Option<Share>) -> Option<Spare> {
+    op.map(Spare::OverProvisioning).or(spare.map(Spare::SpareFactor))
+}
+
+/// A comma list of shares.
+pub fn shares(option: &str, text: &str) -> Result<Vec<Share>, SpecError> {
+    let parse = |part: &str| part.parse().map_err(|e: String| SpecError::new(option, e, "write for example 7%,15%"));
+    text.split(',').map(str::trim).filter(|p| !p.is_empty()).map(parse).collect()
+}
+
+/// The command line, to be repeated by whoever reads the results.
+pub fn command_line() -> String {
+    let quote = |word: String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
+        if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    };
+    let words = std::env::args().skip(1).map(quote);
+    ["isotherm".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,222 @@
+//! `isotherm run`: one trace on one device.
+
+use crate::options::{self, DeviceOptions, ReplayOptions, TraceOptions};
+use crate::output::{self, print};
+use crate::progress;
+use clap::Args;
+use isotherm::quantity::Share;
+use isotherm::registry::PolicyName;
+use isotherm_eval::files;
+use isotherm_eval::results::{LatencySummary, RunResult};
+use isotherm_eval::run::{needs_survey, prepare, survey};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+/// Arguments of `run`.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  isotherm run synth:zipf,theta=0.99,pages=1Mi,writes=10M --op 7% --victim cost_benefit --json"
+)]
+pub struct RunArgs {
+    /// Trace file, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
+    #[arg(value_name = "TRACE", required_unless_present = "print_config")]
+    trace: Option<String>,
+    /// Which stream a page goes to (see `isotherm list placements`) [default: single]
+    #[arg(long, value_name = "NAME[:key=value,...]", help_heading = "The device")]
+    placement: Option<PolicyName>,
+    /// Which block is cleaned (see `isotherm list victims`) [default: greedy]
+    #[arg(long, value_name = "NAME[:key=value,...]", help_heading = "The device")]
+    victim: Option<PolicyName>,
+    /// Over-provisioning (T-U)/U, where T are the physical and U the logical pages [default: 7%]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        conflicts_with = "spare",
+        help_heading = "The device",
+        allow_hyphen_values = true
+    )]
+    op: Option<Share>,
+    /// Spare factor (T-U)/T
+    #[arg(long, value_name = "SHARE", help_heading = "The device", allow_hyphen_values = true)]
+    spare: Option<Share>,
+    #[command(flatten)]
+    device: DeviceOptions,
+    #[command(flatten)]
+    replay: ReplayOptions,
+    #[command(flatten)]
+    reading: TraceOptions,
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs.
+pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let mut device = args.device.spec()?;
+    if let Some(placement) = &args.placement {
+        device.placement.name = placement.clone();
+    }
+    if let Some(victim) = &args.victim {
+        device.gc.victim = victim.clone();
+    }
+    if let Some(spare) = options::spare(args.op, args.spare) {
+        spare.apply(&mut device);
+    }
+    let trace = match &args.trace {
+        Some(trace) if !args.device.print_config => trace,
+        _ => {
+            print(&device.to_toml())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    let spec = args.replay.run_spec(args.reading.source(trace), device);
+    let survey = needs_survey(&spec).then(|| survey(&spec)).transpose()?;
+    let prepared = prepare(&spec, survey.as_ref())?;
+    let control = progress::interruptible()?;
+    let total = survey.map(|s| s.page_writes * u64::from(spec.replay.repeat));
+    let result = progress::with_bar(&control, total, || prepared.run(&control))?;
+    if args.json {
+        print(&files::to_json(&result))?;
+    } else {
+        print(&text(&result))?;
+    }
+    // A device that stopped is a result with its reason, but not what was asked for.
+    Ok(if result.stopped.is_some() { ExitCode::from(crate::CHECK_FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// `host 1 000 + gc 500`.
+pub fn parts(result: &RunResult) -> String {
+    let part = |(cause, pages): (&String, &Value)| format!("{cause} {}", output::whole(pages.as_u64().unwrap_or(0)));
+    result.pages_programmed.iter().map(part).collect::<Vec<_>>().join(" + ")
+}
+
+fn latency_line(name: &str, latency: &LatencySummary) -> String {
+    let at = |ns: Option<u64>| output::time(ns.map(|n| n as f64));
+    format!(
+        "{name} latency         mean {}, P50 {}, P90 {}, P99 {}, P99.9 {}, P99.99 {}, max {}\n",
+        output::time(latency.mean),
+        at(latency.p50),
+        at(latency.p90),
+        at(latency.p99),
+        at(latency.p999),
+        at(latency.p9999),
+        at(latency.max)
+    )
+}
+
+/// The result for people, write amplification first.
+fn text(result: &RunResult) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        writeln!(text, "{name:<21}{value}").expect("writing to a string cannot fail");
+    };
+    let wa = output::real(result.write_amplification, 3);
+    line(
+        "write amplification",
+        format!("{wa} = ({}) / {} host pages", parts(result), output::whole(result.host_pages_written)),
+    );
+    if result.workload.measure_last_pages.is_some() {
+        let last = output::real(result.write_amplification_last, 3);
+        line(
+            "  in the last window",
+            format!("{last} over {} host pages", output::whole(result.last_window.host_pages_written)),
+        );
+    }
+    line("  in bytes", output::real(result.write_amplification_bytes, 3));
+    if let Some(log) = &result.log {
+        line(
+            "log",
+            format!(
+                "write amplification {} ({} host, {} cleaned, {} metadata blocks; {} host blocks absorbed), end to end {}",
+                output::real(log.write_amplification, 3),
+                output::whole(log.host_blocks_logged),
+                output::whole(log.blocks_cleaned),
+                output::whole(log.metadata_blocks),
+                output::whole(log.host_blocks_absorbed),
+                output::real(result.write_amplification_end_to_end, 3)
+            ),
+        );
+        line(
+            "  cleaning",
+            format!(
+                "{} segments of {} live on average, write cost {}",
+                output::whole(log.segments_cleaned),
+                output::per_cent(log.victim_utilisation_mean, 1),
+                output::real(log.write_cost, 2)
+            ),
+        );
+    }
+    line(
+        "device",
+        format!(
+            "{} logical, over-provisioning (T-U)/U {}, spare (T-U)/T {}",
+            output::bytes((result.device.logical_pages * result.device.page_bytes) as f64),
+            output::per_cent(Some(result.device.over_provisioning), 2),
+            output::per_cent(Some(result.device.spare), 2)
+        ),
+    );
+    line("placement, victim", format!("{}, {}", result.spec.placement.name, result.spec.gc.victim));
+    line(
+        "collections",
+        format!(
+            "{}, victims {} invalid on average, {} pages copied",
+            output::whole(result.gc_count),
+            output::per_cent(result.victim_invalid_share_mean, 1),
+            output::whole(result.gc_pages_copied)
+        ),
+    );
+    let erases = &result.erase_count;
+    line(
+        "erases",
+        format!(
+            "{} in all, of a block {} / {:.1} / {} (min/mean/max)",
+            output::whole(erases.total),
+            erases.min,
+            erases.mean,
+            erases.max
+        ),
+    );
+    line(
+        "flash time",
+        format!(
+            "{}, {} a host page, {}/s written",
+            output::time(Some(result.flash_time_ns as f64)),
+            output::time(result.flash_time_per_host_page_ns),
+            result.write_throughput_bytes_per_second.map_or_else(|| "-".to_owned(), output::bytes)
+        ),
+    );
+    for (name, latency) in [("read", &result.latency_ns.read), ("write", &result.latency_ns.write)] {
+        if latency.count > 0 {
+            text.push_str(&latency_line(name, latency));
+        }
+    }
+    let mut line = |name: &str, value: String| {
+        writeln!(text, "{name:<21}{value}").expect("writing to a string cannot fail");
+    };
+    let life = &result.lifetime;
+    let terabytes = life.terabytes_written_bytes.map_or_else(|| "-".to_owned(), |b| format!("{:.2} TB", b / 1e12));
+    line(
+        "lifetime",
+        format!(
+            "TBW {terabytes}, {} DWPD over {} years, {} years at the trace's rate ({} erases a block{})",
+            output::real(life.drive_writes_per_day, 2),
+            life.warranty_years,
+            output::real(life.years, 1),
+            life.endurance_erases,
+            if life.endurance_assumed { ", assumed" } else { "" }
+        ),
+    );
+    line("simulator", format!("{} host writes/s", output::count(result.simulator_host_writes_per_second)));
+    line("verdict", verdict(result));
+    text
+}
+
+/// The verdict in words.
+pub fn verdict(result: &RunResult) -> String {
+    let drives = result.verdict.drive_writes;
+    if result.verdict.valid {
+        return format!("valid ({drives:.1} drive writes, steady)");
+    }
+    format!("not valid ({drives:.1} drive writes): {}", result.verdict.reasons.join("; "))
+}

@@ -1,0 +1,87 @@
+//! `isotherm sweep`: every point of an experiment file.
+
+use crate::options;
+use crate::output::{self, print};
+use crate::progress;
+use crate::table::Table;
+use anyhow::Context as _;
+use clap::Args;
+use isotherm_eval::pool::Surveys;
+use isotherm_eval::results::ResultsFile;
+use isotherm_eval::sweep::{ExperimentFile, Sweep};
+use isotherm_eval::{columns, files, report};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Arguments of `sweep`.
+#[derive(Args)]
+#[command(after_help = "Example:\n  isotherm sweep experiments/epoch.toml --resume")]
+pub struct SweepArgs {
+    /// Experiment file: traces, a base device, axes, figures
+    #[arg(value_name = "EXPERIMENT")]
+    experiment: PathBuf,
+    /// Go on where an earlier sweep into the same folder stopped
+    #[arg(long)]
+    resume: bool,
+    /// Folder for the results [default: isotherm-out/NAME of the experiment]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Show the points, and which of them are missing, without running any
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Sweeps.
+pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
+    let text = std::fs::read_to_string(&args.experiment)
+        .with_context(|| format!("{}: cannot read the experiment; check the path", args.experiment.display()))?;
+    let experiment = ExperimentFile::parse(&args.experiment, &text)?;
+    let name = args.experiment.file_stem().unwrap_or_default();
+    let folder = args.out.clone().unwrap_or_else(|| PathBuf::from("isotherm-out").join(name));
+    let mut sweep = Sweep::plan(&experiment, &folder, args.resume)?;
+    let (total, missing) = (sweep.jobs.len(), sweep.missing.len());
+    print(&format!("{}: {total} points, {missing} to run, into {}\n", experiment.title, folder.display()))?;
+    for sentence in &sweep.left_out {
+        print(&format!("{sentence}\n"))?;
+    }
+    if args.dry_run {
+        let mark = |at: usize| if sweep.missing.contains(&at) { "to run  " } else { "finished" };
+        let lines = sweep.jobs.iter().enumerate().map(|(at, job)| format!("{}  {}\n", mark(at), job.label));
+        print(&lines.collect::<String>())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let jobs = sweep.missing_jobs();
+    let surveys = Surveys::of(&jobs)?;
+    let control = progress::interruptible()?;
+    progress::with_bar(&control, surveys.pages(&jobs), || sweep.run(&surveys, &control))?;
+
+    let results = sweep.combine(&experiment, &options::command_line())?;
+    let table = columns::columns(&results);
+    for (name, bytes) in [
+        ("results.json", files::to_json(&results).into_bytes()),
+        ("results.csv", columns::to_csv(&table).into_bytes()),
+        ("report.html", report::render(&results)?.into_bytes()),
+    ] {
+        files::write_whole(&folder.join(name), &bytes)?;
+    }
+    print(&format!("\n{}\n{}\n", summary(&results), folder.join("report.html").display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One line a point.
+fn summary(results: &ResultsFile) -> String {
+    let mut table = Table::new(&["point", "WA", "last", "GC count", "invalid", "erases", "flash/page", "verdict"]);
+    for run in &results.runs {
+        table.row(vec![
+            run.label.clone(),
+            output::real(run.write_amplification, 3),
+            output::real(run.write_amplification_last, 3),
+            output::whole(run.gc_count),
+            output::per_cent(run.victim_invalid_share_mean, 1),
+            output::whole(run.erase_count.total),
+            output::time(run.flash_time_per_host_page_ns),
+            if run.verdict.valid { "valid".to_owned() } else { "not valid".to_owned() },
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,211 @@
+//! `isotherm trace`: look at traces, convert them, make synthetic ones.
+
+use anyhow::{Context as _, Result};
+use clap::{Args, Subcommand};
+use isotherm_trace::{
+    BlktraceAction, Format, OpenOptions, Sort, TimeUnit, TraceReader, TraceWriter, open, profile_pages, push_csv_line,
+};
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+/// Requests handled at once.
+const BATCH: usize = 4096;
+
+/// What a trace file does not say of itself.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TraceInput {
+    /// Format of the trace [default: detected by content; see `isotherm list formats`]
+    #[arg(long, value_name = "NAME")]
+    format: Option<Format>,
+    /// Skip and count up to N rows that cannot be read
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip_bad: u64,
+    /// Take requests without a read/write flag as writes
+    #[arg(long)]
+    assume_writes: bool,
+    /// Unit of times, where the format does not say: ns, us, ms, s, ticks (100 ns)
+    #[arg(long, value_name = "UNIT")]
+    time_unit: Option<TimeUnit>,
+    /// The event that counts in blktrace logs: Q (queued), D (issued), C (completed) [default: D]
+    #[arg(long, value_name = "EVENT")]
+    action: Option<BlktraceAction>,
+    /// Bytes that one object number stands for, in object traces
+    #[arg(long, value_name = "BYTES")]
+    object_bytes: Option<u64>,
+    /// When times run backwards: refuse, memory (sort the whole trace), or a window of N requests
+    /// [default: a window of 65536; refuse in csv and parquet]
+    #[arg(long, value_name = "HOW")]
+    sort: Option<Sort>,
+}
+
+impl TraceInput {
+    /// The same as the reader takes it.
+    pub fn options(&self) -> OpenOptions {
+        OpenOptions {
+            format: self.format,
+            skip_bad: self.skip_bad,
+            assume_writes: self.assume_writes,
+            time_unit: self.time_unit,
+            blktrace_action: self.action.unwrap_or_default(),
+            object_bytes: self.object_bytes,
+            sort: self.sort.unwrap_or_default(),
+        }
+    }
+}
+
+/// Arguments of `isotherm trace`.
+#[derive(Args, Debug)]
+pub struct TraceArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Read a trace once and describe it: format, mix, span, footprint, sizes, times
+    Info {
+        /// Trace file, `-` for standard input, or synth:PATTERN,key=value,...
+        trace: String,
+        /// Print one JSON object instead of text
+        #[arg(long)]
+        json: bool,
+        /// Size of the pages that the footprint is counted in
+        #[arg(long, value_name = "BYTES", default_value = "4Ki", value_parser = page_size)]
+        page_size: u64,
+        #[command(flatten)]
+        input: TraceInput,
+    },
+    /// Print the first requests as canonical CSV
+    Head {
+        /// Trace file, `-` for standard input, or synth:PATTERN,key=value,...
+        trace: String,
+        /// Number of requests
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+        requests: usize,
+        #[command(flatten)]
+        input: TraceInput,
+    },
+    /// Convert a trace into a canonical form
+    Convert {
+        /// Trace file, `-` for standard input, or synth:PATTERN,key=value,...
+        trace: String,
+        /// File to write, ending in .csv, .csv.gz, .csv.zst or .parquet
+        output: String,
+        /// Replace the file if it exists
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        input: TraceInput,
+    },
+    /// Write a synthetic workload as a trace
+    #[command(after_help = patterns_help())]
+    Gen {
+        /// synth:PATTERN,key=value,...
+        workload: String,
+        /// File to write, ending in .csv, .csv.gz, .csv.zst or .parquet
+        output: String,
+        /// Replace the file if it exists
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+fn page_size(text: &str) -> Result<u64, String> {
+    let allowed = |bytes: &u64| (512..=1 << 24).contains(bytes) && bytes.is_power_of_two();
+    isotherm::registry::parse_integer(text).filter(allowed).ok_or_else(|| "a power of two from 512 to 16Mi".to_owned())
+}
+
+/// The patterns and their parameters, from the tables that parse them.
+fn patterns_help() -> String {
+    use isotherm_trace::synth::{COMMON, PATTERNS};
+    let parameter = |p: &isotherm::registry::Parameter| {
+        format!("    {:<12}{} [{}; default {}]\n", p.key, p.help, p.allowed, p.default)
+    };
+    let mut help =
+        "Patterns (join them with + to mix, share=WEIGHT; append @WRITES,PATTERN,... to change at a page write):\n"
+            .to_owned();
+    for entry in PATTERNS {
+        help += &format!("  {:<12}{}\n", entry.name, entry.summary);
+        entry.parameters.iter().for_each(|p| help += &parameter(p));
+    }
+    help += "  every workload takes\n";
+    COMMON.iter().for_each(|p| help += &parameter(p));
+    help
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// The trace cannot be read or the output not written; the message names the place and the fix.
+pub fn run(args: TraceArgs) -> Result<ExitCode> {
+    match args.verb {
+        Verb::Info { trace, json, page_size, input } => {
+            let profile = profile_pages(&trace, &input.options(), page_size)?;
+            let mut text = if json { serde_json::to_string_pretty(&profile)? } else { profile.to_string() };
+            text.push('\n');
+            print(text.as_bytes())?;
+        }
+        Verb::Head { trace, requests, input } => head(&trace, requests, &input.options())?,
+        Verb::Convert { trace, output, force, input } => convert(&trace, &output, force, &input.options())?,
+        Verb::Gen { workload, output, force } => {
+            anyhow::ensure!(
+                workload.starts_with("synth:"),
+                "{workload}: not a workload; write synth:PATTERN,key=value,..."
+            );
+            convert(&workload, &output, force, &OpenOptions::default())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes to standard output; false if nobody reads it any more, which is no error.
+fn print(bytes: &[u8]) -> Result<bool> {
+    let mut output = io::stdout().lock();
+    match output.write_all(bytes).and_then(|()| output.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error).context("standard output: cannot write"),
+    }
+}
+
+fn head(trace: &str, mut requests: usize, options: &OpenOptions) -> Result<()> {
+    let mut reader = open(trace, options)?;
+    let (mut batch, mut text) = (Vec::new(), b"ts_ns,op,offset,length\n".to_vec());
+    while requests > 0 {
+        let count = reader.fill(&mut batch, requests.min(BATCH))?;
+        batch.drain(..).for_each(|request| push_csv_line(&mut text, &request));
+        if !print(&text)? || count == 0 {
+            break;
+        }
+        text.clear();
+        requests -= count;
+    }
+    Ok(())
+}
+
+fn convert(trace: &str, output: &str, force: bool, options: &OpenOptions) -> Result<()> {
+    let mut reader = open(trace, options)?;
+    let mut writer = TraceWriter::create(output, force)?;
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut requests = 0;
+    while reader.fill(&mut batch, BATCH)? > 0 {
+        writer.write(&batch)?;
+        requests += batch.len() as u64;
+        batch.clear();
+    }
+    writer.finish()?;
+    report(&*reader, requests, output);
+    Ok(())
+}
+
+/// Tells people what was done; data never goes here.
+fn report(reader: &dyn TraceReader, requests: u64, output: &str) {
+    let mut line = format!("{output}: {requests} requests from {}", reader.format());
+    if reader.skipped() > 0 {
+        line += &format!(", {} rows skipped", reader.skipped());
+    }
+    if reader.reordered() > 0 {
+        line += &format!(", {} put in order of time", reader.reordered());
+    }
+    eprintln!("{line}");
+}

@@ -1,0 +1,111 @@
+//! Wrong input: a clear error that names the place and the fix, exit code 2, never a panic.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Runs the command, which must fail with exit code 2 and say all of `expected`.
+#[track_caller]
+fn refused(arguments: &[&str], expected: &[&str]) {
+    let output = Command::new(env!("CARGO_BIN_EXE_isotherm")).args(arguments).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+    assert!(!error.contains("panicked"), "{arguments:?}: {error}");
+    for text in expected {
+        assert!(error.contains(text), "{arguments:?} does not say \"{text}\": {error}");
+    }
+    assert!(output.stdout.is_empty() || arguments[0] == "compare", "{arguments:?} printed a result");
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> String {
+        let path: PathBuf = self.0.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+const SYNTH: &str = "synth:uniform,pages=4Ki,writes=20k";
+const HEADER: &str = "ts_ns,op,offset,length\n";
+
+#[test]
+fn traces() {
+    let folder = Folder::new();
+    refused(&["run", "/nowhere/trace.csv", "--json"], &["/nowhere/trace.csv"]);
+    let empty = folder.file("empty.csv", b"");
+    refused(&["run", &empty], &["empty.csv", "empty"]);
+    let header_alone = folder.file("header.csv", HEADER.as_bytes());
+    refused(&["run", &header_alone], &["header.csv"]);
+    let magic = folder.file("trace.csv.zst", b"this is not zstd at all, whatever its name says\n");
+    refused(&["run", &magic], &["trace.csv.zst", "magic"]);
+    let noise = folder.file("noise.bin", &[0x13, 0x37, 0, 1, 2, 3, 255, 254, 9, 8, 7]);
+    refused(&["run", &noise], &["noise.bin"]);
+    let good = format!("{HEADER}0,W,0,4096\n5,W,4096,4096\n");
+    let backwards = folder.file("backwards.csv", format!("{good}3,R,0,4096\n").as_bytes());
+    refused(&["run", &backwards], &["backwards.csv", "line 4"]);
+    let negative = folder.file("negative.csv", format!("{good}9,W,-4096,4096\n").as_bytes());
+    refused(&["run", &negative], &["negative.csv", "line 4", "column"]);
+    let absurd = folder.file("absurd.csv", format!("{good}9,W,0,99999999999999999\n").as_bytes());
+    refused(&["run", &absurd], &["absurd.csv", "line 4"]);
+}
+
+#[test]
+fn devices() {
+    refused(&["run", SYNTH, "--op", "0"], &["over_provisioning", "more than 0"]);
+    refused(&["run", SYNTH, "--op", "-5%"], &["--op"]);
+    refused(&["run", SYNTH, "--op", "7%", "--spare", "7%"], &["--op", "--spare"]);
+    refused(&["run", SYNTH, "--spare", "100%"], &["spare", "less than"]);
+    refused(&["run", SYNTH, "--pages-per-block", "63"], &["pages_per_block", "power of two"]);
+    refused(&["run", SYNTH, "--page-size", "3000B"], &["page_size", "power of two"]);
+    refused(&["run", SYNTH, "--logical-size", "0"], &["logical_size", "at least one page"]);
+    refused(&["run", SYNTH, "--logical-size", "4 potatoes"], &["potatoes", "GiB"]);
+    refused(&["run", SYNTH, "--logical-size", "500PiB"], &["logical_size"]);
+    refused(&["run", SYNTH, "--victim", "gredy"], &["gredy", "greedy", "cost_benefit"]);
+    refused(&["run", SYNTH, "--placement", "epoch:lenght=2"], &["lenght", "length"]);
+    refused(&["run", SYNTH, "--ftl", "magic"], &["magic", "page"]);
+    refused(&["run", SYNTH, "--timing", "fast"], &["fast", "mlc"]);
+    refused(&["run", SYNTH, "--set", "gc.victm=fifo"], &["victm", "--print-config"]);
+    refused(&["run", SYNTH, "--set", "gc.victim"], &["KEY=VALUE"]);
+    let folder = Folder::new();
+    let spec = folder.file("device.toml", b"[gc]\nvictim = \"fifo\"\ncolour = \"red\"\n");
+    refused(&["run", SYNTH, "--spec", &spec], &["device.toml", "colour"]);
+    refused(&["run", SYNTH, "--spec", "/nowhere/device.toml"], &["/nowhere/device.toml"]);
+}
+
+#[test]
+fn replays() {
+    refused(&["run", SYNTH, "--logical-size", "8MiB"], &["request", "past", "--address"]);
+    refused(&["run", SYNTH, "--fill", "50%", "--logical-size", "20MiB"], &["filler", "--fill"]);
+    refused(&["run", SYNTH, "--fill", "100%"], &["--fill", "below 100 %"]);
+    refused(&["run", SYNTH, "--repeat", "0"], &["--repeat"]);
+    refused(&["run", SYNTH, "--measure-last", "0"], &["--measure-last"]);
+    refused(&["run", SYNTH, "--address", "around"], &["wrap", "compact"]);
+    refused(&["run", SYNTH, "--precondition", "much"], &["sequential"]);
+    refused(
+        &["run", SYNTH, "--placement", "clairvoyant", "--precondition", "trace"],
+        &["clairvoyant", "none or sequential"],
+    );
+    refused(&["run"], &["TRACE"]);
+    refused(&["run", SYNTH, "--colour", "red"], &["--colour"]);
+}
+
+#[test]
+fn outputs_and_experiments() {
+    let folder = Folder::new();
+    let file = folder.file("file", b"x");
+    refused(&["compare", SYNTH, "--out", &file], &["file", "permissions"]);
+    refused(&["compare", SYNTH, "--out", &format!("{file}/below")], &["below"]);
+    refused(&["compare", SYNTH, "--placement", ",", "--out", &file], &["--placement"]);
+    refused(&["compare", SYNTH, "--op", "7%,lots", "--out", &file], &["lots", "7%"]);
+    refused(&["report", "/nowhere/results.json"], &["/nowhere/results.json"]);
+    refused(&["report", &file], &["file", "results.json"]);
+    let experiment = folder.file("e.toml", b"title = \"x\"\ntraces = []\n");
+    refused(&["sweep", &experiment], &["e.toml", "trace"]);
+    let unknown = folder.file("u.toml", b"title = \"x\"\ntraces = []\nspeed = 3\n");
+    refused(&["sweep", &unknown], &["u.toml", "speed"]);
+}

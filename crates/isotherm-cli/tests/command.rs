@@ -1,0 +1,243 @@
+//! The command as scripts use it: its output, its exit codes, its files.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn isotherm(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_isotherm")).args(arguments).output().expect("the binary was built for this test")
+}
+
+/// The object that `run --json` prints, which must be all that it prints.
+fn run(arguments: &[&str]) -> Value {
+    let output = isotherm(&[&["run"], arguments, &["--json"]].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
+    serde_json::from_slice(&output.stdout).expect("one JSON object on standard output")
+}
+
+fn number(value: &Value, path: &str) -> f64 {
+    value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {path}"))
+}
+
+const ZIPF: &str = "synth:zipf,theta=0.99,pages=16Ki,writes=200k";
+
+#[test]
+fn run_prints_the_stable_keys_and_parts_that_sum() {
+    let result = run(&[ZIPF, "--op", "10%", "--measure-last", "50000"]);
+    let stable = [
+        "/trace",
+        "/spec",
+        "/seed",
+        "/version",
+        "/host_pages_written",
+        "/host_pages_read",
+        "/pages_programmed/host",
+        "/write_amplification",
+        "/write_amplification_last",
+        "/gc_count",
+        "/victim_invalid_share_mean",
+        "/erase_count/total",
+        "/erase_count/min",
+        "/erase_count/mean",
+        "/erase_count/max",
+        "/flash_time_ns",
+        "/latency_ns/read",
+        "/latency_ns/write/mean",
+        "/latency_ns/write/p50",
+        "/latency_ns/write/p90",
+        "/latency_ns/write/p99",
+        "/latency_ns/write/p999",
+        "/latency_ns/write/max",
+        "/dram_bytes",
+        "/simulator_host_writes_per_second",
+        "/verdict/valid",
+        "/verdict/reasons",
+    ];
+    for path in stable {
+        assert!(result.pointer(path).is_some(), "no {path}");
+    }
+    assert_eq!(result["host_pages_written"], 200_000);
+    let parts: u64 = result["pages_programmed"].as_object().unwrap().values().map(|v| v.as_u64().unwrap()).sum();
+    assert_eq!(result["pages_programmed_total"], parts);
+    assert!((number(&result, "/write_amplification") - parts as f64 / 200_000.0).abs() < 1e-12);
+    assert!(number(&result, "/gc_count") > 0.0);
+    assert!(number(&result, "/latency_ns/write/max") >= 905_600.0, "a program takes 905.6 us on the default flash");
+    assert!((number(&result, "/device/over_provisioning") - 0.10).abs() < 0.005);
+}
+
+#[test]
+fn the_same_inputs_give_the_same_bytes_but_for_the_simulators_own_speed() {
+    let strip = |mut value: Value| {
+        value.as_object_mut().unwrap().retain(|key, _| !key.starts_with("simulator_"));
+        value.to_string()
+    };
+    let arguments = [ZIPF, "--victim", "random", "--seed", "7", "--precondition", "random"];
+    assert_eq!(strip(run(&arguments)), strip(run(&arguments)));
+    let other = [ZIPF, "--victim", "random", "--seed", "8", "--precondition", "random"];
+    assert_ne!(strip(run(&arguments)), strip(run(&other)));
+}
+
+#[test]
+fn the_last_window_is_exact_even_within_a_request() {
+    let trace = "synth:uniform,pages=8Ki,writes=100k,size=7";
+    let result = run(&[trace, "--measure-last", "33333"]);
+    assert_eq!(result["last_window"]["host_pages_written"], 33_333);
+    let whole = run(&[trace, "--measure-last", "1000000000"]);
+    assert_eq!(whole["last_window"]["host_pages_written"], whole["host_pages_written"]);
+}
+
+#[test]
+fn filler_takes_its_share_and_makes_cleaning_easier() {
+    let active = run(&[ZIPF]);
+    let filled = run(&[ZIPF, "--fill", "50%"]);
+    assert_eq!(number(&filled, "/device/logical_pages"), 2.0 * number(&active, "/device/logical_pages"));
+    assert_eq!(filled["workload"]["precondition_pages_written"], 16_384);
+    assert_eq!(filled["host_pages_written"], 200_000, "the filler is not measured");
+    assert!(number(&filled, "/write_amplification") < number(&active, "/write_amplification"));
+    let given = run(&[ZIPF, "--fill", "50%", "--logical-size", "128MiB"]);
+    assert_eq!(given["pages_programmed"], filled["pages_programmed"], "given or derived, the device is the same");
+}
+
+#[test]
+fn addresses_are_wrapped_or_compacted_when_asked() {
+    let wrapped = run(&[ZIPF, "--logical-size", "32MiB", "--address", "wrap"]);
+    assert_eq!(wrapped["device"]["logical_pages"], 8192);
+    assert_eq!(wrapped["host_pages_written"], 200_000);
+    let folder = tempfile::tempdir().unwrap();
+    let sparse = folder.path().join("sparse.csv");
+    let rows: String = (0..20_000u64).map(|i| format!("{i},W,{},4096\n", (i * 7919 % 1000) << 30)).collect();
+    std::fs::write(&sparse, format!("ts_ns,op,offset,length\n{rows}")).unwrap();
+    let compacted = run(&[sparse.to_str().unwrap(), "--address", "compact"]);
+    assert_eq!(compacted["device"]["logical_pages"], 1000);
+    assert!(number(&compacted, "/gc_count") > 0.0);
+    let spread = run(&[sparse.to_str().unwrap()]);
+    assert_eq!(spread["verdict"]["valid"], false, "on the span nothing is ever cleaned, and the verdict says so");
+    let reasons = spread["verdict"]["reasons"].to_string();
+    assert!(reasons.contains("never ran") && reasons.contains("compact"), "{reasons}");
+}
+
+#[test]
+fn foresight_beats_every_placement_that_has_none() {
+    let trace = "synth:zipf,theta=0.99,pages=32Ki,writes=300k";
+    let wa = |placement: &str| number(&run(&[trace, "--op", "20%", "--placement", placement]), "/write_amplification");
+    let bound = wa("clairvoyant");
+    for placement in ["single", "host_gc", "epoch"] {
+        assert!(bound < wa(placement), "{placement}");
+    }
+}
+
+#[test]
+fn compare_writes_whole_files_that_agree_best_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("made/here");
+    let output = isotherm(&[
+        "compare",
+        ZIPF,
+        "--placement",
+        "single,host_gc,epoch:length=1,gc=extra",
+        "--victim",
+        "greedy,fifo",
+        "--op",
+        "7%,15%",
+        "--out",
+        out.to_str().unwrap(),
+        "--csv",
+        "--parquet",
+    ]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    for expected in
+        ["synth trace: 200.0 k requests", "over-provisioning (T-U)/U 7.0", "epoch:length=1,gc=extra, fifo, OP 15 %"]
+    {
+        assert!(text.contains(expected), "no \"{expected}\" in:\n{text}");
+    }
+    let results: Value = serde_json::from_slice(&std::fs::read(out.join("results.json")).unwrap()).unwrap();
+    let runs = results["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 12);
+    let was: Vec<f64> = runs.iter().map(|r| number(r, "/write_amplification")).collect();
+    assert!(was.is_sorted(), "{was:?}");
+    assert_eq!(std::fs::read_to_string(out.join("results.csv")).unwrap().lines().count(), 13);
+    assert_eq!(&std::fs::read(out.join("results.parquet")).unwrap()[..4], b"PAR1");
+    assert!(std::fs::read_to_string(out.join("report.html")).unwrap().contains("<html"));
+
+    // The report can be written again from the results alone.
+    let again = out.join("again.html");
+    let output = isotherm(&["report", out.join("results.json").to_str().unwrap(), "--out", again.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(std::fs::read(again).unwrap(), std::fs::read(out.join("report.html")).unwrap());
+}
+
+#[test]
+fn a_printed_specification_reads_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--set", "gc.victim=d_choices:d=5", "--op", "12%", "--placement", "host_gc"];
+    let printed = isotherm(&[&["run", "--print-config"], &arguments[..]].concat());
+    let file = folder.path().join("device.toml");
+    std::fs::write(&file, &printed.stdout).unwrap();
+    let from_file = run(&[ZIPF, "--spec", file.to_str().unwrap()]);
+    let from_options = run(&[&[ZIPF], &arguments[..]].concat());
+    assert_eq!(from_file["spec"], from_options["spec"]);
+    assert_eq!(from_file["pages_programmed"], from_options["pages_programmed"]);
+}
+
+#[test]
+fn every_registry_is_listed_with_its_parameters() {
+    for (kind, name) in [
+        ("placements", "clairvoyant"),
+        ("victims", "cost_benefit"),
+        ("ftls", "page"),
+        ("formats", "csv"),
+        ("patterns", "zipf"),
+        ("timings", "epoch"),
+    ] {
+        let output = isotherm(&["list", kind, "--json"]);
+        let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let row = rows.as_array().unwrap().iter().find(|r| r["name"] == name).unwrap_or_else(|| panic!("no {name}"));
+        assert!(row["summary"].as_str().is_some_and(|s| s.len() > 10), "{row}");
+        let text = String::from_utf8(isotherm(&["list", kind]).stdout).unwrap();
+        assert!(text.contains(name));
+    }
+}
+
+#[test]
+fn results_meet_the_schema_and_the_schema_knows_every_key() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/results-v1.schema.json");
+    let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    isotherm(&["compare", ZIPF, "--placement", "single,epoch", "--out", out, "--set", "device.endurance=1000"]);
+    let mut results: Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("results.json")).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).expect("the schema itself is valid");
+    let problems: Vec<String> =
+        validator.iter_errors(&results).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+    known_to(&results, &schema, &schema, "");
+
+    // The schema is no rubber stamp.
+    results["runs"][0]["gc_count"] = Value::from("many");
+    assert!(!validator.is_valid(&results));
+    results["runs"][0]["gc_count"] = Value::from(1);
+    results["runs"][0].as_object_mut().unwrap().remove("verdict");
+    assert!(!validator.is_valid(&results));
+}
+
+/// Checks that every key of `value` stands in `schema`.
+fn known_to(value: &Value, schema: &Value, root: &Value, at: &str) {
+    let schema = match schema["$ref"].as_str() {
+        Some(reference) => root.pointer(reference.trim_start_matches('#')).expect("references resolve"),
+        None => schema,
+    };
+    match value {
+        Value::Object(object) => {
+            let Some(properties) = schema["properties"].as_object() else { return };
+            for (key, value) in object {
+                let known = properties.get(key).unwrap_or_else(|| panic!("the schema does not know {at}/{key}"));
+                known_to(value, known, root, &format!("{at}/{key}"));
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| known_to(value, &schema["items"], root, at)),
+        _ => {}
+    }
+}

@@ -1,0 +1,98 @@
+//! `isotherm trace` as scripts use it: data on stdout, words on stderr, 2 for what the user can mend.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn isotherm(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isotherm"));
+    command.arg("trace").args(arguments);
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    isotherm(arguments).output().expect("the binary runs")
+}
+
+/// A capture that is checked in.
+fn capture(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces").join(name).to_str().expect("a path").to_owned()
+}
+
+#[test]
+fn info_prints_one_json_object_and_nothing_else() {
+    let output = run(&["info", "--json", &capture("raw/raw-fio-device.blktrace.bin.zst")]);
+    assert!(output.status.success() && output.stderr.is_empty());
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one object");
+    assert_eq!(value["format"], "blktrace");
+    assert_eq!(value["requests"], 2320);
+    assert_eq!(value["writes"]["bytes"], 61_177_856);
+}
+
+#[test]
+fn info_begins_with_the_sanity_line() {
+    let output = run(&["info", &capture("rocksdb-overwrite-xfs.csv.zst")]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    let line = text.lines().next().expect("a line");
+    assert!(
+        line.starts_with("csv trace: 148.8 k requests")
+            && line.contains("footprint 1.5 GiB")
+            && line.ends_with("0 skipped"),
+        "{line}"
+    );
+}
+
+#[test]
+fn convert_and_back_keeps_the_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    let workload = "synth:hotcold:0.1/0.9,pages=1000,writes=5000,reads=0.5,rate=700";
+    assert!(run(&["gen", workload, &path("a.csv")]).status.success());
+    assert!(run(&["convert", &path("a.csv"), &path("b.parquet")]).status.success());
+    assert!(run(&["convert", &path("b.parquet"), &path("c.csv")]).status.success());
+    assert_eq!(std::fs::read(path("a.csv")).expect("a"), std::fs::read(path("c.csv")).expect("c"));
+    let again = run(&["convert", &path("a.csv"), &path("b.parquet")]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("--force"));
+    assert!(run(&["convert", "--force", &path("a.csv"), &path("b.parquet")]).status.success());
+}
+
+#[test]
+fn mistakes_exit_with_2_and_name_the_place_and_the_fix() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bad = folder.path().join("bad.csv").to_str().expect("a path").to_owned();
+    std::fs::write(&bad, "0,W,0,512\n1,W,-5,512\n").expect("a file");
+    for (arguments, part) in [
+        (&["info", "/no/such/trace"][..], "check the path"),
+        (&["info", "synth:zipf,thetta=2"], "unknown parameter \"thetta\""),
+        (&["info", &bad], "bad.csv: line 2, column 5: offset \"-5\" is negative"),
+        (&["gen", "trace.csv", "other.csv"], "write synth:PATTERN"),
+        (&["info", "--format", "nonsense", &bad], "choose from csv, parquet"),
+        (&["info", "--sort", "quickly", &bad], "choose from declared, refuse, memory"),
+        (&["info", "--page-size", "5000", &bad], "a power of two"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(words.contains(part), "{arguments:?}: \"{part}\" is not in: {words}");
+    }
+    let skipped = run(&["head", "--skip-bad", "1", &bad]);
+    assert_eq!(skipped.stdout, b"ts_ns,op,offset,length\n0,W,0,512\n");
+}
+
+#[test]
+fn a_reader_that_stops_is_no_error() {
+    let mut child = isotherm(&["head", "-n", "10000000", "synth:uniform,writes=1G"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    assert_eq!(line, "ts_ns,op,offset,length\n");
+    assert!(child.wait().expect("it ends").success());
+    let mut words = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut words).expect("text");
+    assert!(words.is_empty(), "{words}");
+}

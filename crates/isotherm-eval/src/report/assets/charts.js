@@ -1,0 +1,371 @@
+"use strict";
+// Draws the figures of a page: the one place that knows the chart library. Figures say what is shown; colours come from the
+// style sheet, so that light, dark and print follow it; everything is drawn again when one of them changes.
+(() => {
+  const NARROW_PX = 560;
+  const SYMBOLS = ["circle", "rect", "triangle", "diamond", "emptyCircle", "emptyRect", "emptyTriangle", "emptyDiamond"];
+  const DASHES = ["solid", "dashed", "dotted"];
+  const SLOTS = 8;
+
+  const escapeHtml = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+
+  const theme = () => {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+    return {
+      paper: colour("paper"), raised: colour("raised"), ink: colour("ink"), soft: colour("soft"), line: colour("line"),
+      slots: Array.from({ length: SLOTS }, (_, i) => colour(`s${i}`)),
+      heat: [0, 1, 2, 3].map((i) => colour(`heat${i}`)),
+      font: style.fontFamily,
+    };
+  };
+
+  const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
+  const tick = (value) => {
+    if (value !== 0 && Math.abs(value) < 1e-3) return value.toExponential(0);
+    return Math.abs(value) >= 1e6 ? compact.format(value) : groupDigits(String(Number(value.toPrecision(10))));
+  };
+
+  /** How a series looks: its colour goes round the palette, and a second round is dashed. */
+  const look = (series, paint) => ({
+    colour: paint.slots[series.slot % SLOTS],
+    dash: series.origin === "theory" ? "dotted" : DASHES[Math.floor(series.slot / SLOTS) % DASHES.length],
+    symbol: SYMBOLS[series.slot % SYMBOLS.length],
+    published: series.origin === "published",
+  });
+
+  const axisOption = (axis, paint, { showMaxLabel, ...extra }) => ({
+    type: axis.scale === "logarithmic" ? "log" : "value",
+    name: axisTitle(axis),
+    nameTextStyle: { color: paint.soft, fontSize: 12 },
+    axisLabel: { color: paint.soft, fontSize: 11, formatter: tick, hideOverlap: true, showMaxLabel },
+    axisLine: { show: true, lineStyle: { color: paint.line } },
+    axisTick: { show: false },
+    splitLine: { lineStyle: { color: paint.line, opacity: 0.6 } },
+    ...extra,
+  });
+
+  /** The step of round numbers that parts `span` into about `wanted` pieces. */
+  const roundStep = (span, wanted) => {
+    const power = 10 ** Math.floor(Math.log10(span / wanted));
+    return [1, 2, 2.5, 5, 10].map((m) => m * power).find((m) => m >= (span / wanted) * (1 - 1e-9));
+  };
+
+  /** Every number that a chart shows along x and y. */
+  const numbersAlong = {
+    bars: (chart) => {
+      const sums = chart.categories.map((_, i) => chart.series.reduce((sum, s) => sum + (s.values[i] ?? 0), 0));
+      const values = chart.stacked ? sums : chart.series.flatMap((s) => s.values);
+      return [[chart.value, [0, ...values, ...chart.rules.map((r) => r.value)]]];
+    },
+    plane: (chart) => {
+      const points = chart.series.flatMap((s) => s.points).filter(([, y]) => y !== null);
+      return [[chart.x, points.map((p) => p[0])], [chart.y, [...points.map((p) => p[1]), ...chart.rules.map((r) => r.value)]]];
+    },
+    histogram: (chart) => [[chart.x, chart.series.flatMap((s) => s.edges)], [chart.y, [0, ...chart.series.flatMap((s) => s.values)]]],
+    heat_map: () => [],
+  };
+
+  /** One range for each axis of a figure, so that its panels can be compared by eye. */
+  const ranges = (figure) => {
+    const limits = new Map();
+    for (const { chart } of figure.panels) {
+      for (const [axis, numbers] of numbersAlong[chart.kind](chart)) {
+        const title = axisTitle(axis);
+        for (const n of numbers) {
+          if (n === null || (axis.scale === "logarithmic" && n <= 0)) continue;
+          const [low, high] = limits.get(title) ?? [n, n];
+          limits.set(title, [Math.min(low, n), Math.max(high, n)]);
+        }
+      }
+    }
+    return limits;
+  };
+
+  /** Round ends and steps; `tight` ends the axis where the numbers do, as a distribution over intervals wants it. */
+  const rangeOption = (axis, limits, wanted, tight = false) => {
+    const [least, most] = limits.get(axisTitle(axis)) ?? [0, 1];
+    if (axis.scale === "logarithmic") return { min: 10 ** Math.floor(Math.log10(least)), max: 10 ** Math.ceil(Math.log10(most)) };
+    // Where nought is near it belongs in the picture; where it is far, the differences do.
+    const low = least > 0 && least < 0.4 * most ? 0 : least;
+    const step = roundStep(most > low ? most - low : Math.abs(most) || 1, wanted);
+    const clean = (n) => Number(n.toPrecision(12));
+    const round = Math.ceil(most / step - 1e-9) * step;
+    const max = tight ? most : round;
+    const showMaxLabel = max === round;
+    return { min: clean(Math.floor(low / step + 1e-9) * step), max: clean(max > low ? max : max + step), interval: clean(step), showMaxLabel };
+  };
+
+  const below = { nameLocation: "middle", nameGap: 28 };
+  // The name of an upright axis lies level above it: nobody turns the head, and no width is lost on a phone.
+  const above = (paint, left) => ({ nameLocation: "end", nameGap: 12, nameTextStyle: { color: paint.soft, fontSize: 12, align: "left", padding: [0, 0, 0, 8 - left] } });
+
+  const tooltip = (paint, formatter, extra) => ({
+    confine: true,
+    backgroundColor: paint.raised, borderColor: paint.line, textStyle: { color: paint.ink, fontSize: 13 },
+    extraCssText: "max-width: 22rem; white-space: normal;",
+    formatter,
+    ...extra,
+  });
+
+  const tooltipRows = (title, rows) => {
+    const line = ([marker, name, value]) => `<div>${marker ?? ""}${escapeHtml(name)}: <b>${escapeHtml(value)}</b></div>`;
+    return `<div>${escapeHtml(title)}</div>${rows.map(line).join("")}`;
+  };
+
+  const ruleLines = (rules, axisName, paint) => ({
+    silent: true, symbol: "none", animation: false,
+    lineStyle: { color: paint.soft, type: "dashed", width: 1 },
+    label: { color: paint.soft, fontSize: 11, formatter: ({ name }) => name, position: axisName === "xAxis" ? "start" : "insideEndTop" },
+    data: rules.map((rule) => ({ name: rule.label, [axisName]: rule.value })),
+  });
+
+  const frame = (paint) => ({
+    animation: false,
+    backgroundColor: "transparent",
+    textStyle: { fontFamily: paint.font, color: paint.ink },
+  });
+
+  const NAMES_PX = 190;
+  /** Whether the names of the categories have no room left of their bars, and stand above them. */
+  const namesAbove = (chart, width) => width < NARROW_PX || chart.categories.some((name) => name.length > 30);
+  const barHeight = (chart) => (chart.stacked ? 20 : Math.max(10, 20 - 2 * chart.series.length));
+  const groupHeight = (chart) => (chart.stacked ? 20 : chart.series.length * barHeight(chart) * 1.15);
+
+  const categoryLabel = (chart, paint, width) => {
+    const common = { color: paint.ink, fontSize: 12, interval: 0 };
+    if (!namesAbove(chart, width)) return { ...common, width: NAMES_PX, overflow: "truncate" };
+    return { ...common, inside: true, align: "left", verticalAlign: "bottom", margin: 0, padding: [0, 0, groupHeight(chart) / 2 + 7, 0], width: width - 24, overflow: "truncate" };
+  };
+
+  /** Bars lie level, so that names can be read without turning the head. */
+  const bars = (chart, paint, width, hidden, limits) => {
+    const shown = chart.series.filter((s) => !hidden.has(s.name));
+    const height = barHeight(chart);
+    const series = shown.map((s) => {
+      const { colour, published } = look(s, paint);
+      return {
+        type: "bar", name: s.name, data: s.values, barWidth: height, barGap: "15%",
+        stack: chart.stacked ? "whole" : undefined,
+        itemStyle: published ? { color: "transparent", borderColor: colour, borderWidth: 1.5, borderType: [4, 2] } : { color: colour, borderColor: paint.paper, borderWidth: chart.stacked ? 0.5 : 0 },
+        label: chart.stacked ? undefined : { show: shown.length <= 4, position: "right", color: paint.soft, fontSize: 11, formatter: ({ value }) => formatNumber(value) },
+      };
+    });
+    const total = (i) => shown.reduce((sum, s) => sum + (s.values[i] ?? 0), 0);
+    if (chart.stacked) {
+      // A series without width carries the sum at the end of each stack.
+      const label = { show: true, position: "right", color: paint.ink, fontSize: 12, formatter: ({ dataIndex }) => formatNumber(total(dataIndex)) };
+      series.push({ type: "bar", name: "", stack: "whole", data: chart.categories.map(() => 0), barWidth: height, label, tooltip: { show: false } });
+    }
+    if (series.length > 0) series[0].markLine = ruleLines(chart.rules, "xAxis", paint);
+    return {
+      ...frame(paint),
+      grid: { left: namesAbove(chart, width) ? 8 : NAMES_PX + 8, right: 48, top: chart.rules.length ? 22 : 6, bottom: 46 },
+      xAxis: axisOption(chart.value, paint, { ...below, ...rangeOption(chart.value, limits, width < NARROW_PX ? 4 : 8) }),
+      yAxis: {
+        type: "category", inverse: true, data: chart.categories,
+        axisLabel: categoryLabel(chart, paint, width), z: 3,
+        axisLine: { lineStyle: { color: paint.line } }, axisTick: { show: false },
+      },
+      series,
+      tooltip: tooltip(paint, (items) => {
+        const rows = items.filter((i) => i.seriesName && i.value).map((i) => [i.marker, i.seriesName, formatNumber(i.value)]);
+        if (chart.stacked) rows.push(["", "total", formatNumber(total(items[0].dataIndex))]);
+        return tooltipRows(items[0].name, rows);
+      }, { trigger: "axis", axisPointer: { type: "shadow" } }),
+    };
+  };
+
+  const barsHeight = (chart, width) => (groupHeight(chart) + (namesAbove(chart, width) ? 40 : 16)) * chart.categories.length + 74;
+
+  const plane = (chart, paint, width, hidden, limits) => {
+    const left = 52;
+    const series = chart.series.filter((s) => !hidden.has(s.name)).map((s) => {
+      const { colour, dash, symbol, published } = look(s, paint);
+      const few = s.points.length <= 24;
+      const common = { name: s.name, data: s.points, symbol, symbolSize: 7, itemStyle: { color: colour } };
+      if (s.mark === "points") {
+        const hollow = { color: "transparent", borderColor: colour, borderWidth: 2 };
+        return { ...common, type: "scatter", symbolSize: 11, itemStyle: published ? hollow : { color: colour } };
+      }
+      return {
+        ...common, type: "line", showSymbol: few, step: s.mark === "steps" ? "start" : false,
+        lineStyle: { color: colour, width: s.origin === "theory" ? 1.25 : 2, type: dash },
+        emphasis: { focus: "series" },
+      };
+    });
+    if (series.length > 0) series[0].markLine = ruleLines(chart.rules, "yAxis", paint);
+    return {
+      ...frame(paint),
+      grid: { left, right: 18, top: 30, bottom: 46 },
+      xAxis: axisOption(chart.x, paint, { ...below, ...rangeOption(chart.x, limits, 6) }),
+      yAxis: axisOption(chart.y, paint, { ...above(paint, left), ...rangeOption(chart.y, limits, 5) }),
+      series,
+      tooltip: tooltip(paint, (items) => {
+        const list = Array.isArray(items) ? items : [items];
+        const title = `${axisTitle(chart.x)}: ${formatNumber(list[0].value[0])}`;
+        return tooltipRows(title, list.map((i) => [i.marker, i.seriesName, formatNumber(i.value[1])]));
+      }, { trigger: chart.series.every((s) => s.mark === "points") ? "item" : "axis" }),
+    };
+  };
+
+  const histogram = (chart, paint, width, hidden, limits) => {
+    const left = 46;
+    const shown = chart.series.filter((s) => !hidden.has(s.name));
+    const series = shown.map((s) => {
+      const { colour, dash } = look(s, paint);
+      // The outline rises at the first edge and falls at the last.
+      const steps = s.values.map((v, i) => [s.edges[i], v]);
+      const data = [[s.edges[0], 0], ...steps, [s.edges.at(-1), 0]];
+      return {
+        type: "line", name: s.name, data, step: "end", showSymbol: false, symbol: "none",
+        lineStyle: { color: colour, width: 1.75, type: dash }, itemStyle: { color: colour },
+        areaStyle: { color: colour, opacity: shown.length === 1 ? 0.28 : 0.09 },
+        emphasis: { focus: "series" },
+      };
+    });
+    const at = (s, x) => {
+      const i = s.edges.findIndex((edge, k) => x >= edge && (x < s.edges[k + 1] || k === s.edges.length - 2));
+      return i < 0 || i >= s.values.length ? null : [s.edges[i], s.edges[i + 1], s.values[i]];
+    };
+    return {
+      ...frame(paint),
+      grid: { left, right: 18, top: 30, bottom: 46 },
+      xAxis: axisOption(chart.x, paint, { ...below, ...rangeOption(chart.x, limits, 6, true) }),
+      yAxis: axisOption(chart.y, paint, { ...above(paint, left), ...rangeOption(chart.y, limits, 5) }),
+      series,
+      tooltip: tooltip(paint, (items) => {
+        const x = items[0].value[0];
+        const rows = items.flatMap((item) => {
+          const series = shown.find((s) => s.name === item.seriesName);
+          const found = series && at(series, x);
+          return found ? [[item.marker, `${item.seriesName}, ${formatNumber(found[0])} \u2013 ${formatNumber(found[1])}`, formatNumber(found[2])]] : [];
+        });
+        return tooltipRows(axisTitle(chart.x), rows);
+      }, { trigger: "axis" }),
+    };
+  };
+
+  /** Positions of round numbers along `count` cells, as a map from cell to text. */
+  const roundTicks = ([start, step], count, wanted) => {
+    const nice = roundStep(step * count, wanted);
+    const ticks = new Map();
+    for (let value = Math.ceil(start / nice) * nice; value < start + step * count; value += nice) {
+      ticks.set(Math.min(count - 1, Math.round((value - start) / step)), tick(Number(value.toPrecision(6))));
+    }
+    return ticks;
+  };
+
+  const gridAxis = (axis, edges, count, paint, wanted, extra) => {
+    const ticks = roundTicks(edges, count, wanted);
+    return {
+      ...axisOption(axis, paint, extra),
+      type: "category", data: Array.from({ length: count }, (_, i) => i), splitLine: { show: false },
+      axisLabel: { color: paint.soft, fontSize: 11, interval: (i) => ticks.has(i), formatter: (i) => ticks.get(Number(i)) ?? "" },
+    };
+  };
+
+  const heatMap = (chart, paint, width) => {
+    const left = 46;
+    const [rows, columns] = [chart.rows.length, chart.rows[0].length];
+    const cells = chart.rows.flatMap((row, y) => row.flatMap((n, x) => (n > 0 ? [[x, y, Math.log10(n), n]] : [])));
+    const counts = cells.map((cell) => cell[3]);
+    const [least, most] = counts.reduce(([a, b], n) => [Math.min(a, n), Math.max(b, n)], [Infinity, 1]);
+    const range = (edges, i) => `${formatNumber(edges[0] + i * edges[1])} \u2013 ${formatNumber(edges[0] + (i + 1) * edges[1])}`;
+    return {
+      ...frame(paint),
+      grid: { left, right: 18, top: 56, bottom: 46 },
+      xAxis: gridAxis(chart.x, chart.x_start_step, columns, paint, width < NARROW_PX ? 4 : 8, below),
+      yAxis: gridAxis(chart.y, chart.y_start_step, rows, paint, 5, above(paint, left)),
+      visualMap: {
+        type: "continuous", dimension: 2, min: Math.log10(least), max: Math.max(Math.log10(most), Math.log10(least) + 0.01),
+        inRange: { color: paint.heat }, orient: "horizontal", right: 18, top: 0, itemWidth: 10, itemHeight: 110, padding: 0,
+        text: [formatNumber(most), `${axisTitle(chart.value)}: ${formatNumber(least)}`], textStyle: { color: paint.soft, fontSize: 11 },
+        hoverLink: false,
+      },
+      series: [{ type: "heatmap", data: cells, emphasis: { itemStyle: { borderColor: paint.ink, borderWidth: 1 } } }],
+      tooltip: tooltip(paint, ({ value }) => tooltipRows("", [
+        ["", axisTitle(chart.x), range(chart.x_start_step, value[0])],
+        ["", axisTitle(chart.y), range(chart.y_start_step, value[1])],
+        ["", axisTitle(chart.value), formatNumber(value[3])],
+      ])),
+    };
+  };
+
+  const planeHeight = (chart, width) => Math.min(340, Math.max(230, width * 0.5));
+  const kinds = {
+    bars: [bars, barsHeight],
+    plane: [plane, planeHeight],
+    histogram: [histogram, planeHeight],
+    heat_map: [heatMap, (chart, width) => Math.min(420, Math.max(280, width * 0.55))],
+  };
+
+  const drawn = [];
+
+  const draw = (item) => {
+    const width = item.element.clientWidth;
+    const [option, height] = kinds[item.chart.kind];
+    item.instance.resize({ width, height: height(item.chart, width) });
+    item.instance.setOption(option(item.chart, theme(), width, item.hidden, item.limits), { notMerge: true });
+  };
+
+  const drawAll = () => drawn.forEach(draw);
+
+  /** The sign of a series in the legend, drawn as the chart draws it. */
+  const swatch = (series, chart) => {
+    const slot = `var(--s${series.slot % SLOTS})`;
+    const { dash, published } = look(series, { slots: [] });
+    const dashes = { solid: "none", dashed: "5 3", dotted: "2 2" }[dash];
+    const line = chart.kind === "plane" && series.mark !== "points";
+    const shape = line
+      ? `<line x1="0" y1="7" x2="20" y2="7" stroke="${slot}" stroke-width="2.5" stroke-dasharray="${dashes}"/>`
+      : `<rect x="3" y="1" width="12" height="12" rx="2" fill="${published ? "none" : slot}" stroke="${slot}" stroke-width="2"${published ? ' stroke-dasharray="3 2"' : ""}/>`;
+    return `<svg width="20" height="14" aria-hidden="true">${shape}</svg>`;
+  };
+
+  /** One legend for all panels of a figure; pressing a name hides or shows its series in each of them. */
+  const legend = (place, figure, hidden, redraw) => {
+    const seen = new Map();
+    for (const { chart } of figure.panels) for (const s of chart.series ?? []) if (!seen.has(s.name)) seen.set(s.name, [s, chart]);
+    if (seen.size < 2) return;
+    for (const [name, [series, chart]] of seen) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.setAttribute("aria-pressed", "true");
+      button.innerHTML = swatch(series, chart);
+      button.append(document.createTextNode(name));
+      button.addEventListener("click", () => {
+        const hide = !hidden.delete(name);
+        if (hide) hidden.add(name);
+        button.setAttribute("aria-pressed", String(!hide));
+        redraw();
+      });
+      place.append(button);
+    }
+  };
+
+  for (const element of document.querySelectorAll("figure[data-figure]")) {
+    const figure = figures[Number(element.dataset.figure)];
+    const hidden = new Set();
+    const limits = ranges(figure);
+    const own = [...element.querySelectorAll(".chart")].map((place) => {
+      const chart = figure.panels[Number(place.dataset.panel)].chart;
+      const size = { width: place.clientWidth || 300, height: 200 };
+      return { element: place, chart, hidden, limits, instance: echarts.init(place, null, { renderer: "svg", ...size }) };
+    });
+    legend(element.querySelector("[data-legend]"), figure, hidden, () => own.forEach(draw));
+    drawn.push(...own);
+  }
+  drawAll();
+
+  let width = document.documentElement.clientWidth;
+  addEventListener("resize", () => {
+    if (document.documentElement.clientWidth === width) return;
+    width = document.documentElement.clientWidth;
+    drawAll();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  // Paper is white whatever the screen is.
+  addEventListener("beforeprint", () => { document.documentElement.classList.add("printing"); drawAll(); });
+  addEventListener("afterprint", () => { document.documentElement.classList.remove("printing"); drawAll(); });
+})();

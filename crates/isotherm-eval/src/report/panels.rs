@@ -1,0 +1,367 @@
+//! The figures of runs: which numbers are drawn, in which panel, under which name and colour.
+
+use super::figure::{
+    Axis, BarSeries, Bars, Chart, Figure, HeatMap, Histogram, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries,
+    Rule,
+};
+use super::table::{causes, number, number_at};
+use crate::results::{BlockHistogram, LatencyBucket, RunResult};
+use serde_json::Value;
+
+/// The grey of the palette.
+const GREY: usize = 6;
+/// Its colours for what is written beyond the host's own pages, the strongest first. Causes begin with the host.
+const EXTRA: [usize; 7] = [7, 1, 0, 2, 3, 4, 5];
+
+/// Where each run is drawn. Runs that differ in one axis share a panel and differ in colour; every combination of the
+/// other axes has a panel of its own, so that a panel holds few lines and a colour means one policy throughout.
+pub(super) struct Arrangement<'a> {
+    /// Title of each panel; one empty title where one panel holds everything.
+    panels: Vec<String>,
+    places: Vec<Place<'a>>,
+}
+
+/// One run in a figure.
+struct Place<'a> {
+    run: &'a RunResult,
+    panel: usize,
+    slot: usize,
+    name: String,
+}
+
+impl<'a> Arrangement<'a> {
+    /// Colours by the placement where it varies, otherwise by the first axis that does.
+    pub(super) fn new(runs: &'a [RunResult]) -> Self {
+        let varying = varying_axes(runs);
+        let colour = varying.iter().find(|a| *a == "placement").or(varying.first());
+        colour.and_then(|axis| Self::by_axis(runs, axis, &varying)).unwrap_or_else(|| Self::one_panel(runs))
+    }
+
+    fn one_panel(runs: &'a [RunResult]) -> Self {
+        let place = |(slot, run): (usize, &'a RunResult)| Place { run, panel: 0, slot, name: run.label.clone() };
+        Self { panels: vec![String::new()], places: runs.iter().enumerate().map(place).collect() }
+    }
+
+    /// None where two runs would have the same colour in the same panel: then axes do not tell the runs apart.
+    fn by_axis(runs: &'a [RunResult], colour: &str, varying: &[String]) -> Option<Self> {
+        let (mut names, mut panels) = (Vec::new(), Vec::new());
+        let mut places: Vec<Place<'a>> = Vec::new();
+        for run in runs {
+            let name = axis_text(run.axes.get(colour)?);
+            let others: Vec<String> = varying
+                .iter()
+                .filter(|axis| *axis != colour)
+                .map(|axis| run.axes.get(axis).map(|value| axis_title(axis, value)))
+                .collect::<Option<_>>()?;
+            let (slot, panel) = (position(&mut names, &name), position(&mut panels, &others.join(", ")));
+            if places.iter().any(|p| (p.slot, p.panel) == (slot, panel)) {
+                return None;
+            }
+            places.push(Place { run, panel, slot, name });
+        }
+        Some(Self { panels, places })
+    }
+
+    /// One chart for each panel, made from its runs; panels without a run that has something to show are left out.
+    fn panels(&self, prefix: &str, chart: impl Fn(&[&Place<'a>]) -> Option<Chart>) -> Vec<Panel> {
+        let mut drawn = Vec::new();
+        for (index, title) in self.panels.iter().enumerate() {
+            let mut places: Vec<&Place> = self.places.iter().filter(|p| p.panel == index).collect();
+            places.sort_by_key(|p| p.slot);
+            let parts = [prefix, title.as_str()].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>();
+            drawn.extend(chart(&places).map(|chart| Panel { title: parts.join(", "), chart }));
+        }
+        drawn
+    }
+}
+
+/// Axes that take more than one value over the runs, in the order of the first run.
+pub(super) fn varying_axes(runs: &[RunResult]) -> Vec<String> {
+    let Some(first) = runs.first() else { return Vec::new() };
+    let varies = |key: &String, value: &Value| runs.iter().any(|run| run.axes.get(key) != Some(value));
+    first.axes.iter().filter(|(key, value)| varies(key, value)).map(|(key, _)| key.clone()).collect()
+}
+
+/// The value of an axis where nothing else tells which axis it is: a policy's name says so itself, a number does not.
+pub(super) fn axis_title(axis: &str, value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        _ => format!("{} {}", axis.replace('_', " "), axis_text(value)),
+    }
+}
+
+/// The value of an axis for people.
+pub(super) fn axis_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), number),
+        other => other.to_string(),
+    }
+}
+
+/// Where `name` stands in `names`, appended where it is new.
+pub(super) fn position(names: &mut Vec<String>, name: &str) -> usize {
+    names.iter().position(|n| n == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    })
+}
+
+fn figure(title: &str, caption: &str, panels: Vec<Panel>) -> Option<Figure> {
+    (!panels.is_empty()).then(|| Figure { title: title.into(), caption: caption.into(), panels })
+}
+
+/// Write amplification of each run, split by cause.
+pub(super) fn amplification_by_cause(runs: &[RunResult]) -> Option<Figure> {
+    let share = |run: &RunResult, cause: &String| -> Option<f64> {
+        let pages = run.pages_programmed.get(cause).and_then(Value::as_u64).unwrap_or(0);
+        (run.host_pages_written > 0).then(|| pages as f64 / run.host_pages_written as f64)
+    };
+    let series: Vec<BarSeries> = causes(runs)
+        .iter()
+        .enumerate()
+        .map(|(index, cause)| BarSeries {
+            name: cause.replace('_', " "),
+            // The host's own part is the same for all: it is drawn in grey, and the colours go to what differs.
+            slot: if cause == "host" { GREY } else { EXTRA[index % EXTRA.len()] },
+            origin: Origin::Measured,
+            values: runs.iter().map(|run| share(run, cause)).collect(),
+        })
+        .collect();
+    let bars = Bars {
+        category_label: "Device".into(),
+        categories: runs.iter().map(|r| r.label.clone()).collect(),
+        value: Axis::linear("Pages programmed per page the host wrote", ""),
+        stacked: true,
+        series,
+        rules: vec![Rule { label: "no copies".into(), value: 1.0 }],
+    };
+    let panels = if bars.series.is_empty() {
+        Vec::new()
+    } else {
+        vec![Panel { title: String::new(), chart: Chart::Bars(bars) }]
+    };
+    figure(
+        "Write amplification by cause",
+        "What the flash programmed for each page that the host wrote, over the whole measured run. The parts sum to the write amplification; 1 means that nothing was written twice.",
+        panels,
+    )
+}
+
+/// Write amplification of each window over the run.
+pub(super) fn amplification_over_time(arrangement: &Arrangement) -> Option<Figure> {
+    let panels = arrangement.panels("", |places| {
+        let series: Vec<PlaneSeries> = places
+            .iter()
+            .filter(|p| !p.run.series.host_pages_written.is_empty())
+            .map(|p| PlaneSeries {
+                name: p.name.clone(),
+                slot: p.slot,
+                origin: Origin::Measured,
+                mark: Mark::Line,
+                points: p
+                    .run
+                    .series
+                    .host_pages_written
+                    .iter()
+                    .zip(&p.run.series.write_amplification)
+                    .map(|(pages, wa)| (*pages as f64 / p.run.device.logical_pages as f64, *wa))
+                    .collect(),
+            })
+            .collect();
+        (!series.is_empty()).then(|| {
+            Chart::Plane(Plane {
+                x: Axis::linear("Host writes since the measured start", "drive writes"),
+                y: Axis::linear("Write amplification", ""),
+                series,
+                rules: Vec::new(),
+            })
+        })
+    });
+    figure(
+        "Write amplification over time",
+        "Each point is one window of host writes. A line that has become level is steady; one that still moves says that the run was too short to judge by.",
+        panels,
+    )
+}
+
+/// Victims by their invalid share.
+pub(super) fn victims(arrangement: &Arrangement) -> Option<Figure> {
+    let panels = arrangement.panels("", |places| {
+        let series: Vec<HistogramSeries> = places
+            .iter()
+            .filter_map(|p| {
+                let histogram = &p.run.victim_histogram;
+                let mut edges: Vec<f64> = histogram.invalid_share_from.iter().map(|e| e * 100.0).collect();
+                edges.push(closing_edge(&edges, 100.0)?);
+                Some(HistogramSeries { name: p.name.clone(), slot: p.slot, edges, values: shares(&histogram.count)? })
+            })
+            .collect();
+        histogram(series, Axis::linear("Invalid pages in the victim", "%"), Axis::linear("Share of victims", "%"))
+    });
+    figure(
+        "Victims by their invalid share",
+        "Blocks that garbage collection cleaned, by the share of their pages that was already invalid (one minus their utilisation). Far right is cheap: little was left to copy. The last step holds victims without one valid page.",
+        panels,
+    )
+}
+
+/// Blocks by how often they were erased.
+pub(super) fn erases(arrangement: &Arrangement) -> Option<Figure> {
+    let panels = arrangement.panels("", |places| {
+        let series: Vec<HistogramSeries> =
+            places.iter().filter_map(|p| block_series(&p.run.erase_distribution, p.slot, &p.name)).collect();
+        histogram(series, Axis::linear("Erases of a block", ""), Axis::linear("Share of blocks", "%"))
+    });
+    figure(
+        "Erases by block",
+        "Blocks by how often they were erased during the measured run. Further left wears less; narrower wears more evenly.",
+        panels,
+    )
+}
+
+fn block_series(blocks: &BlockHistogram, slot: usize, name: &str) -> Option<HistogramSeries> {
+    let mut edges = blocks.from.clone();
+    edges.push(closing_edge(&edges, blocks.max)?);
+    Some(HistogramSeries { name: name.to_owned(), slot, edges, values: shares(&blocks.count)? })
+}
+
+/// Upper edge of the last interval: the largest number in it, or one interval further where that would leave it no width.
+fn closing_edge(edges: &[f64], max: f64) -> Option<f64> {
+    let last = *edges.last()?;
+    let width = edges.len().checked_sub(2).map_or(1.0, |before| last - edges[before]);
+    Some(if max > last { max } else { last + width })
+}
+
+/// Counts as percentages of their sum; none where nothing was counted.
+fn shares(counts: &[u64]) -> Option<Vec<f64>> {
+    let sum: u64 = counts.iter().sum();
+    (sum > 0).then(|| counts.iter().map(|c| *c as f64 / sum as f64 * 100.0).collect())
+}
+
+fn histogram(series: Vec<HistogramSeries>, x: Axis, y: Axis) -> Option<Chart> {
+    (!series.is_empty()).then_some(Chart::Histogram(Histogram { x, y, series }))
+}
+
+/// The share of requests that took longer than a time, for writes and for reads.
+pub(super) fn latency(arrangement: &Arrangement) -> Option<Figure> {
+    let mut panels = Vec::new();
+    for operation in ["Writes", "Reads"] {
+        panels.extend(arrangement.panels(operation, |places| {
+            let series: Vec<PlaneSeries> = places
+                .iter()
+                .filter_map(|p| {
+                    let distribution = &p.run.latency_distribution;
+                    let buckets = if operation == "Writes" { &distribution.write } else { &distribution.read };
+                    let points = slower_than(buckets)?;
+                    Some(PlaneSeries { name: p.name.clone(), slot: p.slot, points, ..PlaneSeries::default() })
+                })
+                .collect();
+            (!series.is_empty()).then(|| {
+                Chart::Plane(Plane {
+                    x: Axis::logarithmic("Latency", "\u{b5}s"),
+                    y: Axis::logarithmic("Requests that take longer", "%"),
+                    series,
+                    rules: Vec::new(),
+                })
+            })
+        }));
+    }
+    figure(
+        "Latency",
+        "How many requests take longer than a time: 1 % on the upright axis is the 99th percentile, 0.1 % the 99.9th. Lower and further left is better. Points lie at the edges of the counted intervals, which double in width.",
+        panels,
+    )
+}
+
+/// The complement of the cumulative distribution at the edges of the buckets, in microseconds and per cent, from the last
+/// edge that every request reaches to the last that any reaches. None where one bucket holds all: a point is no curve.
+fn slower_than(buckets: &[LatencyBucket]) -> Option<Vec<(f64, Option<f64>)>> {
+    let requests: u64 = buckets.iter().map(|b| b.count).sum();
+    let mut slower = requests;
+    let mut points: Vec<(f64, Option<f64>)> = Vec::new();
+    for bucket in buckets {
+        slower -= bucket.count;
+        if slower == requests {
+            points.clear();
+        }
+        if slower > 0 {
+            points.push((bucket.up_to_ns as f64 / 1e3, Some(slower as f64 / requests as f64 * 100.0)));
+        }
+    }
+    (points.len() > 1).then_some(points)
+}
+
+/// Host writes by address and time, once for each trace.
+pub(super) fn heat(runs: &[RunResult]) -> Option<Figure> {
+    let mut seen: Vec<&RunResult> = Vec::new();
+    for run in runs {
+        let known = seen.iter().any(|s| s.trace == run.trace && s.write_heat == run.write_heat);
+        if !known && run.write_heat.counts.iter().flatten().any(|c| *c > 0) {
+            seen.push(run);
+        }
+    }
+    // One map is the workload's own; several of one trace differ by the device that folded or repeated it.
+    let title = |run: &RunResult| match seen.iter().filter(|s| s.trace == run.trace).count() {
+        _ if seen.len() == 1 => String::new(),
+        1 => run.trace.clone(),
+        _ => format!("{}, {}", run.trace, run.label),
+    };
+    let panels: Vec<Panel> =
+        seen.iter().map(|run| Panel { title: title(run), chart: Chart::HeatMap(heat_map(run)) }).collect();
+    figure(
+        "Host writes by address and time",
+        "Each cell is a range of addresses during a stretch of the run; darker (in the dark, brighter) cells were written more, on a logarithmic scale, and empty ones not at all. Level bands are hot ranges, slanting ones are logs and scans.",
+        panels,
+    )
+}
+
+fn heat_map(run: &RunResult) -> HeatMap {
+    let heat = &run.write_heat;
+    let columns = heat.counts.first().map_or(0, Vec::len);
+    let column_bytes = heat.column_host_pages as f64 * run.device.page_bytes as f64;
+    let (x_unit, x_size) = byte_unit(column_bytes * columns as f64);
+    let (y_unit, y_size) = byte_unit(heat.row_bytes as f64 * heat.counts.len() as f64);
+    HeatMap {
+        x: Axis::linear("Host data written", x_unit),
+        y: Axis::linear("Address", y_unit),
+        value: Axis::linear("Page writes", ""),
+        x_start_step: (0.0, column_bytes / x_size),
+        y_start_step: (0.0, heat.row_bytes as f64 / y_size),
+        rows: heat.counts.clone(),
+    }
+}
+
+/// The largest binary unit of which `bytes` holds at least two.
+fn byte_unit(bytes: f64) -> (&'static str, f64) {
+    const UNITS: [(&str, f64); 3] = [("TiB", 1_099_511_627_776.0), ("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0)];
+    UNITS.into_iter().find(|u| bytes >= 2.0 * u.1).unwrap_or(("KiB", 1024.0))
+}
+
+/// The number at `key` of each run, as JSON has it.
+pub(super) fn numbers_at(runs: &[&RunResult], key: &str) -> Result<Vec<Option<f64>>, serde_json::Error> {
+    runs.iter().map(|run| Ok(number_at(&serde_json::to_value(run)?, key))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_slower_requests_falls_to_none() {
+        let bucket = |up_to_ns, count| LatencyBucket { up_to_ns, count };
+        let points =
+            slower_than(&[bucket(500, 0), bucket(1000, 0), bucket(2000, 90), bucket(4000, 9), bucket(8000, 1)]);
+        assert_eq!(points.unwrap(), [(1.0, Some(100.0)), (2.0, Some(10.0)), (4.0, Some(1.0))]);
+        assert!(slower_than(&[bucket(1000, 7)]).is_none(), "one bucket holds all");
+        assert!(slower_than(&[bucket(1000, 0)]).is_none(), "no request");
+    }
+
+    #[test]
+    fn the_last_interval_of_a_histogram_always_has_a_width() {
+        assert_eq!(closing_edge(&[0.0, 2.0, 4.0], 5.0), Some(5.0));
+        assert_eq!(closing_edge(&[0.0, 2.0, 4.0], 4.0), Some(6.0));
+        assert_eq!(closing_edge(&[7.0], 7.0), Some(8.0));
+        assert_eq!(closing_edge(&[], 7.0), None);
+    }
+}

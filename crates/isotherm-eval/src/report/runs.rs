@@ -1,0 +1,200 @@
+//! The report of `run` and `compare`: the answer first, then the table, the figures, and all that repeats the run.
+
+use super::page::{Block, Code, Fact, Notice, Page, Section, Tone};
+use super::panels::{self, Arrangement};
+use super::table::{self, bytes, number, percent};
+use super::{Page as Report, ReportError};
+use crate::results::{DeviceSummary, ResultsFile, RunResult, TraceSummary, Workload};
+
+/// Fills the page.
+pub(super) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
+    let runs = &results.runs;
+    let traces = results.traces.iter().map(|t| t.name.as_str()).collect::<Vec<_>>().join(", ");
+    let title = match runs.len() {
+        1 => format!("{} on {traces}", runs[0].label),
+        n => format!("{n} devices under {traces}"),
+    };
+    let arrangement = Arrangement::new(runs);
+    let sections = vec![
+        Section::new("Can this be trusted?", vec![Block::Notice(verdict(runs))]),
+        Section::new("Results", vec![Block::Table(table::of_runs(runs, caption(runs))?)]),
+        figures(
+            "Write amplification",
+            [panels::amplification_by_cause(runs), panels::amplification_over_time(&arrangement)],
+        ),
+        figures("Garbage collection and wear", [panels::victims(&arrangement), panels::erases(&arrangement)]),
+        figures("Latency of requests", [panels::latency(&arrangement)]),
+        workload(results),
+        repeat(results),
+    ];
+    let sections = sections.into_iter().filter(|s| !s.blocks.is_empty()).collect();
+    Ok(Report { title, lead: lead(runs), version: results.version.clone(), sections })
+}
+
+/// A section of those figures that have something to show.
+fn figures<const N: usize>(title: &str, figures: [Option<super::figure::Figure>; N]) -> Section {
+    Section::new(title, figures.into_iter().flatten().map(Block::Figure).collect())
+}
+
+/// The answer in a sentence: who writes least, and against whom. Runs that are not valid do not compete.
+fn lead(runs: &[RunResult]) -> String {
+    let none_valid = runs.iter().all(|r| !r.verdict.valid);
+    let competes = |r: &&RunResult| r.verdict.valid || none_valid;
+    let amplified: Vec<(&RunResult, f64)> =
+        runs.iter().filter(competes).filter_map(|r| Some((r, r.write_amplification?))).collect();
+    let best = amplified.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+    let worst = amplified.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let answer = match (best, worst) {
+        (Some((run, wa)), _) if runs.len() == 1 => format!(
+            "{}: {} pages programmed for each page that the host wrote, {} victims collected.",
+            run.label,
+            number(*wa),
+            number(run.gc_count as f64)
+        ),
+        (Some((best, least)), Some((worst, most))) if most > least => format!(
+            "{} writes least: {} pages programmed for each page that the host wrote, {} less than {} with {}.",
+            best.label,
+            number(*least),
+            percent(1.0 - least / most),
+            worst.label,
+            number(*most)
+        ),
+        (Some((_, wa)), _) => format!("Write amplification is {} on every device that can be judged.", number(*wa)),
+        (None, _) => "The host wrote nothing, so write amplification has no value.".to_owned(),
+    };
+    if none_valid { format!("Not to be trusted, see below: {answer}") } else { answer }
+}
+
+fn caption(runs: &[RunResult]) -> String {
+    let order = if runs.len() > 1 {
+        "Runs in the order of results.json; press a heading to sort by it."
+    } else {
+        "The run in numbers."
+    };
+    format!("{order} A dash stands where a number has no value.")
+}
+
+/// One notice for all runs.
+pub(super) fn verdict(runs: &[RunResult]) -> Notice {
+    let invalid: Vec<&RunResult> = runs.iter().filter(|r| !r.verdict.valid).collect();
+    let writes = runs.iter().map(|r| r.verdict.drive_writes).fold(f64::INFINITY, f64::min);
+    if invalid.is_empty() {
+        let whole = match runs.len() {
+            1 => "The run is valid".to_owned(),
+            n => format!("All {n} runs are valid"),
+        };
+        let title = format!(
+            "{whole}: at least {} drive writes were done, garbage collection ran, and write amplification was steady.",
+            number(writes)
+        );
+        return Notice { tone: Tone::Good, title, reasons: Vec::new() };
+    }
+    let title = match (invalid.len(), runs.len()) {
+        (1, 1) => "The run is not valid: do not judge by its numbers.".to_owned(),
+        (n, all) => format!("{n} of {all} runs are not valid: do not judge by their numbers."),
+    };
+    Notice { tone: Tone::Bad, title, reasons: by_reason(&invalid) }
+}
+
+/// Lines of reasons that a reader can still take in; the column "Valid" of the table has the rest.
+const REASONS_MAX: usize = 12;
+
+/// Runs that fail for the same reasons share a line.
+fn by_reason(invalid: &[&RunResult]) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for run in invalid {
+        let reasons = run.verdict.reasons.join("; ");
+        match lines.iter_mut().find(|l| l.0 == reasons) {
+            Some(line) => line.1.push(&run.label),
+            None => lines.push((reasons, vec![&run.label])),
+        }
+    }
+    let more = lines.len().saturating_sub(REASONS_MAX);
+    let say = |(reasons, labels): (String, Vec<&str>)| format!("{}: {reasons}", labels.join(" \u{b7} "));
+    let mut said: Vec<String> = lines.into_iter().take(REASONS_MAX).map(say).collect();
+    if more > 0 {
+        said.push(format!("and {more} more, which the table marks in the column Valid"));
+    }
+    said
+}
+
+/// What was replayed, and where its writes went.
+fn workload(results: &ResultsFile) -> Section {
+    let mut blocks: Vec<Block> = results.traces.iter().map(|t| Block::Facts(trace_facts(t))).collect();
+    if let Some(run) = results.runs.first() {
+        blocks.push(Block::Facts(workload_facts(&run.workload)));
+    }
+    blocks.extend(panels::heat(&results.runs).map(Block::Figure));
+    Section::new("Workload", blocks)
+}
+
+fn trace_facts(trace: &TraceSummary) -> Vec<Fact> {
+    let count = |n: u64| number(n as f64);
+    vec![
+        Fact::new("Trace", &trace.name),
+        Fact::new("Format", &trace.format),
+        Fact::new("Requests", count(trace.requests)),
+        Fact::new(
+            "Reads, writes, trims, flushes",
+            [trace.reads, trace.writes, trace.trims, trace.flushes].map(count).join(", "),
+        ),
+        Fact::new("Written", bytes(trace.written_bytes)),
+        Fact::new("Read", bytes(trace.read_bytes)),
+        Fact::new("Span of addresses", bytes(trace.span_bytes)),
+        Fact::new("Footprint", bytes(trace.footprint_bytes)),
+        Fact::new("Each page is written", format!("{} \u{d7}", number(trace.overwrite_factor))),
+        Fact::new("Unaligned requests", percent(trace.unaligned_share)),
+        Fact::new("Skipped lines", count(trace.skipped_lines)),
+        Fact::new("Duration", if trace.duration_ns == 0 { "no times".into() } else { seconds(trace.duration_ns) }),
+    ]
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{} s", number(ns as f64 / 1e9))
+}
+
+fn workload_facts(workload: &Workload) -> Vec<Fact> {
+    let mut facts = vec![
+        Fact::new("Addresses", &workload.address),
+        Fact::new("Preconditioning", &workload.precondition),
+        Fact::new("Filler pages", percent(workload.fill_share)),
+        Fact::new("Replayed", format!("{} \u{d7}", workload.repeat)),
+    ];
+    if let Some(pages) = workload.measure_last_pages {
+        facts.push(Fact::new("Last window", format!("{} host page writes", number(pages as f64))));
+    }
+    facts
+}
+
+/// The command and the specifications: with them anyone repeats the runs.
+pub(super) fn repeat(results: &ResultsFile) -> Section {
+    let mut blocks = vec![Block::Code(Code { title: "Command".into(), text: results.command.clone(), folded: false })];
+    let seeds = results.runs.iter().map(|r| r.seed);
+    let (least, most) = (seeds.clone().min().unwrap_or(0), seeds.max().unwrap_or(0));
+    let mut facts = vec![
+        Fact::new("Version", &results.version),
+        Fact::new("Seed", if least == most { least.to_string() } else { format!("{least} to {most}") }),
+    ];
+    if let Some(run) = results.runs.first() {
+        facts.extend(device_facts(&run.device));
+    }
+    blocks.push(Block::Facts(facts));
+    for run in &results.runs {
+        let text = run.spec.to_toml();
+        blocks.push(Block::Code(Code { title: format!("Specification of {}", run.label), text, folded: true }));
+    }
+    Section::new("Repeat it", blocks)
+}
+
+fn device_facts(device: &DeviceSummary) -> Vec<Fact> {
+    let page = device.page_bytes;
+    vec![
+        Fact::new("Logical size (U)", bytes(device.logical_pages * page)),
+        Fact::new("Physical size (T)", bytes(device.physical_pages * page)),
+        Fact::new("Over-provisioning (T\u{2212}U)/U", percent(device.over_provisioning)),
+        Fact::new("Spare factor (T\u{2212}U)/T", percent(device.spare)),
+        Fact::new("Page", bytes(page)),
+        Fact::new("Pages per block", number(device.pages_per_block as f64)),
+        Fact::new("Blocks kept free beside T", number(device.reserve_blocks as f64)),
+    ]
+}

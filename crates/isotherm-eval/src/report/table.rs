@@ -1,0 +1,187 @@
+//! The table of runs: which numbers of `results.json` stand in it, and how numbers are written for people.
+//!
+//! Columns name their number by its path in a run's JSON, so that what the page shows is what scripts read, by construction.
+
+use super::ReportError;
+use super::page::{Cell, Column, Table};
+use crate::results::RunResult;
+use serde_json::Value;
+
+/// A column of the table of runs.
+struct RunColumn {
+    group: &'static str,
+    title: &'static str,
+    /// Path into the run's JSON, with dots.
+    key: &'static str,
+    /// Unit shown, and what one of it is in the unit of the JSON.
+    unit: (&'static str, f64),
+}
+
+const fn column(group: &'static str, title: &'static str, key: &'static str, unit: (&'static str, f64)) -> RunColumn {
+    RunColumn { group, title, key, unit }
+}
+
+const PLAIN: (&str, f64) = ("", 1.0);
+const PERCENT: (&str, f64) = ("%", 0.01);
+const MICROSECONDS: (&str, f64) = ("\u{b5}s", 1e3);
+const MEGABYTES_PER_SECOND: (&str, f64) = ("MB/s", 1e6);
+const MEBIBYTES: (&str, f64) = ("MiB", 1_048_576.0);
+const MILLIONS_PER_SECOND: (&str, f64) = ("M/s", 1e6);
+
+/// What stands right of write amplification and its parts. A column without a single number is left out.
+const COLUMNS: &[RunColumn] = &[
+    column("Garbage collection", "victims", "gc_count", PLAIN),
+    column("Garbage collection", "invalid in victims", "victim_invalid_share_mean", PERCENT),
+    column("Garbage collection", "pages copied", "gc_pages_copied", PLAIN),
+    column("Erases of a block", "total", "erase_count.total", PLAIN),
+    column("Erases of a block", "min", "erase_count.min", PLAIN),
+    column("Erases of a block", "mean", "erase_count.mean", PLAIN),
+    column("Erases of a block", "max", "erase_count.max", PLAIN),
+    column("Flash time", "per host page", "flash_time_per_host_page_ns", MICROSECONDS),
+    column("Flash time", "write throughput", "write_throughput_bytes_per_second", MEGABYTES_PER_SECOND),
+    column("Write latency", "P50", "latency_ns.write.p50", MICROSECONDS),
+    column("Write latency", "P99", "latency_ns.write.p99", MICROSECONDS),
+    column("Write latency", "P99.9", "latency_ns.write.p999", MICROSECONDS),
+    column("Write latency", "max", "latency_ns.write.max", MICROSECONDS),
+    column("Read latency", "P50", "latency_ns.read.p50", MICROSECONDS),
+    column("Read latency", "P99", "latency_ns.read.p99", MICROSECONDS),
+    column("Read latency", "P99.9", "latency_ns.read.p999", MICROSECONDS),
+    column("Read latency", "max", "latency_ns.read.max", MICROSECONDS),
+    column("Lifetime", "drive writes per day", "lifetime.drive_writes_per_day", PLAIN),
+    column("Lifetime", "used by this run", "percent_used", ("%", 1.0)),
+    column("Controller", "DRAM", "dram_bytes", MEBIBYTES),
+    column("Simulator", "host writes", "simulator_host_writes_per_second", MILLIONS_PER_SECOND),
+];
+
+/// The table of all runs, in their order.
+pub(super) fn of_runs(runs: &[RunResult], caption: String) -> Result<Table, ReportError> {
+    let json: Vec<Value> = runs.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+    let causes = causes(runs);
+    let mut table = Table { caption, ..Table::default() };
+    let text = |title: &str| Column { title: title.to_owned(), ..Column::default() };
+    table.columns.push(text("Device"));
+    table.columns.push(text("Valid"));
+    let whole = column("Write amplification", "whole run", "write_amplification", PLAIN);
+    let last = column("Write amplification", "last window", "write_amplification_last", PLAIN);
+    let bytes = column("Write amplification", "in bytes", "write_amplification_bytes", PLAIN);
+    let shown: Vec<&RunColumn> = [&whole, &last, &bytes]
+        .into_iter()
+        .chain(COLUMNS)
+        .filter(|c| json.iter().any(|run| number_at(run, c.key).is_some()))
+        .collect();
+    for c in &shown {
+        table.columns.push(Column { group: c.group.into(), title: c.title.into(), unit: c.unit.0.into() });
+    }
+    for cause in &causes {
+        table.columns.push(Column {
+            group: "Pages programmed".into(),
+            title: cause.replace('_', " "),
+            unit: String::new(),
+        });
+    }
+    for (run, json) in runs.iter().zip(&json) {
+        let mut row = vec![Cell::text(&run.label), Cell::text(if run.verdict.valid { "yes" } else { "no" })];
+        row.extend(shown.iter().map(|c| number_cell(json, c.key, c.unit.1)));
+        row.extend(causes.iter().map(|cause| number_cell(json, &format!("pages_programmed.{cause}"), 1.0)));
+        table.rows.push(row);
+    }
+    Ok(table)
+}
+
+/// Causes for which any run programmed a page, in the order of results.
+pub(super) fn causes(runs: &[RunResult]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for run in runs {
+        for (cause, pages) in &run.pages_programmed {
+            if pages.as_u64().unwrap_or(0) > 0 && !names.contains(cause) {
+                names.push(cause.clone());
+            }
+        }
+    }
+    names
+}
+
+/// The number at a dotted path; absent where it is null or no number.
+pub(super) fn number_at(json: &Value, path: &str) -> Option<f64> {
+    path.split('.').try_fold(json, |at, key| at.get(key))?.as_f64()
+}
+
+fn number_cell(json: &Value, key: &str, unit: f64) -> Cell {
+    let value = number_at(json, key);
+    let text = value.map_or_else(|| "\u{2013}".to_owned(), |v| number(v / unit));
+    Cell { text, value, key: key.to_owned() }
+}
+
+/// A number for people: four significant digits, whole numbers whole, thousands apart.
+pub(super) fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "\u{2013}".to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    if magnitude < -4 {
+        return format!("{value:.2e}");
+    }
+    let decimals = if value.fract() == 0.0 { 0 } else { (3 - magnitude).max(0) as usize };
+    let plain = format!("{value:.decimals$}");
+    let (whole, fraction) = plain.split_once('.').map_or((plain.as_str(), None), |(w, f)| (w, Some(f)));
+    let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |d| ("-", d));
+    let mut text = sign.to_owned();
+    for (i, digit) in digits.chars().enumerate() {
+        // A narrow space parts thousands: neither a decimal sign nor a place to break the line in any language.
+        if i > 0 && (digits.len() - i).is_multiple_of(3) && digits.len() > 4 {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        text.push('.');
+        text.push_str(fraction);
+    }
+    text
+}
+
+/// A number of bytes in the binary unit that suits it.
+pub(super) fn bytes(value: u64) -> String {
+    const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    UNITS
+        .iter()
+        .find(|u| value >= u.1)
+        .map_or_else(|| format!("{value} B"), |(unit, size)| format!("{} {unit}", number(value as f64 / *size as f64)))
+}
+
+/// A share as a percentage.
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", number(share * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_four_digits_and_whole_numbers() {
+        let cases = [
+            (0.0, "0"),
+            (1.0, "1"),
+            (1.23456, "1.235"),
+            (12.3456, "12.35"),
+            (1234.56, "1235"),
+            (123_456.7, "123\u{202f}457"),
+            (12_345_678.0, "12\u{202f}345\u{202f}678"),
+            (0.012_345_6, "0.01235"),
+            (-2.5, "-2.500"),
+            (9.9996, "10.000"),
+            (1e-7, "1.00e-7"),
+            (f64::NAN, "\u{2013}"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
+        }
+        assert_eq!(bytes(4096), "4 KiB");
+        assert_eq!(bytes(1_610_612_736), "1.500 GiB");
+        assert_eq!(percent(0.075), "7.500 %");
+    }
+}

@@ -1,0 +1,80 @@
+//! What a sweep asked and how its runs are drawn: copied from the experiment file, so that a results file explains itself.
+
+use serde::{Deserialize, Serialize};
+
+/// A sweep's question, figures and findings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// Title of the report.
+    pub title: String,
+    /// What is asked and how, in a paragraph.
+    #[serde(default)]
+    pub description: String,
+    /// What is drawn.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
+    /// Sentences on what was found, and on each difference from what was published.
+    #[serde(default)]
+    pub findings: Vec<String>,
+}
+
+/// How a figure is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureKind {
+    /// Groups of bars, one group for each value of `x`.
+    Bars,
+    /// One line for each value of `series`.
+    Lines,
+}
+
+/// One figure over the runs of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Title, such as "Figure 4: throughput".
+    pub title: String,
+    /// Bars or lines.
+    pub kind: FigureKind,
+    /// Axis whose values stand along x: a key of the runs' `axes`.
+    pub x: String,
+    /// What is measured: a key of a run, with dots into objects (`erase_count.total`).
+    pub y: String,
+    /// Text beside the y axis, with its unit.
+    #[serde(default)]
+    pub y_label: String,
+    /// Axis whose values tell the bars of a group or the lines apart; absent for a single series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
+    /// Divide by the run that agrees in every other axis and has this value of `series` (such as `single`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative_to: Option<String>,
+    /// Draw only runs whose axes have these values.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub only: serde_json::Map<String, serde_json::Value>,
+    /// Published numbers to stand beside ours.
+    #[serde(default)]
+    pub published: Vec<Published>,
+    /// Sentences under the figure: what it shows, why ours differs.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// One published number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Where it stands in the paper: `Fig. 4, Financial1`.
+    pub label: String,
+    /// The number, in the unit of the figure's y.
+    pub value: f64,
+    /// Unit or reading, such as `relative to page mapping`.
+    #[serde(default)]
+    pub unit: String,
+    /// Value of the figure's x axis beside which it is drawn; without it the number is a line across the chart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x: Option<serde_json::Value>,
+    /// Value of the figure's `series` axis that it belongs to; the first one where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<serde_json::Value>,
+}

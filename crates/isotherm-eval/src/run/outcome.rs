@@ -1,0 +1,201 @@
+//! From what was counted to a result.
+
+use super::Prepared;
+use super::prepare::summary;
+use super::replay::Stopped;
+use crate::recorder::{Recorder, Recording, ratio};
+use crate::results::{LogSection, RunResult, Workload};
+use crate::verdict::{Evidence, judge};
+use crate::{lifetime, measure};
+use isotherm::build::Plan;
+use isotherm::cause::Cause;
+use isotherm::device::Device;
+use isotherm::registry::find;
+use isotherm::sfs::drive::DRIVES;
+use isotherm::spec::DeviceSpec;
+use isotherm::stats::{Latencies, Snapshot};
+use serde_json::Map;
+
+/// What a replay leaves behind.
+pub(super) struct Measured<'a> {
+    /// What was run.
+    pub prepared: &'a Prepared<'a>,
+    /// The device that was built for it.
+    pub plan: Plan,
+    /// Its specification.
+    pub device_spec: &'a DeviceSpec,
+    /// The device below the log, where there is one: specification and plan.
+    pub below: Option<(DeviceSpec, Plan)>,
+    /// The device at its end.
+    pub device: &'a dyn Device,
+    /// How the trace was brought to it.
+    pub workload: Workload,
+    /// Counters over time.
+    pub recording: Recording,
+    /// Counters when the measured run started, and at its end.
+    pub start: Snapshot,
+    /// See `start`.
+    pub end: Snapshot,
+    /// Erases of each block when the measured run started.
+    pub erases_before: Vec<u32>,
+    /// Counters at the start of the last window, and the latencies up to it.
+    pub mark: Option<(Snapshot, Latencies)>,
+    /// Requests carried out.
+    pub requests: u64,
+    /// Lines of the trace that were skipped.
+    pub skipped_lines: u64,
+    /// Trace time.
+    pub duration_ns: u64,
+    /// Why the device stopped early.
+    pub stopped: Stopped,
+    /// Wall time.
+    pub elapsed_ns: u64,
+}
+
+/// Turns what was counted into a result.
+pub(super) fn result(measured: &Measured<'_>) -> RunResult {
+    let Measured { prepared, device, device_spec, start, end, .. } = measured;
+    let spec = prepared.spec;
+    let shape = summary(&measured.plan);
+    let (window_start, earlier) = measured.mark.clone().unwrap_or_else(|| (start.clone(), Latencies::default()));
+    let last_window = measure::window(&window_start, end, device.latencies());
+    let latencies = measure::joined(earlier, device.latencies());
+    let verdict = judge(&Evidence {
+        window_start: &window_start,
+        end,
+        recording: &measured.recording,
+        logical_pages: shape.logical_pages,
+        streams: shape.streams,
+        skipped_lines: measured.skipped_lines,
+        stopped: measured.stopped.as_deref(),
+    });
+    let programmed = measure::programmed(start, end);
+    let read = measure::pages_read(start, end);
+    let time = measure::flash_time(start, end);
+    let host = measure::host(start, end);
+    let (erase_count, erase_distribution) = measure::erases(&measured.erases_before, &device.block_erases());
+    let media_bytes_written = programmed.total() * shape.page_bytes;
+    let write_amplification_bytes = ratio(media_bytes_written as f64, host.bytes_written as f64);
+    let endurance = device_spec.device.endurance;
+    let (time_ns, host_pages) = (time.total_ns() as f64, (host.pages_written + host.pages_read) as f64);
+    RunResult {
+        label: match &device_spec.log {
+            Some(log) => format!("{} over {}", log.name, log.below),
+            None => format!("{}, {}", device_spec.placement.name, device_spec.gc.victim),
+        },
+        axes: Map::new(),
+        trace: spec.trace.name.clone(),
+        spec: (*device_spec).clone(),
+        seed: spec.seed,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        workload: measured.workload.clone(),
+        write_amplification_last: ratio(
+            last_window.pages_programmed_total as f64,
+            last_window.host_pages_written as f64,
+        ),
+        last_window,
+        host_requests: measured.requests,
+        host_pages_written: host.pages_written,
+        host_pages_read: host.pages_read,
+        host_pages_trimmed: host.pages_trimmed,
+        host_pages_partly_written: host.pages_partly_written,
+        host_bytes_written: host.bytes_written,
+        host_bytes_read: host.bytes_read,
+        host_bytes_trimmed: host.bytes_trimmed,
+        media_bytes_written,
+        media_bytes_read: read.total() * shape.page_bytes,
+        media_bytes_erased: erase_count.total * shape.pages_per_block * shape.page_bytes,
+        pages_programmed: measure::by_cause(&programmed),
+        pages_programmed_total: programmed.total(),
+        pages_read: measure::by_cause(&read),
+        gc_pages_copied: programmed[Cause::Gc],
+        write_amplification: ratio(programmed.total() as f64, host.pages_written as f64),
+        write_amplification_bytes,
+        gc_count: end.collector.collections - start.collector.collections,
+        gc_count_background: end.collector.background_collections - start.collector.background_collections,
+        victim_invalid_share_mean: measure::victim_invalid_share(start, end),
+        displaced_pages: end.collector.displaced_pages - start.collector.displaced_pages,
+        retired_blocks: end.collector.retired_blocks,
+        flash_time_ns: time.total_ns(),
+        flash_time_parts_ns: measure::time_parts(&time),
+        flash_time_per_host_page_ns: ratio(time_ns, host_pages),
+        write_throughput_bytes_per_second: ratio(host.bytes_written as f64 * 1e9, time_ns),
+        latency_ns: measure::latency(&latencies),
+        dram_bytes: end.dram.iter().map(|item| item.1).sum(),
+        dram_parts_bytes: measure::memory_parts(&end.dram),
+        lifetime: lifetime::lifetime(
+            &shape,
+            endurance,
+            write_amplification_bytes,
+            host.bytes_written,
+            measured.duration_ns,
+        ),
+        percent_used: (endurance > 0).then(|| 100.0 * erase_count.mean / f64::from(endurance)),
+        erase_count,
+        stopped: measured.stopped.clone(),
+        verdict,
+        series: measured.recording.series(),
+        victim_histogram: measure::victims(start, end),
+        block_utilisation: measure::utilisation(&device.block_valid_pages(), measured.plan.geometry.pages_per_block()),
+        erase_distribution,
+        latency_distribution: measure::latency_distribution(&latencies),
+        write_heat: measured.recording.heat().clone(),
+        device: shape,
+        mapping: measure::mapping(start, end),
+        asa: measure::asa(start, end),
+        buffer: measure::buffer(start, end),
+        split: measure::split(start, end),
+        merges: measure::merges(start, end),
+        write_amplification_end_to_end: end_to_end(start, end),
+        log: log(device_spec, start, end),
+        below: below(measured),
+        simulator_elapsed_ns: measured.elapsed_ns,
+        simulator_host_writes_per_second: host.pages_written as f64 * 1e9 / measured.elapsed_ns.max(1) as f64,
+    }
+}
+
+/// What the log did, where there is one.
+fn log(spec: &DeviceSpec, start: &Snapshot, end: &Snapshot) -> Option<LogSection> {
+    let drive = find(DRIVES, "log.drive", &spec.log.as_ref()?.drive).expect("the device was built with this drive");
+    Some(LogSection::between(start.log.as_ref()?, end.log.as_ref()?, &drive.build))
+}
+
+/// Product of the log's write amplification and that of the device below it.
+fn end_to_end(start: &Snapshot, end: &Snapshot) -> Option<f64> {
+    let (first, last) = (start.log.as_ref()?, end.log.as_ref()?);
+    let log = last.counters.since(&first.counters).write_amplification();
+    let device = match (&first.below, &last.below) {
+        (Some(start), Some(end)) => {
+            let pages = end.host.pages_written - start.host.pages_written;
+            measure::programmed(start, end).total() as f64 / pages as f64
+        }
+        _ => 1.0,
+    };
+    Some(log * device).filter(|wa| wa.is_finite())
+}
+
+/// The device below a log as a run of its own: its host is the log. Its series is empty, since time is recorded above.
+fn below(measured: &Measured<'_>) -> Option<Box<RunResult>> {
+    let (device_spec, plan) = measured.below.as_ref()?;
+    let of = |snapshot: &Snapshot| snapshot.log.as_ref().and_then(|log| log.below.clone());
+    let (start, end) = (of(&measured.start)?, of(&measured.end)?);
+    let mark = measured.mark.as_ref().and_then(|(at, latencies)| Some((of(at)?, latencies.clone())));
+    Some(Box::new(result(&Measured {
+        prepared: measured.prepared,
+        plan: *plan,
+        device_spec,
+        below: None,
+        device: measured.device,
+        workload: measured.workload.clone(),
+        recording: Recorder::new(&start, plan.logical_pages, plan.geometry.page_bytes()).finish(&end),
+        start,
+        end,
+        erases_before: measured.erases_before.clone(),
+        mark,
+        requests: measured.requests,
+        skipped_lines: measured.skipped_lines,
+        duration_ns: measured.duration_ns,
+        stopped: measured.stopped.clone(),
+        elapsed_ns: measured.elapsed_ns,
+    })))
+}

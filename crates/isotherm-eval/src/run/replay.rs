@@ -1,0 +1,236 @@
+//! The run itself: batches from the trace to the device, cut exactly where the last window starts.
+
+use super::outcome::{Measured, result};
+use super::{Control, Prepared, RunError};
+use crate::precondition::{self, Bounds};
+use crate::recorder::Recorder;
+use crate::results::{RunResult, Workload};
+use crate::source::{BATCH, pages_of};
+use crate::{future, laws};
+use isotherm::build::{self, Environment, Plan};
+use isotherm::device::{Device, DeviceError};
+use isotherm::request::{Op, Request};
+use isotherm::stats::{Latencies, Snapshot};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Where a replay stands.
+struct Session<'a> {
+    prepared: &'a Prepared<'a>,
+    device: &'a mut dyn Device,
+    control: &'a Control,
+    recorder: Recorder,
+    requests: u64,
+    pages: u64,
+    skipped_lines: u64,
+    duration_ns: u64,
+    /// Counters at the start of the last window, and latencies up to it, once it is reached.
+    mark: Option<(Snapshot, Latencies)>,
+}
+
+/// Why the device could not carry on, when it could not: a result with a reason, not an error.
+pub(crate) type Stopped = Option<String>;
+
+/// Submits a batch whose first request is number `first` of the trace.
+///
+/// # Errors
+/// A request that the device cannot take. Out of space and worn out are results.
+pub(crate) fn submit(device: &mut dyn Device, batch: &[Request], trace: &str, first: u64) -> Result<Stopped, RunError> {
+    match device.submit(batch) {
+        Ok(()) => Ok(None),
+        Err(error @ (DeviceError::NoSpace { .. } | DeviceError::WornOut { .. })) => Ok(Some(error.to_string())),
+        Err(source) => {
+            let within = if let DeviceError::OutOfRange { request, .. } = &source { *request as u64 } else { 0 };
+            Err(RunError::Device { trace: trace.to_owned(), request: first + within, source })
+        }
+    }
+}
+
+impl Prepared<'_> {
+    /// How much of the device is used.
+    fn bounds(&self, plan: &Plan) -> Bounds {
+        let logical_bytes = u64::from(plan.logical_pages) * u64::from(plan.geometry.page_bytes());
+        Bounds { active_bytes: self.active_bytes, logical_bytes }
+    }
+
+    /// Runs.
+    ///
+    /// # Errors
+    /// The trace cannot be read, a request does not fit the device, a conservation law is broken, the user stopped.
+    pub fn run(&self, control: &Control) -> Result<RunResult, RunError> {
+        let spec = self.spec;
+        let environment = Environment {
+            logical_bytes: u64::from(self.plan.logical_pages) * u64::from(self.plan.geometry.page_bytes()),
+            seed: spec.seed,
+            future: future::of(
+                spec,
+                &self.folding,
+                self.active_bytes,
+                u64::from(self.plan.logical_pages),
+                self.page_writes,
+            )?,
+        };
+        let plan = build::plan(&self.device_spec, &environment)?;
+        let mut device = build::build(&self.device_spec, &environment)?;
+        let prepared = precondition::write(&mut *device, spec, &self.folding, self.bounds(&plan), control)?;
+        device.reset_latencies();
+        let start = device.snapshot();
+        let erases_before = device.block_erases();
+
+        let recorder = Recorder::new(&start, device.logical_pages(), device.page_bytes());
+        let mut session = Session {
+            prepared: self,
+            device: &mut *device,
+            control,
+            recorder,
+            requests: 0,
+            pages: 0,
+            skipped_lines: 0,
+            duration_ns: 0,
+            mark: (self.last_window_from == 0).then(|| (start.clone(), Latencies::default())),
+        };
+        let began = Instant::now();
+        let stopped = match prepared.stopped {
+            Some(reason) => Some(reason),
+            // Arrivals start when every plane is surely idle again after preconditioning.
+            None => session.replay(start.time.total_ns())?,
+        };
+        let elapsed_ns = began.elapsed().as_nanos() as u64;
+
+        let Session { recorder, requests, pages, skipped_lines, duration_ns, mark, .. } = session;
+        laws::check(&*device, start.host.pages_written + pages, stopped.is_some()).map_err(RunError::Law)?;
+        let end = device.snapshot();
+        Ok(result(&Measured {
+            prepared: self,
+            plan,
+            device_spec: &self.device_spec,
+            below: build::plan_below(&self.device_spec, &environment)?,
+            device: &*device,
+            workload: Workload {
+                address: spec.replay.address.name().to_owned(),
+                fill_share: spec.fill(),
+                precondition: spec.replay.precondition.name().to_owned(),
+                precondition_pages_written: start.host.pages_written,
+                precondition_steady: prepared.steady,
+                repeat: spec.replay.repeat,
+                measure_last_pages: spec.replay.measure_last,
+            },
+            recording: recorder.finish(&end),
+            start,
+            end,
+            erases_before,
+            mark,
+            requests,
+            skipped_lines,
+            duration_ns,
+            stopped,
+            elapsed_ns,
+        }))
+    }
+}
+
+impl Session<'_> {
+    /// Replays the trace as often as asked; `base_ns` is added to arrivals.
+    fn replay(&mut self, base_ns: u64) -> Result<Stopped, RunError> {
+        let prepared = self.prepared;
+        let mut batch = Vec::with_capacity(BATCH);
+        for _ in 0..prepared.spec.replay.repeat {
+            let mut reader = prepared.spec.trace.open()?;
+            let shift_ns = base_ns + self.duration_ns;
+            let (mut first_ns, mut last_ns) = (None, 0);
+            loop {
+                batch.clear();
+                if reader.fill(&mut batch, self.recorder.room().min(BATCH as u64) as usize)? == 0 {
+                    break;
+                }
+                if self.control.stop.load(Ordering::Relaxed) {
+                    return Err(RunError::Interrupted);
+                }
+                let first_ns = *first_ns.get_or_insert(batch[0].arrival_ns);
+                last_ns = batch[batch.len() - 1].arrival_ns - first_ns;
+                if shift_ns > 0 {
+                    batch.iter_mut().for_each(|r| r.arrival_ns = r.arrival_ns - first_ns + shift_ns);
+                }
+                let read = batch.len() as u64;
+                prepared.folding.fold(&mut batch);
+                if let stopped @ Some(_) = self.step(&mut batch)? {
+                    return Ok(stopped);
+                }
+                self.requests += read;
+            }
+            // A request of the next replay comes after the last of this one.
+            self.duration_ns += last_ns + 1;
+            self.skipped_lines += reader.skipped();
+        }
+        Ok(None)
+    }
+
+    /// Carries out one batch, cut where the last window starts.
+    fn step(&mut self, batch: &mut Vec<Request>) -> Result<Stopped, RunError> {
+        let trace = &self.prepared.spec.trace.name;
+        let (before, pages) = (self.pages, self.recorder.count(batch));
+        self.pages += pages;
+        let mut rest = 0;
+        if self.mark.is_none() && self.pages > self.prepared.last_window_from {
+            rest = cut_at_page(batch, self.prepared.last_window_from - before, self.device.page_bytes());
+            if let stopped @ Some(_) = submit(self.device, &batch[..rest], trace, self.requests + 1)? {
+                return Ok(stopped);
+            }
+            self.mark = Some((self.device.snapshot(), self.device.latencies().clone()));
+            self.device.reset_latencies();
+        }
+        let stopped = submit(self.device, &batch[rest..], trace, self.requests + rest as u64 + 1)?;
+        self.control.pages_done.fetch_add(pages, Ordering::Relaxed);
+        if self.recorder.window_is_full() {
+            self.recorder.close_window(&self.device.snapshot());
+        }
+        Ok(stopped)
+    }
+}
+
+/// Cuts a batch after its first `pages` page writes and returns where its second part starts. A write that crosses the cut
+/// becomes two.
+fn cut_at_page(batch: &mut Vec<Request>, pages: u64, page_bytes: u32) -> usize {
+    let page_bytes = u64::from(page_bytes);
+    let mut left = pages;
+    for at in 0..batch.len() {
+        let request = batch[at];
+        if request.op != Op::Write {
+            continue;
+        }
+        if left == 0 {
+            return at;
+        }
+        let touched = pages_of(&request, page_bytes);
+        if touched > left {
+            let cut = (request.offset / page_bytes + left) * page_bytes;
+            let first_part = cut - request.offset;
+            batch[at].length = first_part;
+            batch.insert(at + 1, Request { offset: cut, length: request.length - first_part, ..request });
+            return at + 1;
+        }
+        left -= touched;
+    }
+    batch.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_cut_exactly_at_a_page_even_inside_a_request() {
+        let write = |offset, length| Request { arrival_ns: 0, offset, length, op: Op::Write };
+        let read = Request { op: Op::Read, ..write(0, 4096) };
+        let batch = vec![read, write(0, 4096), read, write(512, 12288), write(0, 1)];
+        for pages in 0..=6 {
+            let mut cut = batch.clone();
+            let at = cut_at_page(&mut cut, pages, 4096);
+            let count = |part: &[Request]| -> u64 {
+                part.iter().filter(|r| r.op == Op::Write).map(|r| pages_of(r, 4096)).sum()
+            };
+            assert_eq!((count(&cut[..at]), count(&cut[at..])), (pages, 6 - pages));
+            assert_eq!(cut.iter().map(|r| r.length).sum::<u64>(), batch.iter().map(|r| r.length).sum::<u64>());
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Sweeps: every point of an experiment file, on all cores, resumable.
+//!
+//! A point is one run; its result is a file of its own, named by a hash of everything that determines it. A sweep that was
+//! stopped goes on where it was: points whose files are whole and hold the same specification are not run again. When all
+//! points are there, they are combined into one results file.
+
+mod experiment_file;
+
+pub use experiment_file::{Axis, AxisValue, ExperimentFile, TraceEntry};
+
+use crate::files;
+use crate::pool::{self, Job, Surveys};
+use crate::results::{ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
+use crate::run::{Control, RunError, RunSpec};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The file of one point: what was asked, and what came of it.
+#[derive(Serialize, Deserialize)]
+struct PointFile {
+    /// Canonical text of everything that determines the run.
+    identity: String,
+    /// The run.
+    run: RunResult,
+}
+
+/// What a sweep will do.
+pub struct Sweep {
+    /// The points, in the order of the experiment's axes.
+    pub jobs: Vec<Job>,
+    /// Traces that were left out, and why.
+    pub left_out: Vec<String>,
+    /// Jobs that have no finished file yet, by position.
+    pub missing: Vec<usize>,
+    finished: Vec<Option<RunResult>>,
+    folder: PathBuf,
+}
+
+/// Everything that determines a run, as text: the same text, the same result.
+fn identity(spec: &RunSpec) -> String {
+    let replay = serde_json::to_string(&spec.replay).expect("a replay has string keys");
+    format!(
+        "isotherm {} schema {SCHEMA_VERSION}\ntrace {}\noptions {:?}\nseed {}\nreplay {replay}\n{}",
+        env!("CARGO_PKG_VERSION"),
+        spec.trace.name,
+        spec.trace.options,
+        spec.seed,
+        spec.device.to_toml()
+    )
+}
+
+/// FNV-1a, 64 bits: stable over machines and versions, and collisions are caught by comparing identities.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+fn point_path(folder: &Path, spec: &RunSpec) -> PathBuf {
+    folder.join("points").join(format!("{:016x}.json", hash(&identity(spec))))
+}
+
+/// A finished point, if its file is whole and its own.
+fn finished(folder: &Path, spec: &RunSpec) -> Option<RunResult> {
+    let bytes = std::fs::read(point_path(folder, spec)).ok()?;
+    let point: PointFile = serde_json::from_slice(&bytes).ok()?;
+    (point.identity == identity(spec)).then_some(point.run)
+}
+
+impl Sweep {
+    /// Plans a sweep into `folder`; with `resume`, finished points are taken from there.
+    ///
+    /// # Errors
+    /// The experiment asks for what does not exist, or the folder cannot be written.
+    pub fn plan(experiment: &ExperimentFile, folder: &Path, resume: bool) -> Result<Self, RunError> {
+        let (jobs, left_out) = experiment.jobs()?;
+        files::writable_folder(&folder.join("points"))?;
+        let finished: Vec<Option<RunResult>> =
+            jobs.iter().map(|job| finished(folder, &job.spec).filter(|_| resume)).collect();
+        let missing = (0..jobs.len()).filter(|&at| finished[at].is_none()).collect();
+        Ok(Self { jobs, left_out, missing, finished, folder: folder.to_owned() })
+    }
+
+    /// The jobs that are missing.
+    pub fn missing_jobs(&self) -> Vec<Job> {
+        self.missing.iter().map(|&at| self.jobs[at].clone()).collect()
+    }
+
+    /// Runs what is missing. Every finished point is on disk before the next one of its worker starts.
+    ///
+    /// # Errors
+    /// A run fails, a file cannot be written, or the user stopped; points finished so far are kept.
+    pub fn run(&mut self, surveys: &Surveys, control: &Control) -> Result<(), RunError> {
+        let jobs = self.missing_jobs();
+        let runs = pool::run_all(&jobs, surveys, control, |at, run| {
+            let spec = &jobs[at].spec;
+            let point = PointFile { identity: identity(spec), run: run.clone() };
+            files::write_whole(&point_path(&self.folder, spec), files::to_json(&point).as_bytes())
+        })?;
+        for (at, run) in self.missing.drain(..).zip(runs) {
+            self.finished[at] = Some(run);
+        }
+        Ok(())
+    }
+
+    /// The combined results, once every point is there.
+    ///
+    /// # Errors
+    /// A trace cannot be read any more.
+    ///
+    /// # Panics
+    /// If a point is missing (a caller's bug).
+    pub fn combine(self, experiment: &ExperimentFile, command: &str) -> Result<ResultsFile, RunError> {
+        let mut traces: Vec<TraceSummary> = Vec::new();
+        let mut runs = Vec::with_capacity(self.jobs.len());
+        for (job, run) in self.jobs.iter().zip(self.finished) {
+            let mut run = run.expect("a sweep is combined after all its points have run");
+            // A point may have been written by another experiment that has the same run under other names.
+            run.label.clone_from(&job.label);
+            run.axes.clone_from(&job.axes);
+            if traces.iter().all(|t| t.name != run.trace) {
+                traces.push(TraceSummary::from(&job.spec.trace.profile(job.spec.device.device.page_size.0)?));
+            }
+            runs.push(run);
+        }
+        let mut description = experiment.report();
+        description.findings.extend(self.left_out);
+        Ok(ResultsFile {
+            schema_version: SCHEMA_VERSION,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: command.to_owned(),
+            traces,
+            experiment: Some(description),
+            runs,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXPERIMENT: &str = r#"
+        title = "A test"
+        seed = 3
+        [base]
+        device.over_provisioning = "10%"
+        [[traces]]
+        label = "uniform"
+        source = "synth:uniform,pages=4096,writes=20000"
+        [[axes]]
+        name = "victim"
+        values = [{ label = "greedy", set = ["gc.victim=greedy"] }, { label = "fifo", set = ["gc.victim=fifo"] }]
+        [[figures]]
+        title = "WA"
+        kind = "bars"
+        x = "victim"
+        y = "write_amplification"
+    "#;
+
+    fn experiment() -> ExperimentFile {
+        ExperimentFile::parse("test.toml", EXPERIMENT).unwrap()
+    }
+
+    #[test]
+    fn a_stopped_sweep_goes_on_where_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let control = Control::default();
+        let mut sweep = Sweep::plan(&experiment(), folder.path(), true).unwrap();
+        assert_eq!(sweep.missing, [0, 1]);
+        sweep.run(&Surveys::of(&sweep.jobs).unwrap(), &control).unwrap();
+        let first = sweep.combine(&experiment(), "a command").unwrap();
+        assert_eq!(first.runs.len(), 2);
+        assert!(first.runs[1].write_amplification > first.runs[0].write_amplification, "FIFO loses to greedy");
+
+        // One point lost, one torn: both run again, and the results are the same.
+        let points: Vec<_> =
+            std::fs::read_dir(folder.path().join("points")).unwrap().map(|p| p.unwrap().path()).collect();
+        assert_eq!(points.len(), 2);
+        let text = std::fs::read_to_string(&points[0]).unwrap();
+        std::fs::write(&points[0], &text[..text.len() / 2]).unwrap();
+        let mut again = Sweep::plan(&experiment(), folder.path(), true).unwrap();
+        assert_eq!(again.missing.len(), 1);
+        again.run(&Surveys::of(&again.jobs).unwrap(), &control).unwrap();
+        let mut second = again.combine(&experiment(), "a command").unwrap();
+        for (a, b) in second.runs.iter_mut().zip(&first.runs) {
+            a.simulator_elapsed_ns = b.simulator_elapsed_ns;
+            a.simulator_host_writes_per_second = b.simulator_host_writes_per_second;
+        }
+        assert_eq!(second, first);
+
+        assert_eq!(Sweep::plan(&experiment(), folder.path(), false).unwrap().missing, [0, 1], "without resume all run");
+    }
+
+    #[test]
+    fn a_file_of_another_specification_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sweep = Sweep::plan(&experiment(), folder.path(), true).unwrap();
+        sweep.run(&Surveys::of(&sweep.jobs).unwrap(), &Control::default()).unwrap();
+        let (a, b) = (point_path(folder.path(), &sweep.jobs[0].spec), point_path(folder.path(), &sweep.jobs[1].spec));
+        std::fs::copy(a, b).unwrap();
+        assert_eq!(Sweep::plan(&experiment(), folder.path(), true).unwrap().missing, [1]);
+    }
+}

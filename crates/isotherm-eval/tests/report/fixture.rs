@@ -1,0 +1,79 @@
+//! Results to report: small real runs, one of them judged invalid, under a trace whose name tries to break out of the page.
+
+use isotherm::spec::DeviceSpec;
+use isotherm_eval::compare::{Grid, jobs, policy_list, rank};
+use isotherm_eval::pool::{Surveys, run_all};
+use isotherm_eval::results::*;
+use isotherm_eval::run::{Control, Replay, RunSpec};
+use isotherm_eval::source::TraceSource;
+use serde_json::{Map, Value};
+
+/// A trace name as a hostile or careless user may give it.
+pub const EVIL: &str = "</script><img src=x onerror=\"window.broken=1\">&'\".csv.zst";
+
+const TRACE: &str = "synth:zipf,theta=0.99,pages=8192,writes=100000,reads=0.2,trims=0.01,seed=1";
+
+/// Six runs of `compare`: three placements with two victim policies.
+pub fn compare() -> ResultsFile {
+    // Only a model with queues gives requests a latency.
+    let device = DeviceSpec::from_toml("", &["timing.mode=closed".to_owned()]).unwrap();
+    let base = RunSpec { trace: TraceSource::new(TRACE), device, replay: Replay::default(), seed: 1 };
+    let grid = Grid {
+        placements: policy_list("--placement", "single,host_gc,epoch").unwrap(),
+        victims: policy_list("--victim", "greedy,cost_benefit").unwrap(),
+        spares: Vec::new(),
+    };
+    let jobs = jobs(&base, &grid);
+    let surveys = Surveys::of(&jobs).unwrap();
+    let mut runs = run_all(&jobs, &surveys, &Control::default(), |_, _| Ok(())).unwrap();
+    rank(&mut runs);
+    // Short runs are judged invalid, rightly; the pages must be seen with both judgements.
+    for run in &mut runs {
+        run.trace = EVIL.to_owned();
+        (run.verdict.valid, run.verdict.reasons) = (true, Vec::new());
+    }
+    let verdict = &mut runs.last_mut().unwrap().verdict;
+    verdict.valid = false;
+    verdict.reasons = vec![format!("write amplification still moves under {EVIL}"), "2 lines were skipped".into()];
+    let mut trace = TraceSummary::from(&base.trace.profile(4096).unwrap());
+    trace.name = EVIL.to_owned();
+    ResultsFile {
+        schema_version: SCHEMA_VERSION,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: format!("isotherm compare '{EVIL}' --placement single,host_gc,epoch --victim greedy,cost_benefit"),
+        traces: vec![trace],
+        experiment: None,
+        runs,
+    }
+}
+
+/// An experiment over the same runs, with a published number beside ours and one across them.
+pub fn experiment() -> ResultsFile {
+    let published = |label: &str, value, x: Option<&str>| Published {
+        label: label.into(),
+        value,
+        unit: "relative to single".into(),
+        x: x.map(Value::from),
+        series: x.map(|_| Value::from("epoch")),
+    };
+    let bars = Figure {
+        title: "Figure 5: garbage collections".into(),
+        kind: FigureKind::Bars,
+        x: "victim".into(),
+        y: "gc_count".into(),
+        y_label: "Victims collected, relative to single".into(),
+        series: Some("placement".into()),
+        relative_to: Some("single".into()),
+        only: Map::new(),
+        published: vec![published("Fig. 5, Financial1", 0.672, Some("greedy")), published("abstract", 0.9, None)],
+        note: "Ours saves more, because the footprint is smaller.".into(),
+    };
+    let mut results = compare();
+    results.experiment = Some(Experiment {
+        title: "Epochs against page mapping".into(),
+        description: "How much does the epoch scheme save?".into(),
+        figures: vec![bars],
+        findings: vec!["It saves a third of the collections.".into()],
+    });
+    results
+}

@@ -1,0 +1,162 @@
+//! The report as a reader gets it: rendered to a file and opened in a real headless Chromium.
+
+mod browser;
+mod fixture;
+
+use browser::Browser;
+use isotherm_eval::report::render;
+use isotherm_eval::results::ResultsFile;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Writes the report of `results` and starts a browser for it; none where there is no browser.
+fn prepare(name: &str, results: &ResultsFile) -> Option<(PathBuf, Browser)> {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("report.html");
+    std::fs::write(&file, render(results).unwrap()).unwrap();
+    Some((file, Browser::start(&directory)?))
+}
+
+fn assert_quiet(browser: &mut Browser) {
+    // An answer from the page comes after every event that it raised before.
+    browser.evaluate("0");
+    assert_eq!(browser.console, Vec::<String>::new(), "the console must stay empty");
+    assert_eq!(browser.requests, Vec::<String>::new(), "the page must fetch nothing");
+}
+
+#[test]
+fn every_panel_is_drawn_and_the_console_stays_empty() {
+    let Some((file, mut browser)) = prepare("compare", &fixture::compare()) else { return };
+    browser.open(&file, 1280, 900, "light");
+    let panels = browser.evaluate("figures.reduce((n, f) => n + f.panels.length, 0)");
+    assert_eq!(panels, 1 + 2 + 2 + 2 + 4 + 1, "by cause, over time, victims, erases, latency of two operations, heat");
+    // A frame without data shows none of the palette's colours; a heat map has a shape for each cell instead.
+    let coloured = "(() => { const style = getComputedStyle(document.documentElement); \
+         const palette = new Set([0, 1, 2, 3, 4, 5, 6, 7].map(i => style.getPropertyValue('--s' + i).trim())); \
+         return [...document.querySelectorAll('.chart')].map(c => { \
+         const shapes = [...c.querySelectorAll('svg path')].filter(p => p.getBBox().width > 2); \
+         const used = shapes.flatMap(p => [p.getAttribute('stroke'), p.getAttribute('fill')]).filter(x => palette.has(x)); \
+         return shapes.length > 300 ? 300 : new Set(used).size; }); })()";
+    let colours = browser.evaluate(coloured);
+    let colours: Vec<u64> = colours.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect();
+    assert_eq!(Value::from(colours.len()), panels);
+    assert!(colours.iter().all(|n| *n >= 2), "each chart shows two series or a grid of cells: {colours:?}");
+    let sizes = "[...document.querySelectorAll('.chart')].every(c => c.clientHeight >= 200 && c.clientWidth >= 300)";
+    assert_eq!(browser.evaluate(sizes), true);
+    let named = "[...document.querySelectorAll('.chart')].every(c => c.getAttribute('aria-label').length > 5)";
+    assert_eq!(browser.evaluate(named), true);
+    assert_quiet(&mut browser);
+}
+
+#[test]
+fn numbers_on_the_page_are_those_of_the_results() {
+    let results = fixture::compare();
+    let Some((file, mut browser)) = prepare("numbers", &results) else { return };
+    browser.open(&file, 1280, 900, "light");
+    let cells = browser.evaluate(
+        "[...document.querySelectorAll('table.sortable tbody tr')].map(row => [row.cells[0].textContent, \
+         [...row.querySelectorAll('[data-key]')].map(c => [c.dataset.key, c.dataset.value ?? null, c.textContent])])",
+    );
+    let rows = cells.as_array().unwrap();
+    assert_eq!(rows.len(), results.runs.len());
+    let mut checked = 0;
+    for (row, run) in rows.iter().zip(&results.runs) {
+        assert_eq!(row[0], run.label.as_str(), "rows stand in the order of the results");
+        let json = serde_json::to_value(run).unwrap();
+        for cell in row[1].as_array().unwrap() {
+            let path = cell[0].as_str().unwrap();
+            let expected = path.split('.').fold(&json, |at, key| &at[key]);
+            let shown = cell[1].as_str().map(|text| text.parse::<f64>().unwrap());
+            assert_eq!(shown, expected.as_f64(), "{path} of {}", run.label);
+            checked += 1;
+        }
+    }
+    assert!(checked >= 20 * rows.len(), "only {checked} numbers were checked");
+
+    // What people read is the same number, rounded; and the chart ends each stack with it.
+    let wa = results.runs[0].write_amplification.unwrap();
+    let shown = browser.evaluate("document.querySelector('[data-key=write_amplification]').textContent");
+    assert_eq!(shown.as_str().unwrap(), format!("{wa:.3}"));
+    let own = browser.evaluate("[...document.querySelectorAll('[data-key=write_amplification]')].every(c => c.textContent === formatNumber(Number(c.dataset.value)))");
+    assert_eq!(own, true, "tables and charts write the same number in the same way");
+    let labels = browser.evaluate("[...document.querySelectorAll('#figure-0 svg text')].map(t => t.textContent)");
+    assert!(labels.as_array().unwrap().contains(&Value::from(format!("{wa:.3}"))), "{labels}");
+    let parts = browser.evaluate("figures[0].panels[0].chart.series.map(s => s.values[0]).reduce((a, b) => a + b, 0)");
+    assert!((parts.as_f64().unwrap() - wa).abs() < 1e-9, "the parts sum to the write amplification");
+
+    // The table beside a chart holds the chart's numbers.
+    browser.evaluate("document.querySelector('#figure-0 details').open = true");
+    let rows = browser.evaluate("[1].map(() => figures[0].panels[0].chart.categories.length)[0]");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(browser.evaluate("document.querySelectorAll('#figure-0 .numbers tbody tr').length"), rows);
+    assert_quiet(&mut browser);
+}
+
+#[test]
+fn the_table_sorts_by_any_column() {
+    let Some((file, mut browser)) = prepare("sorting", &fixture::compare()) else { return };
+    browser.open(&file, 1280, 900, "light");
+    let heading = "[...document.querySelectorAll('table.sortable th[scope=col]')].find(h => h.textContent.startsWith('write throughput'))";
+    let values = "[...document.querySelectorAll('[data-key=write_throughput_bytes_per_second]')].map(c => Number(c.dataset.value))";
+    let numbers = |value: Value| value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect::<Vec<_>>();
+    for (press, sign) in [("ascending", 1.0), ("descending", -1.0)] {
+        browser.evaluate(&format!("{heading}.querySelector('button').click()"));
+        assert_eq!(browser.evaluate(&format!("{heading}.getAttribute('aria-sort')")), press);
+        let found = numbers(browser.evaluate(values));
+        assert!(found.windows(2).all(|w| sign * (w[1] - w[0]) >= 0.0), "{press}: {found:?}");
+    }
+    assert_quiet(&mut browser);
+}
+
+#[test]
+fn it_fits_a_phone_follows_the_dark_and_prints_on_white() {
+    let Some((file, mut browser)) = prepare("phone", &fixture::compare()) else { return };
+    browser.open(&file, 390, 844, "light");
+    assert_eq!(
+        browser.evaluate("document.documentElement.scrollWidth"),
+        390,
+        "nothing may stick out of a phone's screen"
+    );
+    let paper = "getComputedStyle(document.documentElement).backgroundColor";
+    let ink = "document.querySelector('#figure-0 svg text').getAttribute('fill')";
+    let light = (browser.evaluate(paper), browser.evaluate(ink));
+    browser.scheme("dark");
+    let dark = (browser.evaluate(paper), browser.evaluate(ink));
+    assert!(light.0 != dark.0 && light.1 != dark.1, "page and charts follow the colour scheme: {light:?} {dark:?}");
+    browser.evaluate("dispatchEvent(new Event('beforeprint'))");
+    assert_eq!((browser.evaluate(paper), browser.evaluate(ink)), light, "paper is white");
+    browser.evaluate("dispatchEvent(new Event('afterprint'))");
+    assert_eq!((browser.evaluate(paper), browser.evaluate(ink)), dark);
+    assert_quiet(&mut browser);
+}
+
+#[test]
+fn names_from_users_stay_text() {
+    let Some((file, mut browser)) = prepare("hostile", &fixture::compare()) else { return };
+    browser.open(&file, 1280, 900, "light");
+    assert_eq!(browser.evaluate("typeof window.broken"), "undefined", "a name ran as a script");
+    let title = browser.evaluate("document.querySelector('h1').textContent");
+    assert!(title.as_str().unwrap().contains(fixture::EVIL), "the title shows the name as it is: {title}");
+    assert_eq!(browser.evaluate("document.images.length"), 0);
+    assert_quiet(&mut browser);
+}
+
+#[test]
+fn an_experiment_shows_published_numbers_beside_ours() {
+    let results = fixture::experiment();
+    let Some((file, mut browser)) = prepare("experiment", &results) else { return };
+    browser.open(&file, 1280, 900, "light");
+    let series = browser.evaluate("figures[0].panels[0].chart.series.map(s => [s.name, s.origin, s.slot, s.values])");
+    let published = series.as_array().unwrap().iter().find(|s| s[1] == "published").unwrap();
+    assert_eq!(published[0], "epoch (published)");
+    assert!(published[3].as_array().unwrap().contains(&Value::from(0.672)));
+    let reference = series.as_array().unwrap().iter().find(|s| s[0] == "single").unwrap();
+    assert!(
+        reference[3].as_array().unwrap().iter().all(|v| *v == 1.0),
+        "numbers are relative to `single`: {reference}"
+    );
+    assert_eq!(browser.evaluate("figures[0].panels[0].chart.rules.map(r => r.value)[0]"), 0.9);
+    assert_eq!(browser.evaluate("document.querySelectorAll('#figure-0 svg path').length > 5"), true);
+    assert_quiet(&mut browser);
+}

@@ -1,0 +1,333 @@
+//! The canonical binary form: the columns of canonical CSV (`ts_ns`, `op`, `offset`, `length`) in Parquet, zstd-compressed.
+//!
+//! `ts_ns`, `offset` and `length` are unsigned 64-bit integers, `op` a string of one letter. Columns are found by name, in
+//! any order and beside others, so that files written by other tools are read too. Memory is a few pages of each column.
+
+use crate::error::{Place, TraceError};
+use crate::records::{Records, Setup};
+use crate::row::{Excerpt, Fault, Field};
+use crate::sink::Sink;
+use crate::source::Source;
+use crate::volumes::Volumes;
+use isotherm::request::{Op, Request};
+use parquet::basic::{Compression, Encoding, Type, ZstdLevel};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
+use std::io::Write;
+use std::sync::Arc;
+
+/// First bytes of a Parquet file.
+pub(crate) const MAGIC: &[u8] = b"PAR1";
+
+const SCHEMA: &str = "message trace {
+    required int64 ts_ns (INTEGER(64, false));
+    required binary op (STRING);
+    required int64 offset (INTEGER(64, false));
+    required int64 length (INTEGER(64, false));
+}";
+
+const COLUMNS: [(&str, Type); 4] =
+    [("ts_ns", Type::INT64), ("op", Type::BYTE_ARRAY), ("offset", Type::INT64), ("length", Type::INT64)];
+
+/// Rows of one group: what the writer holds in memory.
+const GROUP_ROWS: usize = 1 << 18;
+
+/// Rows decoded at once.
+const CHUNK_ROWS: usize = 4096;
+
+fn failed(path: &str, error: &ParquetError) -> TraceError {
+    TraceError::input(path, format!("cannot read Parquet: {error}"), "the file is damaged or truncated: copy it again")
+}
+
+/// Reads the canonical Parquet form.
+pub(crate) struct ParquetRecords {
+    file: Box<dyn FileReader>,
+    setup: Setup,
+    /// Where the four columns stand in the file's schema.
+    places: [usize; 4],
+    group: usize,
+    columns: Option<Columns>,
+    /// Rows decoded and not yet taken, from `taken` on.
+    chunk: Chunk,
+    taken: usize,
+    rows: u64,
+    skipped: u64,
+    latest_ns: u64,
+}
+
+struct Columns {
+    numbers: [Column<Int64Type>; 3],
+    op: Column<ByteArrayType>,
+}
+
+#[derive(Default)]
+struct Chunk {
+    numbers: [Vec<i64>; 3],
+    ops: Vec<ByteArray>,
+}
+
+/// One column of one row group. Other tools write nullable columns, so nulls must be told from values.
+struct Column<T: DataType> {
+    reader: ColumnReaderImpl<T>,
+    nullable: bool,
+}
+
+impl<T: DataType> Column<T> {
+    /// Replaces `values` by up to [`CHUNK_ROWS`] values; how many there were.
+    fn read(&mut self, values: &mut Vec<T::T>) -> ParquetResult<usize> {
+        values.clear();
+        let mut levels = Vec::new();
+        let levels = if self.nullable { Some(&mut levels) } else { None };
+        let (rows, count, _) = self.reader.read_records(CHUNK_ROWS, levels, None, values)?;
+        if rows != count || values.len() != count {
+            return Err(ParquetError::General("a column of the trace has nulls".to_owned()));
+        }
+        Ok(count)
+    }
+}
+
+/// Checks what the decoder takes on trust: that every chunk of the four columns lies inside the file.
+fn check_chunks(file: &dyn FileReader, places: [usize; 4], file_bytes: u64) -> ParquetResult<()> {
+    let metadata = file.metadata();
+    let columns = metadata.file_metadata().schema_descr_ptr().num_columns();
+    for group in metadata.row_groups() {
+        let sound = group.num_columns() == columns
+            && places.iter().all(|&place| {
+                let chunk = group.column(place);
+                let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+                let end = start.checked_add(chunk.compressed_size());
+                let inside = end.and_then(|end| u64::try_from(end).ok()).is_some_and(|end| end <= file_bytes);
+                let forward = start >= 0 && chunk.data_page_offset() >= start && chunk.compressed_size() >= 0;
+                inside && forward && chunk.num_values() == group.num_rows() && group.num_rows() >= 0
+            });
+        if !sound {
+            return Err(ParquetError::General("a row group points outside the file".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Opens the canonical Parquet form.
+pub(crate) fn open(source: &Source, setup: Setup) -> Result<Box<dyn Records>, TraceError> {
+    let path = setup.path.clone();
+    let (file, file_bytes): (Box<dyn FileReader>, u64) = match source {
+        Source::Memory(_, bytes) => {
+            let file_bytes = bytes.len() as u64;
+            let bytes = bytes::Bytes::from_owner(bytes.clone());
+            (Box::new(SerializedFileReader::new(bytes).map_err(|error| failed(&path, &error))?), file_bytes)
+        }
+        _ => {
+            let file = source.file()?;
+            let file_bytes = file.metadata().map_err(|error| setup.io_error(error))?.len();
+            (Box::new(SerializedFileReader::new(file).map_err(|error| failed(&path, &error))?), file_bytes)
+        }
+    };
+    let schema = file.metadata().file_metadata().schema_descr_ptr();
+    let mut places = [0; 4];
+    for (place, (name, physical)) in places.iter_mut().zip(COLUMNS) {
+        let found = schema.columns().iter().position(|column| column.path().string() == name);
+        let sound = found.filter(|&index| {
+            let column = schema.column(index);
+            column.physical_type() == physical && column.max_rep_level() == 0 && column.max_def_level() <= 1
+        });
+        *place = sound.ok_or_else(|| {
+            let problem = format!("it has no column {name} of type {physical}");
+            TraceError::input(&path, problem, "write the columns ts_ns, op, offset, length (integers and a string)")
+        })?;
+    }
+    check_chunks(&*file, places, file_bytes).map_err(|error| failed(&path, &error))?;
+    Ok(Box::new(ParquetRecords {
+        file,
+        setup,
+        places,
+        group: 0,
+        columns: None,
+        chunk: Chunk::default(),
+        taken: 0,
+        rows: 0,
+        skipped: 0,
+        latest_ns: 0,
+    }))
+}
+
+impl ParquetRecords {
+    fn open_group(&self, group: usize) -> ParquetResult<Columns> {
+        let group = self.file.get_row_group(group)?;
+        let nullable = |place: usize| group.metadata().column(place).column_descr().max_def_level() > 0;
+        let number = |place: usize| match group.get_column_reader(place)? {
+            ColumnReader::Int64ColumnReader(reader) => Ok(Column { reader, nullable: nullable(place) }),
+            _ => Err(ParquetError::General("a row group contradicts the schema".to_owned())),
+        };
+        let [time, op, offset, length] = self.places;
+        let numbers = [number(time)?, number(offset)?, number(length)?];
+        match group.get_column_reader(op)? {
+            ColumnReader::ByteArrayColumnReader(reader) => {
+                Ok(Columns { numbers, op: Column { reader, nullable: nullable(op) } })
+            }
+            _ => Err(ParquetError::General("a row group contradicts the schema".to_owned())),
+        }
+    }
+
+    /// Decodes the next rows; false at the end of the file.
+    fn next_chunk(&mut self) -> ParquetResult<bool> {
+        loop {
+            let columns = match &mut self.columns {
+                Some(columns) => columns,
+                None if self.group == self.file.num_row_groups() => return Ok(false),
+                None => {
+                    let opened = self.open_group(self.group)?;
+                    self.group += 1;
+                    self.columns.insert(opened)
+                }
+            };
+            let count = columns.op.read(&mut self.chunk.ops)?;
+            for (column, values) in columns.numbers.iter_mut().zip(&mut self.chunk.numbers) {
+                if column.read(values)? != count {
+                    return Err(ParquetError::General("the columns differ in length".to_owned()));
+                }
+            }
+            self.taken = 0;
+            if count > 0 {
+                return Ok(true);
+            }
+            self.columns = None;
+        }
+    }
+
+    fn bad_row(&mut self, fault: Fault) -> Result<(), TraceError> {
+        if self.skipped < self.setup.skip_bad {
+            self.skipped += 1;
+            return Ok(());
+        }
+        Err(TraceError::Row {
+            path: self.setup.path.clone(),
+            place: Place::Row { row: self.rows },
+            field: fault.field.name(),
+            problem: fault.problem,
+            fix: fault.fix,
+        })
+    }
+
+    /// Hands row `index` of the chunk on.
+    fn take_row(&mut self, index: usize, batch: &mut Vec<Request>) -> Result<(), Box<Fault>> {
+        let [time, offset, length] = [0, 1, 2].map(|column| self.chunk.numbers[column][index] as u64);
+        let op = match self.chunk.ops[index].data() {
+            b"R" => Op::Read,
+            b"W" => Op::Write,
+            b"D" => Op::Trim,
+            b"F" => Op::Flush,
+            other => {
+                let problem = format!("{} is unknown", Excerpt(other));
+                return Err(Fault::new(Field::Op, problem, "write one of R, W, D, F"));
+            }
+        };
+        let not_before_ns = if self.setup.refuse_disorder { self.latest_ns } else { 0 };
+        let mut sink = Sink { requests: batch, volumes: &mut self.setup.volumes, not_before_ns };
+        sink.push(op, time, offset, length)?;
+        self.latest_ns = time;
+        Ok(())
+    }
+}
+
+impl Records for ParquetRecords {
+    fn fill(&mut self, batch: &mut Vec<Request>, most: usize) -> Result<usize, TraceError> {
+        let before = batch.len();
+        while batch.len() - before < most {
+            if self.taken == self.chunk.ops.len() && !self.next_chunk().map_err(|e| failed(&self.setup.path, &e))? {
+                break;
+            }
+            let end = self.chunk.ops.len().min(self.taken + most - (batch.len() - before));
+            for index in self.taken..end {
+                self.rows += 1;
+                if let Err(fault) = self.take_row(index, batch) {
+                    self.bad_row(*fault)?;
+                }
+            }
+            self.taken = end;
+        }
+        Ok(batch.len() - before)
+    }
+
+    fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    fn into_volumes(self: Box<Self>) -> Volumes {
+        self.setup.volumes
+    }
+}
+
+/// Writes the canonical Parquet form.
+pub(crate) struct ParquetSink<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+    pending: Vec<Request>,
+}
+
+impl<W: Write + Send> ParquetSink<W> {
+    pub(crate) fn new(file: W) -> ParquetResult<Self> {
+        let mut properties = WriterProperties::builder()
+            .set_created_by(format!("isotherm {}", env!("CARGO_PKG_VERSION")))
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+            .set_dictionary_enabled(false);
+        for (name, physical) in COLUMNS {
+            let column = ColumnPath::from(name);
+            properties = match physical {
+                Type::INT64 => properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED),
+                _ => properties.set_column_dictionary_enabled(column, true),
+            };
+        }
+        let schema = Arc::new(parse_message_type(SCHEMA)?);
+        let writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
+        Ok(Self { writer, pending: Vec::with_capacity(GROUP_ROWS) })
+    }
+
+    pub(crate) fn write(&mut self, requests: &[Request]) -> ParquetResult<()> {
+        for request in requests {
+            self.pending.push(*request);
+            if self.pending.len() == GROUP_ROWS {
+                self.write_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_group(&mut self) -> ParquetResult<()> {
+        let letters = [b"R", b"W", b"D", b"F"].map(|letter| ByteArray::from(bytes::Bytes::from_static(letter)));
+        let ops: Vec<ByteArray> = self.pending.iter().map(|request| letters[request.op as usize].clone()).collect();
+        let numbers = |number: fn(&Request) -> u64| self.pending.iter().map(|r| number(r) as i64).collect::<Vec<_>>();
+        let numbers = [numbers(|r| r.arrival_ns), numbers(|r| r.offset), numbers(|r| r.length)];
+        let mut group = self.writer.next_row_group()?;
+        let mut numbers = numbers.iter();
+        for (_, physical) in COLUMNS {
+            let mut column =
+                group.next_column()?.ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
+            match (physical, numbers.as_slice()) {
+                (Type::INT64, [values, ..]) => {
+                    column.typed::<Int64Type>().write_batch(values, None, None)?;
+                    numbers.next();
+                }
+                _ => {
+                    column.typed::<ByteArrayType>().write_batch(&ops, None, None)?;
+                }
+            }
+            column.close()?;
+        }
+        group.close()?;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Writes what is pending and the footer; gives the file back.
+    pub(crate) fn finish(mut self) -> ParquetResult<W> {
+        if !self.pending.is_empty() {
+            self.write_group()?;
+        }
+        self.writer.into_inner()
+    }
+}

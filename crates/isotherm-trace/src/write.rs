@@ -1,0 +1,168 @@
+//! Writing traces in the canonical forms: CSV (plain, .gz, .zst) or Parquet, by the ending of the file's name.
+//!
+//! A file appears under its name only when it is whole: it is written beside it and renamed at the end.
+
+use crate::error::TraceError;
+use crate::formats::csv;
+use crate::formats::parquet::ParquetSink;
+use flate2::write::GzEncoder;
+use isotherm::request::Request;
+use parquet::errors::ParquetError;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use tempfile::NamedTempFile;
+
+/// Level of zstd: fast, and small enough for a trace that is read often.
+const ZSTD_LEVEL: i32 = 9;
+
+type File = BufWriter<NamedTempFile>;
+
+/// Writes one trace.
+pub struct TraceWriter {
+    path: String,
+    form: Form,
+    line: Vec<u8>,
+    overwrite: bool,
+}
+
+enum Form {
+    Csv(File),
+    Gzip(GzEncoder<File>),
+    Zstd(zstd::stream::write::Encoder<'static, File>),
+    Parquet(Box<ParquetSink<File>>),
+}
+
+/// Appends a number in decimal.
+fn push_decimal(line: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    line.extend_from_slice(&digits[at..]);
+}
+
+/// Appends the canonical CSV line of a request.
+pub fn push_csv_line(line: &mut Vec<u8>, request: &Request) {
+    push_decimal(line, request.arrival_ns);
+    line.extend_from_slice(&[b',', csv::letter(request.op), b',']);
+    push_decimal(line, request.offset);
+    line.push(b',');
+    push_decimal(line, request.length);
+    line.push(b'\n');
+}
+
+fn write_error(path: &str, cause: io::Error) -> TraceError {
+    let fix = match cause.kind() {
+        io::ErrorKind::NotFound => "create the folder first",
+        io::ErrorKind::PermissionDenied => "choose a folder that you may write to",
+        io::ErrorKind::StorageFull => "free some space, or write elsewhere",
+        _ => "choose another place",
+    };
+    TraceError::Io { path: path.to_owned(), action: "write it", cause, fix }
+}
+
+fn as_io(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => inner.downcast::<io::Error>().map_or_else(io::Error::other, |e| *e),
+        other => io::Error::other(other),
+    }
+}
+
+impl TraceWriter {
+    /// Creates a trace at `path`, whose ending chooses the form: `.csv`, `.csv.gz`, `.csv.zst` or `.parquet`.
+    ///
+    /// # Errors
+    /// Another ending, a file that is there already unless `overwrite`, a folder that cannot be written to.
+    pub fn create(path: &str, overwrite: bool) -> Result<Self, TraceError> {
+        let exists = Path::new(path).exists();
+        if exists && !overwrite {
+            return Err(TraceError::input(
+                path,
+                "it exists already",
+                "choose another name, or replace it with --force",
+            ));
+        }
+        let failed = |error| write_error(path, error);
+        let folder = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
+        let open = || -> Result<File, TraceError> {
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(".isotherm-");
+            make_readable(&mut builder);
+            let file = builder.tempfile_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+            Ok(BufWriter::with_capacity(256 << 10, file))
+        };
+        let form = match path {
+            _ if path.ends_with(".csv") => Form::Csv(open()?),
+            _ if path.ends_with(".csv.gz") => Form::Gzip(GzEncoder::new(open()?, flate2::Compression::default())),
+            _ if path.ends_with(".csv.zst") => {
+                Form::Zstd(zstd::stream::write::Encoder::new(open()?, ZSTD_LEVEL).map_err(failed)?)
+            }
+            _ if path.ends_with(".parquet") => {
+                Form::Parquet(Box::new(ParquetSink::new(open()?).map_err(|e| failed(as_io(e)))?))
+            }
+            _ => {
+                let fix = "end its name in .csv, .csv.gz, .csv.zst or .parquet";
+                return Err(TraceError::input(path, "its ending names no form of trace", fix));
+            }
+        };
+        let mut writer = Self { path: path.to_owned(), form, line: Vec::new(), overwrite };
+        writer.line.extend_from_slice(csv::HEADER.as_bytes());
+        writer.line.push(b'\n');
+        Ok(writer)
+    }
+
+    /// Appends requests.
+    ///
+    /// # Errors
+    /// The file cannot be written on.
+    pub fn write(&mut self, requests: &[Request]) -> Result<(), TraceError> {
+        let written = match &mut self.form {
+            Form::Parquet(sink) => sink.write(requests).map_err(as_io),
+            form => {
+                requests.iter().for_each(|request| push_csv_line(&mut self.line, request));
+                let target: &mut dyn Write = match form {
+                    Form::Csv(file) => file,
+                    Form::Gzip(encoder) => encoder,
+                    Form::Zstd(encoder) => encoder,
+                    Form::Parquet(_) => unreachable!("matched above"),
+                };
+                let written = target.write_all(&self.line);
+                self.line.clear();
+                written
+            }
+        };
+        written.map_err(|error| write_error(&self.path, error))
+    }
+
+    /// Ends the file and gives it its name.
+    ///
+    /// # Errors
+    /// The file cannot be written, or another has appeared under its name.
+    pub fn finish(mut self) -> Result<(), TraceError> {
+        self.write(&[])?;
+        let failed = |error| write_error(&self.path, error);
+        let file = match self.form {
+            Form::Csv(file) => file,
+            Form::Gzip(encoder) => encoder.finish().map_err(failed)?,
+            Form::Zstd(encoder) => encoder.finish().map_err(failed)?,
+            Form::Parquet(sink) => sink.finish().map_err(|e| failed(as_io(e)))?,
+        };
+        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        let named = if self.overwrite { file.persist(&self.path) } else { file.persist_noclobber(&self.path) };
+        named.map(|_| ()).map_err(|error| failed(error.error))
+    }
+}
+
+/// Temporary files are private by default; a trace is an ordinary file, subject to the umask.
+fn make_readable(builder: &mut tempfile::Builder<'_, '_>) {
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    #[cfg(not(unix))]
+    let _ = builder;
+}

@@ -1,0 +1,167 @@
+//! Speed of the simulator beside a bare loop that touches the same tables.
+//!
+//! One run, interleaved: for each size, workload and spare factor, slices of the simulation alternate with slices of the
+//! bare loop, so that a machine whose speed drifts changes both. Printed: median ns per host write and per NAND program,
+//! the bare loop's ns per program, and the ratio. `cargo bench --bench host_writes -- [1M] [16M] [256M]` chooses sizes.
+
+use isotherm::build::{Environment, build, plan};
+use isotherm::device::Device;
+use isotherm::memory;
+use isotherm::random::Random;
+use isotherm::request::{Op, Request};
+use isotherm::spec::DeviceSpec;
+
+const PAGE_BYTES: u64 = 4096;
+const BATCH: usize = 4096;
+const SLICES: usize = 15;
+
+/// Draws the pages of a workload.
+enum Workload {
+    Uniform,
+    /// Zipf with exponent 0.99 by inversion of the continuous distribution, ranks scattered by a multiplication.
+    Zipf,
+}
+
+impl Workload {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Zipf => "zipf .99",
+        }
+    }
+
+    fn page(&self, random: &mut Random, pages: u64) -> u64 {
+        match self {
+            Self::Uniform => random.below(pages),
+            Self::Zipf => {
+                let exponent = 1.0 - 0.99;
+                let top = (pages as f64).powf(exponent);
+                let rank = (1.0 + random.unit() * (top - 1.0)).powf(1.0 / exponent) as u64 - 1;
+                (rank.min(pages - 1).wrapping_mul(0x9E37_79B1)) % pages
+            }
+        }
+    }
+}
+
+/// The tables of the simulator, and nothing but their traffic: what no simulator can do without.
+struct BareLoop {
+    map: Vec<u32>,
+    owners: Vec<u32>,
+    valid: Vec<u16>,
+    next: usize,
+}
+
+impl BareLoop {
+    fn new(logical: usize, physical: usize) -> Self {
+        let mut map: Vec<u32> = memory::table(logical, 0);
+        map.iter_mut().enumerate().for_each(|(lpn, at)| *at = lpn as u32);
+        Self { map, owners: memory::table(physical, 0), valid: memory::table(physical / 64 + 1, 64), next: 0 }
+    }
+
+    fn write(&mut self, lpns: &[u32]) {
+        for (i, lpn) in lpns.iter().enumerate() {
+            if let Some(ahead) = lpns.get(i + 24) {
+                memory::prefetch(&self.map, *ahead as usize);
+            }
+            if let Some(ahead) = lpns.get(i + 10) {
+                memory::prefetch(&self.valid, self.map[*ahead as usize] as usize / 64);
+            }
+            let old = std::mem::replace(&mut self.map[*lpn as usize], self.next as u32);
+            self.owners[self.next] = *lpn;
+            let valid = &mut self.valid[old as usize / 64];
+            *valid = valid.wrapping_sub(1);
+            self.next = if self.next + 1 == self.owners.len() { 0 } else { self.next + 1 };
+        }
+    }
+}
+
+/// Nanoseconds of processor time that this thread has used, so that other work on the machine does not count.
+fn cpu_ns() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn requests(workload: &Workload, random: &mut Random, pages: u64) -> Vec<Request> {
+    let write = |page: u64| Request { arrival_ns: 0, offset: page * PAGE_BYTES, length: PAGE_BYTES, op: Op::Write };
+    (0..BATCH).map(|_| write(workload.page(random, pages))).collect()
+}
+
+/// Fills the device once in order, then overwrites it until collections run steadily.
+fn warm_up(device: &mut dyn Device, workload: &Workload, random: &mut Random, pages: u64, spare: f64) {
+    let mut page = 0;
+    while page < pages {
+        let batch: Vec<Request> = (page..(page + BATCH as u64).min(pages))
+            .map(|p| Request { arrival_ns: 0, offset: p * PAGE_BYTES, length: PAGE_BYTES, op: Op::Write })
+            .collect();
+        page += batch.len() as u64;
+        device.submit(&batch).expect("the device has room");
+    }
+    // Larger devices are measured earlier on their way to the steady state: their speed is what matters here.
+    let share = if pages > 64 << 20 { 1.3 * spare } else { 2.5 };
+    for _ in 0..(pages as f64 * share) as usize / BATCH {
+        device.submit(&requests(workload, random, pages)).expect("the device has room");
+    }
+}
+
+fn measure(pages: u64, spare: f64, workload: &Workload) {
+    let sets = [format!("device.spare={spare}"), "timing.mode=none".to_owned(), "wear.leveling=false".to_owned()];
+    let spec = DeviceSpec::from_toml("", &sets).expect("the specification is valid");
+    let environment = Environment { logical_bytes: pages * PAGE_BYTES, seed: 1, future: None };
+    let plan = plan(&spec, &environment).expect("the specification is valid");
+    let mut device = build(&spec, &environment).expect("the specification is valid");
+    let mut bare = BareLoop::new(pages as usize, plan.geometry.pages() as usize);
+    let mut random = Random::new(42);
+    warm_up(device.as_mut(), workload, &mut random, pages, spare);
+    let batches = if pages > 64 << 20 { 256 } else { 64 };
+    let (mut per_write, mut per_program, mut per_bare) = (Vec::new(), Vec::new(), Vec::new());
+    let first = device.snapshot();
+    for _ in 0..SLICES {
+        let work: Vec<Vec<Request>> = (0..batches).map(|_| requests(workload, &mut random, pages)).collect();
+        let before = device.snapshot().medium.programmed().total();
+        let start = cpu_ns();
+        for batch in &work {
+            device.submit(batch).expect("the device has room");
+        }
+        let elapsed_ns = cpu_ns() - start;
+        let programs = device.snapshot().medium.programmed().total() - before;
+        per_write.push(elapsed_ns / (batches * BATCH) as f64);
+        per_program.push(elapsed_ns / programs as f64);
+        let lpns: Vec<Vec<u32>> =
+            work.iter().map(|b| b.iter().map(|r| (r.offset / PAGE_BYTES) as u32).collect()).collect();
+        let start = cpu_ns();
+        lpns.iter().for_each(|batch| bare.write(batch));
+        per_bare.push((cpu_ns() - start) / (batches * BATCH) as f64);
+    }
+    let last = device.snapshot();
+    let programs = last.medium.programmed().total() - first.medium.programmed().total();
+    let writes = last.host.pages_written - first.host.pages_written;
+    let (write, program, bare_ns) = (median(&mut per_write), median(&mut per_program), median(&mut per_bare));
+    println!(
+        "{:>5} Mi pages  Sf {spare:.2}  {:<8}  WA {:>6.3}  {write:>7.1} ns/host write ({:>5.1} M/s)  {program:>5.1} ns/program ({:>5.1} M/s)  bare {bare_ns:>5.1} ns  ratio {:.2}",
+        pages >> 20,
+        workload.name(),
+        programs as f64 / writes as f64,
+        1e3 / write,
+        1e3 / program,
+        program / bare_ns,
+    );
+}
+
+fn main() {
+    let chosen: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    for (name, pages) in [("1M", 1u64 << 20), ("16M", 16 << 20), ("256M", 256 << 20)] {
+        if !chosen.is_empty() && !chosen.iter().any(|c| c == name) {
+            continue;
+        }
+        for spare in [0.07, 0.20] {
+            for workload in [Workload::Uniform, Workload::Zipf] {
+                measure(pages, spare, &workload);
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A log and the device below it, from a specification.
+
+use super::{Environment, Plan};
+use crate::address::MAX_PAGES;
+use crate::device::Device;
+use crate::quantity::ByteSize;
+use crate::registry::{SpecError, find};
+use crate::sfs::device::{Below, LogDevice};
+use crate::sfs::drive::DRIVES;
+use crate::sfs::log::SegmentLog;
+use crate::sfs::options::{BLOCK_BYTES, LogChoice, LogKind, parse_log};
+use crate::spec::{DeviceSpec, LogSection};
+
+/// Plans the device below, and what the log makes of it.
+pub(super) fn plan(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Plan, SpecError> {
+    let log = LogPlan::new(spec, section, environment)?;
+    let below = super::plan(&log.below, &log.environment)?;
+    Ok(Plan { logical_pages: log.blocks, memory_bytes: below.memory_bytes + log.memory_bytes(), ..below })
+}
+
+/// The device below the log of `spec` as a specification of its own, with its plan; `None` without one.
+///
+/// # Errors
+/// Anything wrong with the specification.
+pub fn plan_below(spec: &DeviceSpec, environment: &Environment) -> Result<Option<(DeviceSpec, Plan)>, SpecError> {
+    let Some(section) = spec.log.as_ref().filter(|log| log.below.name != NO_DEVICE) else { return Ok(None) };
+    let log = LogPlan::new(spec, section, environment)?;
+    let plan = super::plan(&log.below, &log.environment)?;
+    Ok(Some((log.below, plan)))
+}
+
+/// What stands for no device below a log.
+const NO_DEVICE: &str = "none";
+
+/// A log and the device below it, before they are built.
+struct LogPlan {
+    choice: LogChoice,
+    /// Blocks of the files that the log holds.
+    blocks: u32,
+    segments: u32,
+    /// The device below, and what it depends on.
+    below: DeviceSpec,
+    environment: Environment,
+}
+
+/// Checks what does not depend on the log's size.
+fn check(spec: &DeviceSpec, section: &LogSection) -> Result<(), SpecError> {
+    find(DRIVES, "log.drive (--drive)", &section.drive)?;
+    if spec.device.page_size.0 != u64::from(BLOCK_BYTES) {
+        return Err(SpecError::new(
+            "device.page_size (--page-size)",
+            format!("{} is not the block of the log", spec.device.page_size),
+            "leave it at 4KiB under a log",
+        ));
+    }
+    if !(0.01..=0.99).contains(&section.active.0) {
+        let problem = format!("{} is out of range", section.active);
+        return Err(SpecError::new("log.active", problem, "give 1% to 99%"));
+    }
+    if !(0.01..=0.99).contains(&section.utilisation.0) {
+        return Err(SpecError::new(
+            "log.utilisation (--utilisation)",
+            format!("{} is out of range", section.utilisation),
+            "give 1% to 99%",
+        ));
+    }
+    Ok(())
+}
+
+impl LogPlan {
+    fn new(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Self, SpecError> {
+        check(spec, section)?;
+        let mut choice = parse_log(&section.name, environment.seed)?;
+        let utilisation = section.utilisation.0;
+        let logical_bytes = spec.device.logical_size.map_or(environment.logical_bytes, |size| size.0);
+        let blocks = logical_bytes.div_ceil(u64::from(BLOCK_BYTES));
+        let capacity = blocks as f64 / utilisation;
+        if blocks == 0 || capacity >= f64::from(MAX_PAGES / 2) {
+            return Err(SpecError::new(
+                "device.logical_size (--logical-size)",
+                format!("{blocks} blocks at a utilisation of {} are {capacity:.0}", section.utilisation),
+                format!("give at least one block, and fewer than {} in all", MAX_PAGES / 2),
+            ));
+        }
+        let options = &mut choice.options;
+        let segments = (capacity / f64::from(options.payload_blocks())).ceil() as u32;
+        // Cleaning starts with two free segments at the latest: one to write, one that the guard looks at.
+        options.clean_below = (((1.0 - choice.clean_at) * f64::from(segments)).round() as u32).max(2);
+        let needed = (blocks as u32).div_ceil(options.payload_blocks()) + options.clean_below + 2;
+        if choice.kind == LogKind::Segments && segments < needed {
+            return Err(SpecError::new(
+                "log",
+                format!("{segments} segments hold the data, but {needed} are needed to clean"),
+                "use smaller segments (--log sfs:segment=1MiB), a lower --utilisation or a later clean_at",
+            ));
+        }
+        let disk_bytes = match choice.kind {
+            LogKind::Segments => Below::bytes(segments, options.segment_blocks),
+            LogKind::InPlace => capacity as u64 * u64::from(BLOCK_BYTES),
+        };
+        let mut below = DeviceSpec { log: None, ..spec.clone() };
+        if section.below.name != NO_DEVICE {
+            below.ftl.name = section.below.clone();
+        }
+        below.device.logical_size = Some(ByteSize(disk_bytes));
+        Ok(Self { choice, blocks: blocks as u32, segments, below, environment: environment.clone() })
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let positions = u64::from(self.segments) * u64::from(self.choice.options.segment_blocks);
+        u64::from(self.blocks) * 20 + positions * 4 + u64::from(self.segments) * 64
+    }
+}
+
+/// Builds the log over its device.
+pub(super) fn build(
+    spec: &DeviceSpec,
+    section: &LogSection,
+    environment: &Environment,
+) -> Result<Box<dyn Device>, SpecError> {
+    let LogPlan { choice, blocks, segments, below, environment } = LogPlan::new(spec, section, environment)?;
+    let has_device = section.below.name != NO_DEVICE;
+    if choice.kind == LogKind::InPlace {
+        let fix = "name the FTL that the trace goes to: --below page";
+        return if has_device {
+            super::build(&below, &environment)
+        } else {
+            Err(SpecError::new("--log in_place", "there is no device below", fix))
+        };
+    }
+    let device = if has_device { Some(super::build(&below, &environment)?) } else { None };
+    let below = Below::new(device, segments, choice.options.segment_blocks);
+    let log = SegmentLog::new(below, blocks, segments, choice.options);
+    Ok(Box::new(LogDevice::new(log, choice.sync)))
+}

@@ -1,0 +1,130 @@
+//! What can be set: the registry's entry, what a specification asks, and what a device is built with.
+
+use crate::build::Plan;
+use crate::ftl::{FtlOptions, ReadFtl};
+use crate::registry::{Entry, Parameter, Parameters, SpecError};
+use crate::spec::DeviceSpec;
+
+pub(in crate::ftl) const ENTRY: Entry<ReadFtl> = Entry {
+    name: "fast",
+    summary: "hybrid: data blocks mapped by block, log blocks by page, merged when the log is full",
+    paper: "Lee et al., FAST (ACM TECS 2007)",
+    memory: "4 bytes a logical page",
+    parameters: &[
+        Parameter {
+            key: "log_blocks",
+            default: "all",
+            allowed: "all | 1.. blocks | a share of the data blocks as in 3%; at most the spare blocks less one",
+            help: "random-write log blocks; one for sequential writes is always there beside them",
+        },
+        Parameter {
+            key: "in_place_first_write",
+            default: "false",
+            allowed: "true | false",
+            help: "write a page that holds no data straight to its data block where NAND's order allows",
+        },
+    ],
+    build: |parameters, spec| Ok(FtlOptions::Hybrid(HybridOptions::read(parameters, spec)?)),
+};
+
+/// Free blocks that FAST needs beside data and log blocks: the target of a merge, a log block opened for tombstones while
+/// the victim still stands, and one for a program that fails meanwhile.
+pub const RESERVE_BLOCKS: u32 = 3;
+
+/// How many random-write log blocks a specification asks for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum LogShare {
+    /// All spare blocks but the sequential one.
+    All,
+    /// A number.
+    Blocks(u32),
+    /// A share of the data blocks, above 0; at least one block.
+    OfDataBlocks(f64),
+}
+
+/// What a specification asks of FAST.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct HybridOptions {
+    /// Random-write log blocks. Default: all.
+    pub log_blocks: LogShare,
+    /// Write a page that holds no data straight to its place where NAND's order allows. Default: no.
+    pub in_place_first_write: bool,
+}
+
+/// How a FAST device is built.
+#[derive(Clone, Copy, Debug)]
+pub struct FastOptions {
+    /// Random-write log blocks, at least 1 and at most [`FastFtl::log_blocks_max`](super::FastFtl::log_blocks_max).
+    pub log_blocks: u32,
+    /// Blocks beyond data and log blocks, at least [`RESERVE_BLOCKS`]. Those beyond that stand in for blocks that fail.
+    pub reserve: u32,
+    /// Write a page that holds no data straight to its place where NAND's order allows.
+    pub in_place_first_write: bool,
+    /// Difference of erase counts that static wear levelling allows; `None` switches it off.
+    pub wear_threshold: Option<u32>,
+}
+
+impl HybridOptions {
+    /// Reads the checked parameters. FAST has its own placement and its own order of reclaiming, so that naming others is
+    /// a mistake.
+    fn read(parameters: &Parameters<'_>, spec: &DeviceSpec) -> Result<Self, SpecError> {
+        let defaults = DeviceSpec::default();
+        for (place, given, only) in [
+            ("placement", &spec.placement.name, &defaults.placement.name),
+            ("gc.victim", &spec.gc.victim, &defaults.gc.victim),
+        ] {
+            if given != only {
+                return Err(SpecError::new(
+                    place,
+                    format!("the FTL \"fast\" has no use for \"{given}\""),
+                    format!("leave it at \"{only}\": FAST's own rules decide"),
+                ));
+            }
+        }
+        let text = parameters.text("log_blocks");
+        let log_blocks = match text.strip_suffix('%') {
+            None if text == "all" => LogShare::All,
+            None => LogShare::Blocks(parameters.integer("log_blocks", 1..=u64::from(u32::MAX))? as u32),
+            Some(share) => {
+                let share = share.trim().parse::<f64>().ok().filter(|s| *s > 0.0 && *s <= 1000.0);
+                LogShare::OfDataBlocks(share.ok_or_else(|| parameters.refuse("log_blocks"))? / 100.0)
+            }
+        };
+        Ok(Self { log_blocks, in_place_first_write: parameters.boolean("in_place_first_write")? })
+    }
+
+    /// What to build on the device of `plan`.
+    ///
+    /// # Errors
+    /// More log blocks than there are spare blocks.
+    pub fn resolve(&self, spec: &DeviceSpec, plan: &Plan) -> Result<FastOptions, SpecError> {
+        let data_blocks = plan.logical_pages.div_ceil(plan.geometry.pages_per_block());
+        let spare_blocks = plan.geometry.blocks - plan.reserve_blocks - data_blocks;
+        if spare_blocks < 2 {
+            return Err(SpecError::new(
+                "ftl",
+                format!("FAST needs two spare blocks for its log, there is {spare_blocks}"),
+                "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
+            ));
+        }
+        let most = spare_blocks - 1;
+        let log_blocks = match self.log_blocks {
+            LogShare::All => most,
+            LogShare::Blocks(blocks) => blocks,
+            LogShare::OfDataBlocks(share) => ((f64::from(data_blocks) * share).round() as u32).max(1),
+        };
+        if log_blocks > most {
+            return Err(SpecError::new(
+                "fast:log_blocks",
+                format!("{log_blocks} blocks are too many beside {data_blocks} data blocks"),
+                format!("1 to {most} fit: give fewer, or more over-provisioning (--op)"),
+            ));
+        }
+        Ok(FastOptions {
+            log_blocks,
+            reserve: plan.reserve_blocks,
+            in_place_first_write: self.in_place_first_write,
+            wear_threshold: spec.wear.leveling.then_some(spec.wear.threshold),
+        })
+    }
+}

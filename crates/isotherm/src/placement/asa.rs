@@ -1,0 +1,409 @@
+//! ASA: pages clustered by the recency of their rewrites into hot, warm and cold (Xie, Chen & Roth, "ASA-FTL: an adaptive
+//! separation aware flash translation layer", sections 3.2 to 3.4).
+//!
+//! The recency (IRR) of a page is the number of page writes between its last two writes; first writes have none and are
+//! cold. Every 1000 writes the share of writes whose recency changed its cluster is looked at; above the threshold, the
+//! recency of random pages is sampled and clustered into three by K-means. A host write goes to the cluster whose centroid
+//! its new recency is nearest to, a copy by its stored recency.
+//!
+//! Settled here, since the paper leaves it open: copies never count as writes of a page; writes that had no recency before
+//! count in neither term of the ratio; the first clustering runs once a sample may be expected to find a hundredth of its
+//! size, at least three, of pages with a recency; samples are drawn with replacement, or every page once where there are no
+//! more pages than samples. Recency is counted modulo 2^32. O(1) a write beside clusterings.
+
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
+use crate::address::{Lpn, StreamId};
+use crate::hotness::kmeans::{Clusterer, Init};
+use crate::memory;
+use crate::random::Random;
+use crate::registry::{Entry, Parameter, Parameters, SpecError};
+use crate::stats::{AsaCounters, Snapshot};
+
+/// What the placement, and the FTL built on it, take.
+pub const PARAMETERS: [Parameter; 9] = [
+    Parameter {
+        key: "samples",
+        default: "16384",
+        allowed: "3..=16777216",
+        help: "pages whose recency is sampled for a clustering",
+    },
+    Parameter {
+        key: "init",
+        default: "sorted",
+        allowed: "sorted | exact",
+        help: "K-means from runs of equal count, as the paper does, or the exact optimum",
+    },
+    Parameter {
+        key: "scale",
+        default: "raw",
+        allowed: "raw | log",
+        help: "cluster the recency itself, or its logarithm",
+    },
+    Parameter {
+        key: "clock",
+        default: "host",
+        allowed: "host | all",
+        help: "recency counts host page writes, or copies by the collector too",
+    },
+    Parameter {
+        key: "irr_bits",
+        default: "32",
+        allowed: "8 | 32",
+        help: "recency kept exactly, or as a logarithm with three binary digits",
+    },
+    Parameter {
+        key: "threshold",
+        default: "0.5",
+        allowed: "0..=1",
+        help: "share of writes in another cluster than before, above which recency is clustered anew",
+    },
+    Parameter {
+        key: "miss_window",
+        default: "since_clustering",
+        allowed: "since_clustering | last_n",
+        help: "this share is taken over all writes since the last clustering, or over the last 1000",
+    },
+    Parameter {
+        key: "min_interval",
+        default: "0",
+        allowed: "0..=1000000000000",
+        help: "host page writes between two clusterings, at least",
+    },
+    Parameter {
+        key: "updating",
+        default: "true",
+        allowed: "true | false",
+        help: "cluster anew when writes change their cluster, or keep the first clustering for ever",
+    },
+];
+
+pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
+    name: "asa",
+    summary: "hot, warm and cold by K-means over the recency of rewrites",
+    paper: "Xie, Chen & Roth, ASA-FTL",
+    memory: "8 bytes a logical page",
+    parameters: &PARAMETERS,
+    build: |parameters, context| {
+        let options = AsaOptions::read(parameters)?;
+        Ok(AnyPlacement::Asa(Asa::new(options, context.logical_pages, context.seed, Keeps::InDram)))
+    },
+};
+
+/// How recency is clustered.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AsaOptions {
+    /// Pages sampled for a clustering.
+    pub samples: u32,
+    init: Init,
+    logarithmic: bool,
+    counts_copies: bool,
+    coded: bool,
+    threshold: f64,
+    forgets_at_checks: bool,
+    min_interval: u64,
+    updating: bool,
+}
+
+impl AsaOptions {
+    pub(crate) fn read(parameters: &Parameters<'_>) -> Result<Self, SpecError> {
+        Ok(Self {
+            samples: parameters.integer("samples", 3..=1 << 24)? as u32,
+            init: parameters.choice("init", &[("sorted", Init::Sorted), ("exact", Init::Exact)])?,
+            logarithmic: parameters.choice("scale", &[("raw", false), ("log", true)])?,
+            counts_copies: parameters.choice("clock", &[("host", false), ("all", true)])?,
+            coded: parameters.choice("irr_bits", &[("32", false), ("8", true)])?,
+            threshold: parameters.real("threshold", 0.0..=1.0)?,
+            forgets_at_checks: parameters.choice("miss_window", &[("since_clustering", false), ("last_n", true)])?,
+            min_interval: parameters.integer("min_interval", 0..=1_000_000_000_000)?,
+            updating: parameters.boolean("updating")?,
+        })
+    }
+}
+
+/// Where the recency of pages is kept, which decides who is charged for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keeps {
+    /// In a table in DRAM.
+    InDram,
+    /// In the translation pages of the FTL.
+    InTranslationPages,
+}
+
+const HOT: StreamId = StreamId(0);
+const WARM: StreamId = StreamId(1);
+const COLD: StreamId = StreamId(2);
+const CLUSTERS: usize = 3;
+
+/// Page writes between two looks at the share of misses.
+const CHECK_INTERVAL: u32 = 1000;
+
+/// No recency: written once.
+const INFINITE: u32 = u32::MAX;
+
+/// What is known of a page.
+#[derive(Clone, Copy, Debug)]
+struct Recency {
+    /// Clock at its last write, modulo 2^32.
+    last_write: u32,
+    /// Page writes between its last two writes.
+    irr: u32,
+}
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct Asa {
+    options: AsaOptions,
+    keeps: Keeps,
+    pages: Vec<Recency>,
+    /// Pages with a finite recency.
+    finite_pages: u64,
+    /// Largest recency that is hot, and that is warm; `None` before the first clustering.
+    bounds: Option<[u32; CLUSTERS - 1]>,
+    copies: u64,
+    until_check: u32,
+    /// Writes with a recency before and after, and those that changed their cluster, since the window began.
+    judged: u64,
+    misses: u64,
+    clustered_at: u64,
+    random: Random,
+    clusterer: Clusterer,
+    values: Vec<f64>,
+    sampled: Vec<Lpn>,
+    counters: AsaCounters,
+}
+
+impl Asa {
+    /// A placement over `logical_pages` that knows nothing yet.
+    pub fn new(options: AsaOptions, logical_pages: u32, seed: u64, keeps: Keeps) -> Self {
+        let samples = options.samples.min(logical_pages) as usize;
+        Self {
+            options,
+            keeps,
+            pages: memory::table(logical_pages as usize, Recency { last_write: 0, irr: INFINITE }),
+            finite_pages: 0,
+            bounds: None,
+            copies: 0,
+            until_check: CHECK_INTERVAL,
+            judged: 0,
+            misses: 0,
+            clustered_at: 0,
+            random: Random::new(seed),
+            clusterer: Clusterer::default(),
+            values: Vec::with_capacity(samples),
+            sampled: Vec::with_capacity(samples),
+            counters: AsaCounters::default(),
+        }
+    }
+
+    /// The cluster of a recency: the one with the nearest centroid.
+    #[inline(always)]
+    fn stream(&self, irr: u32) -> StreamId {
+        match self.bounds {
+            Some([hot, _]) if irr <= hot => HOT,
+            Some([_, warm]) if irr <= warm => WARM,
+            _ => COLD,
+        }
+    }
+
+    /// Looks at the misses, and clusters anew if there are too many.
+    #[inline(never)]
+    fn check(&mut self, now: u64) {
+        self.until_check = CHECK_INTERVAL;
+        let expected = self.finite_pages as f64 * f64::from(self.options.samples) / self.pages.len() as f64;
+        let due = if self.bounds.is_none() {
+            expected >= (f64::from(self.options.samples) / 100.0).max(CLUSTERS as f64)
+        } else {
+            self.options.updating
+                && now - self.clustered_at >= self.options.min_interval
+                && self.misses as f64 > self.options.threshold * self.judged as f64
+        };
+        if due {
+            self.cluster(now);
+        }
+        if due || self.options.forgets_at_checks {
+            (self.judged, self.misses) = (0, 0);
+        }
+    }
+
+    fn cluster(&mut self, now: u64) {
+        let pages = self.pages.len() as u64;
+        self.sampled.clear();
+        if u64::from(self.options.samples) >= pages {
+            self.sampled.extend((0..pages as u32).map(Lpn));
+        } else {
+            self.sampled.extend((0..self.options.samples).map(|_| Lpn(self.random.below(pages) as u32)));
+        }
+        self.counters.samples += self.sampled.len() as u64;
+        let logarithmic = self.options.logarithmic;
+        self.values.clear();
+        self.values.extend(self.sampled.iter().map(|lpn| self.pages[lpn.0 as usize].irr).filter_map(|irr| {
+            let value = f64::from(irr);
+            (irr != INFINITE).then(|| if logarithmic { value.ln() } else { value })
+        }));
+        self.clustered_at = now;
+        if self.values.is_empty() {
+            return;
+        }
+        self.counters.clusterings += 1;
+        let clustering = self.clusterer.cluster(&mut self.values, CLUSTERS, self.options.init);
+        let scale = |value: f64| if logarithmic { value.exp() } else { value };
+        let halfway = |i: usize| {
+            // Where values are too few for three clusters, the colder ones are empty.
+            let pair = clustering.centroids.get(i).zip(clustering.centroids.get(i + 1));
+            pair.map_or(INFINITE - 1, |(low, high)| scale(low + (high - low) / 2.0) as u32)
+        };
+        self.bounds = Some([halfway(0), halfway(1)]);
+        self.counters.centroids = clustering.centroids.into_iter().map(scale).collect();
+    }
+}
+
+/// A recency as one byte holds it, its exponent and three binary digits: the middle of what the byte may mean.
+fn coded(irr: u32) -> u32 {
+    let digits = irr.ilog2().saturating_sub(3);
+    (irr >> digits << digits) + (1 << digits >> 1)
+}
+
+impl Placement for Asa {
+    fn streams(&self) -> u16 {
+        CLUSTERS as u16
+    }
+    fn gc_streams(&self) -> u16 {
+        CLUSTERS as u16
+    }
+    #[inline(always)]
+    fn host(&mut self, write: &HostWrite) -> StreamId {
+        self.until_check -= 1;
+        if self.until_check == 0 {
+            self.check(write.now);
+        }
+        let clock = (write.now + if self.options.counts_copies { self.copies } else { 0 }) as u32;
+        let page = self.pages[write.lpn.0 as usize];
+        let mut irr = INFINITE;
+        if write.rewrite {
+            let since = clock.wrapping_sub(page.last_write).clamp(1, INFINITE - 1);
+            irr = if self.options.coded { coded(since) } else { since };
+        }
+        self.pages[write.lpn.0 as usize] = Recency { last_write: clock, irr };
+        self.finite_pages += u64::from(irr != INFINITE);
+        self.finite_pages -= u64::from(page.irr != INFINITE);
+        let stream = self.stream(irr);
+        if self.bounds.is_some() && irr != INFINITE && page.irr != INFINITE {
+            let missed = u64::from(self.stream(page.irr) != stream);
+            self.judged += 1;
+            self.misses += missed;
+            self.counters.judged_writes += 1;
+            self.counters.irr_misses += missed;
+        }
+        stream
+    }
+    #[inline(always)]
+    fn gc(&mut self, copy: &GcCopy) -> StreamId {
+        self.copies += 1;
+        self.stream(self.pages[copy.lpn.0 as usize].irr)
+    }
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        memory::prefetch(&self.pages, lpn.0 as usize);
+    }
+    #[inline(always)]
+    fn samples(&self) -> &[Lpn] {
+        &self.sampled
+    }
+    fn forget_samples(&mut self) {
+        self.sampled.clear();
+    }
+    fn fill_snapshot(&self, snapshot: &mut Snapshot) {
+        snapshot.asa = Some(self.counters.clone());
+    }
+    fn memory_bytes(&self) -> u64 {
+        match self.keeps {
+            Keeps::InDram => self.pages.len() as u64 * 8 + u64::from(self.options.samples),
+            Keeps::InTranslationPages => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asa(parameters: &str, logical_pages: u32) -> Asa {
+        let name = format!("asa:{parameters}").parse().unwrap();
+        let options = AsaOptions::read(&Parameters::new(&name, &PARAMETERS).unwrap()).unwrap();
+        Asa::new(options, logical_pages, 1, Keeps::InDram)
+    }
+
+    /// Writes pages in turn: `hot` pages every round, the others once in `every` rounds.
+    fn rounds(asa: &mut Asa, now: &mut u64, count: u32, hot: std::ops::Range<u32>, every: u32) {
+        let pages = asa.pages.len() as u32;
+        for round in 0..count {
+            for lpn in (0..pages).filter(|lpn| hot.contains(lpn) || lpn % every == round % every) {
+                asa.host(&HostWrite { lpn: Lpn(lpn), now: *now, rewrite: *now >= u64::from(pages) });
+                *now += 1;
+            }
+        }
+    }
+
+    fn stream_of_copy(asa: &mut Asa, lpn: u32) -> StreamId {
+        asa.gc(&GcCopy { lpn: Lpn(lpn), now: 0, from: COLD, stamp: 0 })
+    }
+
+    #[test]
+    fn everything_is_cold_before_the_first_clustering_and_then_pages_part() {
+        let mut asa = asa("samples=500", 1000);
+        let mut now = 0;
+        rounds(&mut asa, &mut now, 1, 0..1000, 1);
+        assert_eq!(stream_of_copy(&mut asa, 5), COLD);
+        rounds(&mut asa, &mut now, 200, 0..100, 20);
+        assert!(asa.counters.clusterings >= 1);
+        assert_eq!(stream_of_copy(&mut asa, 5), HOT);
+        assert_eq!(stream_of_copy(&mut asa, 905), COLD);
+        assert_eq!(asa.finite_pages, 1000);
+    }
+
+    #[test]
+    fn a_hot_set_that_moves_is_followed() {
+        for parameters in ["samples=500", "samples=500,scale=log,init=exact,miss_window=last_n,irr_bits=8,clock=all"] {
+            let mut asa = asa(parameters, 1000);
+            let mut now = 0;
+            rounds(&mut asa, &mut now, 1, 0..1000, 1);
+            rounds(&mut asa, &mut now, 200, 0..100, 20);
+            rounds(&mut asa, &mut now, 400, 900..1000, 20);
+            assert_eq!(stream_of_copy(&mut asa, 905), HOT, "{parameters}");
+            assert_eq!(stream_of_copy(&mut asa, 5), COLD, "{parameters}");
+        }
+    }
+
+    #[test]
+    fn without_updating_the_first_clustering_stays() {
+        let mut asa = asa("samples=500,updating=false,threshold=0", 1000);
+        let mut now = 0;
+        rounds(&mut asa, &mut now, 1, 0..1000, 1);
+        rounds(&mut asa, &mut now, 200, 0..100, 20);
+        let bounds = asa.bounds;
+        rounds(&mut asa, &mut now, 200, 0..300, 3);
+        assert_eq!((asa.counters.clusterings, asa.bounds), (1, bounds));
+    }
+
+    #[test]
+    fn copies_keep_the_recency_and_the_last_write() {
+        let mut asa = asa("samples=500", 1000);
+        let mut now = 0;
+        rounds(&mut asa, &mut now, 1, 0..1000, 1);
+        rounds(&mut asa, &mut now, 30, 0..100, 20);
+        let before = asa.pages[7];
+        stream_of_copy(&mut asa, 7);
+        assert_eq!((asa.pages[7].irr, asa.pages[7].last_write), (before.irr, before.last_write));
+    }
+
+    #[test]
+    fn a_byte_holds_a_recency_within_an_eighth() {
+        let mut codes = std::collections::BTreeSet::new();
+        for irr in (0..32).flat_map(|e| [1u32 << e, (1 << e) + (1 << e >> 2), ((1u64 << (e + 1)) - 1) as u32]) {
+            let kept = coded(irr);
+            assert!(kept.abs_diff(irr) <= irr / 8, "{irr} is kept as {kept}");
+            codes.insert(kept);
+        }
+        assert!(codes.len() <= 256);
+    }
+}

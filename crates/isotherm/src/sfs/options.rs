@@ -1,0 +1,309 @@
+//! What can be set of a log.
+
+use super::hotness::AgeFrom;
+use super::quantise::{Criterion, MAX_GROUPS, Scale};
+use super::segments::SegmentVictim;
+use crate::quantity::{ByteSize, Share};
+use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
+
+/// Bytes of a block of the log.
+pub const BLOCK_BYTES: u32 = 4096;
+
+/// When a freed segment is trimmed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TrimPoint {
+    /// When it is reusable: nothing durable is lost by it.
+    Reusable,
+    /// When it is freed. A loss of power then loses blocks: here to show that it does.
+    AtFree,
+    /// Never: the device below learns of it when it is written again.
+    Never,
+}
+
+/// Behaviour of a [`super::log::SegmentLog`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LogOptions {
+    /// Blocks in a segment, summaries included.
+    pub segment_blocks: u32,
+    /// Groups of hotness.
+    pub groups: usize,
+    /// How groups are told apart.
+    pub criterion: Criterion,
+    /// In which measure.
+    pub scale: Scale,
+    /// Which segment is cleaned.
+    pub victim: SegmentVictim,
+    /// Whether groups that do not fill a segment wait.
+    pub defer: bool,
+    /// Dirty blocks at which a segment write begins.
+    pub dirty_blocks: usize,
+    /// What the age of a block counts from.
+    pub age: AgeFrom,
+    /// Time between segment writes; `u64::MAX` for never.
+    pub write_interval_ns: u64,
+    /// Time between checkpoints; `u64::MAX` for never.
+    pub checkpoint_interval_ns: u64,
+    /// Segments written between checkpoints.
+    pub checkpoint_segments: u32,
+    /// Free segments at or below which cleaning runs.
+    pub clean_below: u32,
+    /// Segments cleaned at a time.
+    pub clean_segments: u32,
+    /// Summary bytes of a block; 0 for no summaries.
+    pub summary_bytes: u32,
+    /// Binary logarithm of the blocks that count as one file.
+    pub log2_file_blocks: u32,
+    /// Segments that quantisation looks at, at most.
+    pub sample_max: usize,
+    /// Whether blocks are written before the segment that holds their only copy is.
+    pub guard: bool,
+    /// When freed segments are trimmed.
+    pub trim: TrimPoint,
+    /// Seed of random centres and samples.
+    pub seed: u64,
+}
+
+impl LogOptions {
+    /// Blocks of data that fit into `room` blocks together with their summaries.
+    #[inline(always)]
+    pub fn payload_in(&self, room: u32) -> u32 {
+        BLOCK_BYTES.checked_div(self.summary_bytes).map_or(room, |covered| room - room.div_ceil(covered + 1))
+    }
+
+    /// Summary blocks of `blocks` blocks of data.
+    #[inline(always)]
+    pub fn summary_blocks(&self, blocks: u32) -> u32 {
+        BLOCK_BYTES.checked_div(self.summary_bytes).map_or(0, |covered| blocks.div_ceil(covered))
+    }
+
+    /// Blocks of data in a whole segment.
+    #[inline(always)]
+    pub fn payload_blocks(&self) -> u32 {
+        self.payload_in(self.segment_blocks)
+    }
+}
+
+/// A kind of log with its own defaults.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogKind {
+    /// A log in segments: SFS or LFS, by their defaults.
+    Segments,
+    /// No log: requests go to the device below as they are.
+    InPlace,
+}
+
+const fn parameter(key: &'static str, default: &'static str, allowed: &'static str, help: &'static str) -> Parameter {
+    Parameter { key, default, allowed, help }
+}
+
+const SEGMENT: Parameter = parameter("segment", "32MiB", "a multiple of 4KiB, 8KiB..4GiB", "segment size");
+const CLEAN_AT: Parameter =
+    parameter("clean_at", "95%", "50%..99.9%", "share of segments in use at which cleaning starts");
+const CLEAN_SEGMENTS: Parameter = parameter("clean_segments", "3", "1..=1024", "segments cleaned at a time");
+const SUMMARY: Parameter =
+    parameter("summary_bytes", "16", "0..=1024", "metadata of each block in a segment's summary; 0 for none");
+const WRITE_INTERVAL: Parameter =
+    parameter("write_interval", "5", "0..=86400 s, or inf", "seconds of the trace between segment writes");
+const CHECKPOINT_INTERVAL: Parameter =
+    parameter("checkpoint_interval", "30", "0..=86400 s, or inf", "seconds of the trace between checkpoints");
+const CHECKPOINT_SEGMENTS: Parameter =
+    parameter("checkpoint_segments", "20", "1..=1000000", "segments written between checkpoints");
+const DIRTY: Parameter = parameter(
+    "dirty",
+    "auto",
+    "auto, or a size",
+    "dirty data at which a segment write begins; auto is eight segments: with up to eight groups, one of them then fills a segment",
+);
+const SYNC: Parameter = parameter("sync", "true", "true | false", "whether flushes of the trace are carried out");
+const TRIM: Parameter = parameter(
+    "trim",
+    "reusable",
+    "reusable | at_free | never",
+    "when freed segments are trimmed; at_free loses data in a power cut",
+);
+
+/// The logs.
+pub const LOGS: &[Entry<LogKind>] = &[
+    Entry {
+        name: "sfs",
+        summary: "a log that writes blocks of like hotness together and cleans by cost-hotness",
+        paper: "Min et al., SFS, FAST'12",
+        memory: "20 bytes a block, 4 bytes a position, 56 bytes a segment",
+        parameters: &[
+            parameter("groups", "4", "1..=8", "groups of hotness"),
+            SEGMENT,
+            parameter("criterion", "iterative", "iterative | equi_width | equi_height", "how groups are told apart"),
+            parameter("scale", "raw", "raw | log", "groups by hotness itself, or by its logarithm"),
+            parameter("victim", "cost_hotness", "cost_hotness | cost_benefit | greedy", "which segment is cleaned"),
+            parameter("defer", "true", "true | false", "whether groups that do not fill a segment stay dirty"),
+            DIRTY,
+            parameter("age", "created", "created | modified", "what the age of a block counts from"),
+            parameter("file", "1MiB", "a power of two, 4KiB..1GiB", "range of addresses that counts as one file"),
+            WRITE_INTERVAL,
+            CHECKPOINT_INTERVAL,
+            CHECKPOINT_SEGMENTS,
+            CLEAN_AT,
+            CLEAN_SEGMENTS,
+            SUMMARY,
+            parameter("sample", "10000", "16..=100000000", "segments that quantisation looks at, at most"),
+            SYNC,
+            TRIM,
+            parameter(
+                "guard",
+                "true",
+                "true | false",
+                "write blocks before their only copy is overwritten; without it a power cut loses data",
+            ),
+        ],
+        build: LogKind::Segments,
+    },
+    Entry {
+        name: "lfs",
+        summary: "a plain log: one group, nothing deferred",
+        paper: "Rosenblum & Ousterhout, SOSP'91",
+        memory: "20 bytes a block, 4 bytes a position, 56 bytes a segment",
+        parameters: &[
+            SEGMENT,
+            parameter("victim", "cost_benefit", "cost_hotness | cost_benefit | greedy", "which segment is cleaned"),
+            DIRTY,
+            WRITE_INTERVAL,
+            CHECKPOINT_INTERVAL,
+            CHECKPOINT_SEGMENTS,
+            CLEAN_AT,
+            CLEAN_SEGMENTS,
+            SUMMARY,
+            SYNC,
+            TRIM,
+        ],
+        build: LogKind::Segments,
+    },
+    Entry {
+        name: "in_place",
+        summary: "no log: the trace as it is, on a device of the same size",
+        paper: "baseline",
+        memory: "none",
+        parameters: &[],
+        build: LogKind::InPlace,
+    },
+];
+
+/// A log as a user named it, checked.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LogChoice {
+    /// What kind it is.
+    pub kind: LogKind,
+    /// Its options, apart from `clean_below`, which depends on the number of segments.
+    pub options: LogOptions,
+    /// Share of segments in use at which cleaning starts.
+    pub clean_at: f64,
+    /// Whether flushes of the host are carried out.
+    pub sync: bool,
+}
+
+/// Reads the log that `name` names.
+///
+/// # Errors
+/// Unknown name, unknown parameter, or a value out of range.
+pub fn parse_log(name: &PolicyName, seed: u64) -> Result<LogChoice, SpecError> {
+    let entry = find(LOGS, "log (--log)", name)?;
+    let given = Parameters::new(name, entry.parameters)?;
+    let has = |key: &str| entry.parameters.iter().any(|p| p.key == key);
+    let refuse = |key: &str| {
+        let allowed = entry.parameters.iter().find(|p| p.key == key).map_or("", |p| p.allowed);
+        let problem = format!("\"{}\" is out of range", given.text(key));
+        SpecError::new(format!("{}:{key}", name.name), problem, format!("allowed: {allowed}"))
+    };
+    let mut choice = LogChoice { kind: entry.build, options: LogOptions::plain(seed), clean_at: 0.95, sync: true };
+    if entry.build == LogKind::InPlace {
+        return Ok(choice);
+    }
+    let options = &mut choice.options;
+    let segment: ByteSize = given.text("segment").parse().map_err(|_| refuse("segment"))?;
+    let blocks = segment.0 / u64::from(BLOCK_BYTES);
+    if !segment.0.is_multiple_of(u64::from(BLOCK_BYTES)) || !(2..=1 << 20).contains(&blocks) {
+        return Err(refuse("segment"));
+    }
+    options.segment_blocks = blocks as u32;
+    options.victim = given.choice(
+        "victim",
+        &[
+            ("cost_hotness", SegmentVictim::CostHotness),
+            ("cost_benefit", SegmentVictim::CostBenefit),
+            ("greedy", SegmentVictim::Greedy),
+        ],
+    )?;
+    let seconds = |key: &str| -> Result<u64, SpecError> {
+        let value = given.real(key, 0.0..=f64::INFINITY)?;
+        Ok(if value > 0.0 && value <= 86_400.0 { (value * 1e9) as u64 } else { u64::MAX })
+    };
+    options.write_interval_ns = seconds("write_interval")?;
+    options.checkpoint_interval_ns = seconds("checkpoint_interval")?;
+    options.checkpoint_segments = given.integer("checkpoint_segments", 1..=1_000_000)? as u32;
+    options.clean_segments = given.integer("clean_segments", 1..=1024)? as u32;
+    options.summary_bytes = given.integer("summary_bytes", 0..=1024)? as u32;
+    options.trim = given.choice(
+        "trim",
+        &[("reusable", TrimPoint::Reusable), ("at_free", TrimPoint::AtFree), ("never", TrimPoint::Never)],
+    )?;
+    let clean_at: Share = given.text("clean_at").parse().map_err(|_| refuse("clean_at"))?;
+    choice.clean_at = Some(clean_at.0).filter(|s| (0.5..=0.999).contains(s)).ok_or_else(|| refuse("clean_at"))?;
+    choice.sync = given.boolean("sync")?;
+    if has("groups") {
+        options.groups = given.integer("groups", 1..=MAX_GROUPS as u64)? as usize;
+        options.criterion = given.choice(
+            "criterion",
+            &[
+                ("iterative", Criterion::Iterative),
+                ("equi_width", Criterion::EquiWidth),
+                ("equi_height", Criterion::EquiHeight),
+            ],
+        )?;
+        options.scale = given.choice("scale", &[("raw", Scale::Raw), ("log", Scale::Log)])?;
+        options.defer = given.boolean("defer")?;
+        options.age = given.choice("age", &[("modified", AgeFrom::Modified), ("created", AgeFrom::Created)])?;
+        options.sample_max = given.integer("sample", 16..=100_000_000)? as usize;
+        options.guard = given.boolean("guard")?;
+        let file: ByteSize = given.text("file").parse().map_err(|_| refuse("file"))?;
+        if !file.0.is_power_of_two() || !(u64::from(BLOCK_BYTES)..=1 << 30).contains(&file.0) {
+            return Err(refuse("file"));
+        }
+        options.log2_file_blocks = (file.0 / u64::from(BLOCK_BYTES)).trailing_zeros();
+    }
+    // One segment for each group is enough for one of them to be full; the same for all makes results comparable.
+    options.dirty_blocks = MAX_GROUPS * options.payload_blocks() as usize;
+    if given.text("dirty") != "auto" {
+        let dirty: ByteSize = given.text("dirty").parse().map_err(|_| refuse("dirty"))?;
+        options.dirty_blocks = (dirty.0 / u64::from(BLOCK_BYTES)) as usize;
+        if options.dirty_blocks == 0 || options.dirty_blocks > 1 << 30 {
+            return Err(refuse("dirty"));
+        }
+    }
+    Ok(choice)
+}
+
+impl LogOptions {
+    /// A plain log: one group, nothing deferred, segments of 32 MiB.
+    fn plain(seed: u64) -> Self {
+        Self {
+            segment_blocks: (32 << 20) / BLOCK_BYTES,
+            groups: 1,
+            criterion: Criterion::Iterative,
+            scale: Scale::Raw,
+            victim: SegmentVictim::CostBenefit,
+            defer: false,
+            dirty_blocks: 1,
+            age: AgeFrom::Created,
+            write_interval_ns: u64::MAX,
+            checkpoint_interval_ns: u64::MAX,
+            checkpoint_segments: 20,
+            clean_below: 2,
+            clean_segments: 3,
+            summary_bytes: 16,
+            log2_file_blocks: 8,
+            sample_max: 10_000,
+            guard: true,
+            trim: TrimPoint::Reusable,
+            seed,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Segment quantisation: where the lines between groups of hotness lie (Min et al., SFS, FAST'12).
+//!
+//! *Iterative*: every segment goes to the nearest centre, every centre to the mean of its segments, at most three rounds a
+//! time; centres are kept from one time to the next, so that three rounds suffice. *Equi-width* cuts the range of hotness
+//! into equal parts, *equi-height* the segments into equal counts. A time costs O(segments x groups); above
+//! [`Quantiser::new`]'s `sample_max`, segments are sampled at even distances, from a start that moves.
+
+use crate::random::Random;
+
+/// How the lines are found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Criterion {
+    /// Refined centres, in the manner of k-means.
+    #[default]
+    Iterative,
+    /// Equal parts of the range of hotness.
+    EquiWidth,
+    /// Equal counts of segments.
+    EquiHeight,
+}
+
+/// The measure in which hotness is quantised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Scale {
+    /// Hotness itself, as published. Where it spans orders of magnitude, the hottest few segments draw most centres to them.
+    #[default]
+    Raw,
+    /// Its logarithm: lines lie at ratios, not at differences. Not in the paper.
+    Log,
+}
+
+impl Scale {
+    fn measure(self, hotness: f64) -> f64 {
+        if self == Self::Log { hotness.max(f64::MIN_POSITIVE).ln() } else { hotness }
+    }
+
+    fn hotness(self, measure: f64) -> f64 {
+        if self == Self::Log { measure.exp() } else { measure }
+    }
+}
+
+/// Most rounds of refinement at a time.
+const ROUNDS: u32 = 3;
+
+/// Finds groups of hotness among segments.
+#[derive(Clone, Debug)]
+pub struct Quantiser {
+    criterion: Criterion,
+    scale: Scale,
+    groups: usize,
+    sample_max: usize,
+    random: Random,
+    /// In the scale's measure, ascending; empty before the first segment was seen.
+    centres: Vec<f64>,
+    /// Hotness from which on a block belongs to group 1, 2, ...; ascending.
+    bounds: Vec<f64>,
+    /// Of the segments looked at, in the scale's measure.
+    hotnesses: Vec<f64>,
+}
+
+impl Quantiser {
+    /// A quantiser for `groups` groups, at least one, that looks at no more than `sample_max` segments a time.
+    pub fn new(criterion: Criterion, scale: Scale, groups: usize, sample_max: usize, seed: u64) -> Self {
+        assert!(groups >= 1 && sample_max >= 1);
+        Self {
+            criterion,
+            scale,
+            groups,
+            sample_max,
+            random: Random::new(seed),
+            centres: Vec::with_capacity(groups),
+            bounds: Vec::with_capacity(groups),
+            hotnesses: Vec::new(),
+        }
+    }
+
+    /// The centres in force, coldest first.
+    pub fn centres(&self) -> Vec<f64> {
+        self.centres.iter().map(|centre| self.scale.hotness(*centre)).collect()
+    }
+
+    /// Puts back centres that a superblock kept.
+    pub fn restore(&mut self, centres: &[f64]) {
+        self.centres = centres.iter().map(|centre| self.scale.measure(*centre)).collect();
+        self.centres.sort_unstable_by(f64::total_cmp);
+        self.bound_between_centres();
+        self.bounds.iter_mut().for_each(|bound| *bound = self.scale.hotness(*bound));
+    }
+
+    /// The group of a block, 0 the coldest.
+    #[inline(always)]
+    pub fn group(&self, hotness: f64) -> usize {
+        self.bounds.iter().map(|bound| usize::from(hotness >= *bound)).sum()
+    }
+
+    /// Draws the lines anew. `hotness` gives the hotness of segment `0..segments`, or `None` for one that holds no data.
+    pub fn update(&mut self, segments: usize, hotness: impl Fn(usize) -> Option<f64>) {
+        if self.groups == 1 {
+            return;
+        }
+        let step = segments.div_ceil(self.sample_max).max(1);
+        let start = if step > 1 { self.random.below(step as u64) as usize } else { 0 };
+        self.hotnesses.clear();
+        self.hotnesses.extend((start..segments).step_by(step).filter_map(hotness).map(|h| self.scale.measure(h)));
+        if self.hotnesses.is_empty() {
+            return;
+        }
+        match self.criterion {
+            Criterion::Iterative => self.refine(),
+            Criterion::EquiWidth => self.cut_range(),
+            Criterion::EquiHeight => self.cut_counts(),
+        }
+        self.bounds.iter_mut().for_each(|bound| *bound = self.scale.hotness(*bound));
+    }
+
+    fn refine(&mut self) {
+        if self.centres.len() < self.groups || self.hotnesses.len() <= self.groups {
+            // Too little to refine: any segments will do as centres.
+            let count = self.hotnesses.len() as u64;
+            self.centres.clear();
+            for _ in 0..self.groups {
+                self.centres.push(self.hotnesses[self.random.below(count) as usize]);
+            }
+            self.centres.sort_unstable_by(f64::total_cmp);
+        }
+        for _ in 0..ROUNDS {
+            self.bound_between_centres();
+            let mut sums = [(0.0, 0u32); MAX_GROUPS];
+            for hotness in &self.hotnesses {
+                let group = &mut sums[self.group(*hotness)];
+                group.0 += hotness;
+                group.1 += 1;
+            }
+            let mut moved = false;
+            for (centre, (sum, count)) in self.centres.iter_mut().zip(sums) {
+                // An empty group keeps its centre.
+                if count > 0 {
+                    let mean = sum / f64::from(count);
+                    moved |= mean != *centre;
+                    *centre = mean;
+                }
+            }
+            if !moved {
+                break;
+            }
+            self.centres.sort_unstable_by(f64::total_cmp);
+        }
+        self.bound_between_centres();
+    }
+
+    /// The nearest centre changes half way between two.
+    fn bound_between_centres(&mut self) {
+        self.bounds.clear();
+        self.bounds.extend(self.centres.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0));
+    }
+
+    fn cut_range(&mut self) {
+        let (least, most) = self
+            .hotnesses
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), h| (least.min(*h), most.max(*h)));
+        let width = (most - least) / self.groups as f64;
+        self.bounds.clear();
+        self.bounds.extend((1..self.groups).map(|i| least + width * i as f64));
+        self.centres.clear();
+        self.centres.extend((0..self.groups).map(|i| least + width * (i as f64 + 0.5)));
+    }
+
+    fn cut_counts(&mut self) {
+        self.hotnesses.sort_unstable_by(f64::total_cmp);
+        let (count, groups) = (self.hotnesses.len(), self.groups);
+        self.bounds.clear();
+        self.bounds.extend((1..groups).map(|i| self.hotnesses[i * count / groups]));
+        self.centres.clear();
+        self.centres.extend((0..groups).map(|i| self.hotnesses[(2 * i + 1) * count / (2 * groups)]));
+    }
+}
+
+/// Most groups that a quantiser forms.
+pub const MAX_GROUPS: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn update(quantiser: &mut Quantiser, hotnesses: &[f64]) {
+        quantiser.update(hotnesses.len(), |i| Some(hotnesses[i]));
+    }
+
+    #[test]
+    fn refinement_finds_separate_clusters_in_a_few_times() {
+        let mut random = Random::new(3);
+        let hotnesses: Vec<f64> =
+            (0..1000).map(|i| [1.0, 10.0, 100.0, 1000.0][i % 4] * (0.95 + 0.1 * random.unit())).collect();
+        let mut quantiser = Quantiser::new(Criterion::Iterative, Scale::Raw, 4, 10_000, 1);
+        quantiser.restore(&[0.0, 50.0, 90.0, 500.0]);
+        for _ in 0..10 {
+            update(&mut quantiser, &hotnesses);
+        }
+        for (centre, expected) in quantiser.centres().iter().zip([1.0, 10.0, 100.0, 1000.0]) {
+            assert!((centre / expected - 1.0).abs() < 0.01, "{:?}", quantiser.centres());
+        }
+        assert_eq!([0.5, 8.0, 70.0, 5000.0].map(|h| quantiser.group(h)), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn on_a_logarithmic_scale_lines_lie_at_ratios() {
+        let mut quantiser = Quantiser::new(Criterion::EquiWidth, Scale::Log, 2, 100, 1);
+        update(&mut quantiser, &[1.0, 3.0, 10_000.0]);
+        assert_eq!([99.0, 101.0].map(|h| quantiser.group(h)), [0, 1]);
+    }
+
+    #[test]
+    fn an_empty_group_keeps_its_centre() {
+        let mut quantiser = Quantiser::new(Criterion::Iterative, Scale::Raw, 2, 100, 1);
+        quantiser.restore(&[1.0, 1000.0]);
+        update(&mut quantiser, &[1.0, 2.0, 3.0]);
+        assert_eq!(quantiser.centres(), [2.0, 1000.0]);
+    }
+
+    #[test]
+    fn few_segments_give_random_centres_among_them() {
+        let mut quantiser = Quantiser::new(Criterion::Iterative, Scale::Raw, 4, 100, 1);
+        update(&mut quantiser, &[5.0, 7.0]);
+        assert_eq!(quantiser.centres().len(), 4);
+        assert!(quantiser.centres().iter().all(|c| (5.0..=7.0).contains(c)));
+    }
+
+    #[test]
+    fn equal_widths_and_equal_heights_cut_as_their_names_say() {
+        let hotnesses: Vec<f64> = (0..100).map(|i| f64::from(i * i)).collect();
+        let mut width = Quantiser::new(Criterion::EquiWidth, Scale::Raw, 4, 1000, 1);
+        let mut height = Quantiser::new(Criterion::EquiHeight, Scale::Raw, 4, 1000, 1);
+        update(&mut width, &hotnesses);
+        update(&mut height, &hotnesses);
+        let sizes = |quantiser: &Quantiser| {
+            let mut sizes = [0; 4];
+            hotnesses.iter().for_each(|h| sizes[quantiser.group(*h)] += 1);
+            sizes
+        };
+        assert_eq!(sizes(&height), [25, 25, 25, 25]);
+        assert_eq!(sizes(&width), [50, 21, 15, 14]);
+    }
+}

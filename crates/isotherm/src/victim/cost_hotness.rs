@@ -1,0 +1,97 @@
+//! Cost-hotness: the largest `(1-u) / (2 u Hs)` (Min et al., "SFS: random write considered harmful in solid state
+//! drives", FAST'12).
+//!
+//! `Hs` is the hotness of a block's live pages: their write counts over their ages since creation, `sum(Wb) / (n T - sum(Tb))`.
+//! A page is created by its first write; a trim is not told apart from an overwrite, so a page that is written again after
+//! a trim goes on where it stopped. Pages that the FTL composed count one write.
+
+use super::live_sums::LiveSums;
+use super::shortlist::Shortlist;
+use super::{AnyVictim, BuildVictim, NONE, VictimContext, VictimPolicy, Written};
+use crate::address::{BlockId, Ppn};
+use crate::log::block_table::BlockTable;
+use crate::memory;
+use crate::nand::Move;
+use crate::registry::Entry;
+use crate::sfs::hotness::{AgeFrom, Heat};
+
+pub(super) const ENTRY: Entry<BuildVictim> = Entry {
+    name: "cost_hotness",
+    summary: "the largest (1-u) / (2 u Hs), Hs being write counts over ages of the live pages",
+    paper: "Min et al., SFS, FAST'12",
+    memory: "8 bytes a logical page, 8 bytes a page, 33 bytes a block",
+    parameters: NONE,
+    build: |_, context| Ok(AnyVictim::CostHotness(CostHotness::new(context))),
+};
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct CostHotness {
+    /// Writes and creation of every logical page; no writes before the first.
+    history: Vec<Heat>,
+    live: LiveSums,
+    shortlist: Shortlist,
+    now: u64,
+}
+
+impl CostHotness {
+    /// A policy for a device of this shape.
+    pub fn new(context: &VictimContext) -> Self {
+        Self {
+            history: memory::zeroed_table(context.logical_pages as usize),
+            live: LiveSums::new(context),
+            shortlist: Shortlist::new(context.blocks),
+            now: 0,
+        }
+    }
+}
+
+#[inline(always)]
+fn score(live: &LiveSums, blocks: &BlockTable, block: BlockId, now: u64) -> f64 {
+    if blocks.valid(block) == 0 {
+        return f64::INFINITY;
+    }
+    let utilisation = blocks.utilisation(block);
+    (1.0 - utilisation) / (2.0 * utilisation * live.hotness(block, blocks, now))
+}
+
+impl VictimPolicy for CostHotness {
+    fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
+        if blocks.valid(block) < blocks.pages_per_block() {
+            self.shortlist.offer(block, || score(&self.live, blocks, block, self.now));
+        }
+    }
+    #[inline(always)]
+    fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.shortlist.offer(block, || score(&self.live, blocks, block, self.now));
+    }
+    #[inline(always)]
+    fn on_program(&mut self, at: Ppn, written: Written) {
+        match written {
+            Written::Host(lpn, now) => {
+                self.now = now;
+                let page = &mut self.history[lpn.0 as usize];
+                page.on_write(now as u32, AgeFrom::Created);
+                self.live.add(at, *page);
+            }
+            Written::Meta(now) => self.live.add(at, Heat { writes: 1, time: now as u32 }),
+        }
+    }
+    fn on_copies(&mut self, moves: &[Move]) {
+        moves.iter().for_each(|page| self.live.relocate(page.from, page.to));
+    }
+    #[inline(always)]
+    fn on_page_death(&mut self, at: Ppn) {
+        self.live.remove(at);
+    }
+    fn on_remove(&mut self, block: BlockId, _: &BlockTable) {
+        self.shortlist.remove(block);
+    }
+    fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
+        let live = &self.live;
+        self.shortlist.best(blocks, |block| score(live, blocks, block, now))
+    }
+    fn memory_bytes(&self) -> u64 {
+        self.history.len() as u64 * size_of::<Heat>() as u64 + self.live.bytes() + self.shortlist.bytes()
+    }
+}

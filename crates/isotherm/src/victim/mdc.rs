@@ -1,0 +1,160 @@
+//! MDC (minimum declining cost): the largest `(1-u)^2 / (u H)`, H being the rate of updates of a page of the block (Lomet &
+//! Luo, "Efficiently reclaiming space in a log structured store", ICDE'21). With exact rates and separate streams it
+//! reaches the optimal split of the spare space.
+//!
+//! Measured rates follow the publication: a page's rate is two updates over the time since its last update but one, and a
+//! block's is that of the mean of these times. It keeps them for each page, where the publication keeps only a block's mean
+//! and lets an updated page take the middle between that and now. A first write counts as two updates at its time.
+//! With `hot_writes`, rates are exact: pages of `hot` together receive that share of the writes, evenly, the others the rest.
+
+use super::live_sums::LiveSums;
+use super::shortlist::Shortlist;
+use super::{AnyVictim, BuildVictim, VictimContext, VictimPolicy, Written};
+use crate::address::{BlockId, Lpn, Ppn};
+use crate::log::block_table::BlockTable;
+use crate::memory;
+use crate::nand::Move;
+use crate::quantity::Share;
+use crate::registry::{Entry, Parameter, Parameters, SpecError};
+use crate::sfs::hotness::Heat;
+
+pub(super) const ENTRY: Entry<BuildVictim> = Entry {
+    name: "mdc",
+    summary: "the largest (1-u)^2 / (u H), H being the update rate of the live pages (minimum declining cost)",
+    paper: "Lomet & Luo, ICDE'21",
+    memory: "8 bytes a logical page, 8 bytes a page, 33 bytes a block",
+    parameters: &[
+        Parameter {
+            key: "hot",
+            default: "10%",
+            allowed: "0%..100%",
+            help: "with hot_writes: the first pages of the device, as a share of it, that are hot",
+        },
+        Parameter {
+            key: "hot_writes",
+            default: "measured",
+            allowed: "measured, or 0%..100%",
+            help: "share of the writes that the hot pages receive, where it is known: rates are exact then",
+        },
+    ],
+    build,
+};
+
+/// Rates of the hot and of the other pages, where they are known.
+#[derive(Clone, Copy, Debug)]
+struct ExactRates {
+    hot_pages: u32,
+    hot: f64,
+    cold: f64,
+}
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct Mdc {
+    /// Last and last but one update of every logical page, plus one; 0 for none.
+    updates: Vec<(u32, u32)>,
+    live: LiveSums,
+    exact: Option<ExactRates>,
+    shortlist: Shortlist,
+    now: u64,
+}
+
+fn build(parameters: &Parameters<'_>, context: &VictimContext) -> Result<AnyVictim, SpecError> {
+    let share = |key: &str| -> Result<f64, SpecError> {
+        let text = parameters.text(key);
+        text.parse::<Share>().ok().map(|s| s.0).filter(|s| (0.0..=1.0).contains(s)).ok_or_else(|| {
+            SpecError::new(format!("mdc:{key}"), format!("\"{text}\" is out of range"), "give a share from 0% to 100%")
+        })
+    };
+    let exact = match parameters.text("hot_writes") {
+        "measured" => None,
+        _ => {
+            let (pages, writes) = (share("hot")?, share("hot_writes")?);
+            let hot_pages = (pages * f64::from(context.logical_pages)).round() as u32;
+            Some(ExactRates { hot_pages, hot: writes / pages, cold: (1.0 - writes) / (1.0 - pages) })
+        }
+    };
+    let pages = if exact.is_some() { 0 } else { context.logical_pages };
+    Ok(AnyVictim::Mdc(Mdc {
+        updates: memory::zeroed_table(pages as usize),
+        live: LiveSums::new(context),
+        exact,
+        shortlist: Shortlist::new(context.blocks),
+        now: 0,
+    }))
+}
+
+impl Mdc {
+    /// What a page adds to its block: with exact rates whether it is hot, else two updates since the last but one.
+    #[inline(always)]
+    fn host_heat(&mut self, lpn: Lpn, now: u64) -> Heat {
+        if let Some(exact) = self.exact {
+            return Heat { writes: u32::from(lpn.0 < exact.hot_pages), time: 0 };
+        }
+        let (last, before) = &mut self.updates[lpn.0 as usize];
+        let stamp = now as u32 + 1;
+        *before = if *last == 0 { stamp } else { *last };
+        *last = stamp;
+        Heat { writes: 2, time: *before - 1 }
+    }
+}
+
+#[inline(always)]
+fn score(live: &LiveSums, exact: Option<ExactRates>, blocks: &BlockTable, block: BlockId, now: u64) -> f64 {
+    let valid = blocks.valid(block);
+    if valid == 0 {
+        return f64::INFINITY;
+    }
+    let rate = match exact {
+        Some(exact) => {
+            let hot = live.writes(block) as f64 / f64::from(valid);
+            hot * exact.hot + (1.0 - hot) * exact.cold
+        }
+        None => live.hotness(block, blocks, now),
+    };
+    let utilisation = blocks.utilisation(block);
+    (1.0 - utilisation) * (1.0 - utilisation) / (utilisation * rate.max(f64::MIN_POSITIVE))
+}
+
+impl VictimPolicy for Mdc {
+    fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
+        if blocks.valid(block) < blocks.pages_per_block() {
+            self.shortlist.offer(block, || score(&self.live, self.exact, blocks, block, self.now));
+        }
+    }
+    #[inline(always)]
+    fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.shortlist.offer(block, || score(&self.live, self.exact, blocks, block, self.now));
+    }
+    #[inline(always)]
+    fn on_program(&mut self, at: Ppn, written: Written) {
+        match written {
+            Written::Host(lpn, now) => {
+                self.now = now;
+                let heat = self.host_heat(lpn, now);
+                self.live.add(at, heat);
+            }
+            Written::Meta(now) => {
+                let weight = if self.exact.is_some() { 0 } else { 2 };
+                self.live.add(at, Heat { writes: weight, time: now as u32 });
+            }
+        }
+    }
+    fn on_copies(&mut self, moves: &[Move]) {
+        moves.iter().for_each(|page| self.live.relocate(page.from, page.to));
+    }
+    #[inline(always)]
+    fn on_page_death(&mut self, at: Ppn) {
+        self.live.remove(at);
+    }
+    fn on_remove(&mut self, block: BlockId, _: &BlockTable) {
+        self.shortlist.remove(block);
+    }
+    fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
+        let (live, exact) = (&self.live, self.exact);
+        self.shortlist.best(blocks, |block| score(live, exact, blocks, block, now))
+    }
+    fn memory_bytes(&self) -> u64 {
+        self.updates.len() as u64 * 8 + self.live.bytes() + self.shortlist.bytes()
+    }
+}

@@ -1,0 +1,212 @@
+//! The device as its users see it: requests in, counters and errors out.
+
+use isotherm::build::{Environment, build, plan};
+use isotherm::cause::Cause;
+use isotherm::device::{Device, DeviceError};
+use isotherm::random::Random;
+use isotherm::request::{Op, Request};
+use isotherm::spec::DeviceSpec;
+
+const MIB: u64 = 1 << 20;
+
+fn spec(sets: &[&str]) -> DeviceSpec {
+    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+    DeviceSpec::from_toml("", &sets).unwrap()
+}
+
+fn device(logical_bytes: u64, sets: &[&str]) -> Box<dyn Device> {
+    build(&spec(sets), &Environment { logical_bytes, seed: 1, future: None }).unwrap()
+}
+
+fn request(op: Op, offset: u64, length: u64) -> Request {
+    Request { arrival_ns: 0, offset, length, op }
+}
+
+fn random_writes(seed: u64, pages: u64, count: usize) -> Vec<Request> {
+    let mut random = Random::new(seed);
+    (0..count).map(|_| request(Op::Write, random.below(pages) * 4096, 4096)).collect()
+}
+
+#[test]
+fn golden_counters_of_a_tiny_trace() {
+    // 16 logical pages in blocks of 4; T is 24 pages, and one block is the collector's reserve.
+    let mut device = device(16 * 4096, &["device.over_provisioning=0.5", "device.pages_per_block=4"]);
+    assert_eq!((device.logical_pages(), device.physical_pages()), (16, 28));
+    // Six blocks of writes fill T: 16 pages in order, then pages 0, 4, 8, 12 and 1, 2, 5, 6.
+    let fill: Vec<Request> = (0..16).map(|p| request(Op::Write, p * 4096, 4096)).collect();
+    device.submit(&fill).unwrap();
+    let again: Vec<Request> = [0, 4, 8, 12, 1, 2, 5, 6].iter().map(|p| request(Op::Write, p * 4096, 4096)).collect();
+    device.submit(&again).unwrap();
+    assert_eq!(device.snapshot().collector.collections, 0);
+    // The next write finds no room. Blocks 0 (0,1,2 dead) and 1 (4,5,6 dead) hold one valid page each; block 0 came first.
+    device.submit(&[request(Op::Write, 3 * 4096, 4096)]).unwrap();
+    let snapshot = device.snapshot();
+    assert_eq!(snapshot.collector.collections, 1);
+    assert_eq!(snapshot.collector.victim_invalid_pages, 3);
+    assert_eq!(snapshot.medium.copies[Cause::Gc], 1);
+    assert_eq!(snapshot.medium.erases.total(), 1);
+    assert_eq!(snapshot.medium.programs[Cause::Host], 25);
+    assert_eq!((snapshot.valid_pages, snapshot.collector.invalidated_pages), (16, 10));
+    device.check().unwrap();
+}
+
+#[test]
+fn parts_of_pages_are_read_first_and_counted() {
+    let mut device = device(MIB, &[]);
+    device.submit(&[request(Op::Write, 0, 3 * 4096)]).unwrap();
+    // Half of page 0, all of page 1, half of page 2.
+    device.submit(&[request(Op::Write, 2048, 8192)]).unwrap();
+    // A part of a page that holds nothing needs no read.
+    device.submit(&[request(Op::Write, 100 * 4096 + 512, 512)]).unwrap();
+    let snapshot = device.snapshot();
+    assert_eq!(snapshot.host.pages_written, 3 + 3 + 1);
+    assert_eq!(snapshot.host.pages_partly_written, 3);
+    assert_eq!(snapshot.medium.reads[Cause::Modify], 2);
+    assert_eq!(snapshot.host.bytes_written, 3 * 4096 + 8192 + 512);
+}
+
+#[test]
+fn trims_take_whole_pages_only_and_are_logged_at_a_flush() {
+    let mut device = device(MIB, &[]);
+    device.submit(&[request(Op::Write, 0, 16 * 4096)]).unwrap();
+    device.submit(&[request(Op::Trim, 100, 4 * 4096)]).unwrap();
+    assert_eq!(device.snapshot().host.pages_trimmed, 3);
+    assert_eq!(device.snapshot().mapped_pages, 13);
+    assert_eq!(device.snapshot().medium.programs[Cause::Trim], 0);
+    device.submit(&[request(Op::Flush, 0, 0), request(Op::Flush, 0, 0)]).unwrap();
+    assert_eq!(device.snapshot().medium.programs[Cause::Trim], 1);
+    device.submit(&[request(Op::Read, 0, 16 * 4096)]).unwrap();
+    let host = device.snapshot().host;
+    assert_eq!((host.pages_read, host.pages_read_unmapped), (16, 3));
+    device.check().unwrap();
+}
+
+#[test]
+fn tombstones_are_compacted_when_they_pile_up() {
+    let mut device = device(16 * MIB, &["device.over_provisioning=0.2"]);
+    device.submit(&[request(Op::Write, 0, 16 * MIB)]).unwrap();
+    for page in (0..4096).step_by(2) {
+        device.submit(&[request(Op::Trim, page * 4096, 4096), request(Op::Flush, 0, 0)]).unwrap();
+    }
+    // 2048 single-page trims, each flushed: without compaction each would hold a page of its own.
+    let snapshot = device.snapshot();
+    let tombstone_pages = snapshot.valid_pages - snapshot.mapped_pages;
+    assert!((8..=32).contains(&tombstone_pages), "{tombstone_pages} tombstone pages");
+    device.check().unwrap();
+}
+
+#[test]
+fn requests_past_the_end_are_errors_and_the_ones_before_are_done() {
+    let mut device = device(MIB, &[]);
+    let batch = [request(Op::Write, 0, 4096), request(Op::Write, MIB - 4096, 8192), request(Op::Write, 0, 4096)];
+    let error = device.submit(&batch).unwrap_err();
+    assert!(matches!(error, DeviceError::OutOfRange { request: 1, .. }), "{error}");
+    assert!(error.to_string().contains("--logical-size"));
+    assert_eq!(device.snapshot().host.pages_written, 1);
+    assert!(device.submit(&[request(Op::Write, u64::MAX - 10, 100)]).is_err());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_counters_and_time_does_not_change_them() {
+    let run = |sets: &[&str]| {
+        let mut device = device(4 * MIB, sets);
+        device.submit(&random_writes(5, 1024, 20_000)).unwrap();
+        (device.snapshot().medium, device.snapshot().collector, device.block_erases())
+    };
+    for victim in ["greedy", "random", "d_choices"] {
+        let set = format!("gc.victim={victim}");
+        let once = run(&[&set]);
+        assert_eq!(once, run(&[&set]));
+        for mode in ["none", "open", "closed"] {
+            assert_eq!(once, run(&[&set, &format!("timing.mode={mode}")]), "{mode}");
+        }
+    }
+}
+
+#[test]
+fn wear_levelling_narrows_the_spread_of_erases_and_can_be_switched_off() {
+    let spread = |leveling: &str| {
+        let sets = [leveling, "wear.threshold=20", "device.over_provisioning=0.2", "placement=host_gc"];
+        let mut device = device(4 * MIB, &sets);
+        device.submit(&[request(Op::Write, 0, 4 * MIB)]).unwrap();
+        // Only an eighth of the device is ever overwritten.
+        device.submit(&random_writes(5, 128, 200_000)).unwrap();
+        device.check().unwrap();
+        let wear = device.wear();
+        (wear.max - wear.min, device.snapshot().medium.programmed()[Cause::Wear])
+    };
+    let (with, moved) = spread("wear.leveling=true");
+    let (without, none) = spread("wear.leveling=false");
+    assert!(with < without / 2 && moved > 0 && none == 0, "{with} {without} {moved} {none}");
+}
+
+#[test]
+fn a_worn_out_device_says_so() {
+    let mut device = device(MIB, &["device.endurance=20", "device.over_provisioning=0.2"]);
+    let error = loop {
+        if let Err(error) = device.submit(&random_writes(5, 256, 1000)) {
+            break error;
+        }
+    };
+    assert!(matches!(error, DeviceError::WornOut { .. }), "{error}");
+}
+
+#[test]
+fn idle_cleaning_takes_collections_out_of_the_way_of_requests() {
+    let run = |idle: &str| {
+        let mut device = device(4 * MIB, &[idle, "timing.mode=open", "device.over_provisioning=0.2"]);
+        let mut requests = random_writes(5, 1024, 30_000);
+        // Bursts of 64 writes, one a second.
+        for (i, request) in requests.iter_mut().enumerate() {
+            request.arrival_ns = (i as u64 / 64) * 1_000_000_000;
+        }
+        device.submit(&requests).unwrap();
+        device.check().unwrap();
+        (device.snapshot().collector, device.latencies().write.value_at_quantile(0.99))
+    };
+    let (foreground, slow) = run("gc.idle=false");
+    let (background, fast) = run("gc.idle=true");
+    assert_eq!(foreground.background_collections, 0);
+    assert!(background.background_collections > background.collections / 2);
+    assert!(fast < slow, "{fast} {slow}");
+}
+
+#[test]
+fn wrong_specifications_name_the_key_and_the_fix() {
+    for (sets, place) in [
+        (&["device.over_provisioning=0"][..], "over_provisioning"),
+        (&["device.over_provisioning=0.1", "device.spare=0.1"], "--op and --spare"),
+        (&["device.pages_per_block=48"], "pages_per_block"),
+        (&["device.page_size=100"], "page_size"),
+        (&["gc.victim=greedyy"], "victim"),
+        (&["placement=epoch:length=-1"], "epoch:length"),
+        (&["placement=epoch:len=1"], "epoch"),
+        (&["timing.preset=warp"], "timing.preset"),
+        (&["gc.floor=0"], "gc.floor"),
+        (&["device.over_provisioning=0.001", "placement=host_gc"], "placement"),
+        (&["device.logical_size=0"], "logical_size"),
+        (&["device.logical_size=1TB", "device.page_size=512"], "logical_size"),
+        (&["placement=clairvoyant"], "clairvoyant"),
+    ] {
+        let environment = Environment { logical_bytes: 4 * MIB, seed: 1, future: None };
+        let Err(error) = build(&spec(sets), &environment) else { panic!("{sets:?} was accepted") };
+        assert!(error.place.contains(place), "{sets:?}: {error}");
+        assert!(!error.fix.is_empty());
+    }
+}
+
+#[test]
+fn lean_mode_needs_at_most_ten_bytes_a_physical_page() {
+    for placement in ["placement=single", "placement=host_gc"] {
+        let plan = plan(&spec(&[placement]), &Environment { logical_bytes: 1 << 40, seed: 1, future: None }).unwrap();
+        let per_page = plan.memory_bytes as f64 / f64::from(plan.geometry.pages());
+        assert!(per_page <= 10.0, "{per_page} bytes a page");
+        // The estimate is what a built device takes.
+        let built = device(1 << 30, &[placement]).snapshot();
+        let tables: u64 = built.dram.iter().map(|(_, bytes)| bytes).sum();
+        let owners = u64::from(device(1 << 30, &[placement]).physical_pages()) * 4;
+        let estimate = crate::plan(&spec(&[placement]), &Environment { logical_bytes: 1 << 30, seed: 1, future: None });
+        let ratio = (tables + owners) as f64 / estimate.unwrap().memory_bytes as f64;
+        assert!((0.85..=1.0).contains(&ratio), "{ratio}");
+    }
+}

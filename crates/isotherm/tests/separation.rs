@@ -1,0 +1,134 @@
+//! Separation against theory and against an independent simulation.
+
+use isotherm::build::{Environment, build};
+use isotherm::device::Device;
+use isotherm::random::Random;
+use isotherm::request::{Op, Request};
+use isotherm::spec::DeviceSpec;
+
+fn device(sets: &[String], pages: u32) -> Box<dyn Device> {
+    let spec = DeviceSpec::from_toml("", sets).unwrap();
+    build(&spec, &Environment { logical_bytes: u64::from(pages) * 4096, seed: 1, future: None }).unwrap()
+}
+
+/// WA of a run of `drive_writes`, of which the first `discarded` are not measured; the first one fills the device.
+fn run(sets: &[String], pages: u32, drive_writes: u32, discarded: u32, mut next: impl FnMut() -> u32) -> f64 {
+    let mut device = device(sets, pages);
+    let mut before = device.snapshot();
+    for turn in 0..drive_writes {
+        if turn == discarded {
+            before = device.snapshot();
+        }
+        let batch: Vec<Request> = (0..pages)
+            .map(|i| {
+                let page = if turn == 0 { i } else { next() };
+                Request { arrival_ns: 0, offset: u64::from(page) * 4096, length: 4096, op: Op::Write }
+            })
+            .collect();
+        device.submit(&batch).unwrap();
+    }
+    device.check().unwrap();
+    let after = device.snapshot();
+    let programs = after.medium.programmed().since(&before.medium.programmed()).total();
+    programs as f64 / (after.host.pages_written - before.host.pages_written) as f64
+}
+
+/// The first tenth of the pages receives nine tenths of the writes.
+fn two_temperatures(victim: &str, spare: &str, pages: u32, drive_writes: u32, discarded: u32) -> f64 {
+    let mut random = Random::new(7);
+    let hot = pages / 10;
+    let next = move || {
+        if random.chance(0.9) {
+            random.below(hot.into()) as u32
+        } else {
+            hot + random.below((pages - hot).into()) as u32
+        }
+    };
+    let sets = [
+        format!("device.spare={spare}"),
+        "placement.name=ranges:hot=0-10%".to_owned(),
+        format!("gc.victim={victim}"),
+        "wear.leveling=false".to_owned(),
+    ];
+    run(&sets, pages, drive_writes, discarded, next)
+}
+
+#[test]
+fn mdc_with_exact_temperatures_reaches_the_optimal_split() {
+    for (spare, optimum) in [("0.03", 5.26), ("0.10", 2.20), ("0.20", 1.445)] {
+        let measured = two_temperatures("mdc:hot=10%,hot_writes=90%", spare, 1 << 18, 16, 8);
+        println!("spare {spare}: {measured:.3}, optimum {optimum}");
+        assert!((measured / optimum - 1.0).abs() < 0.02, "spare {spare}: {measured:.3}, optimum {optimum}");
+    }
+}
+
+#[test]
+fn measured_rates_come_close_to_exact_ones() {
+    let measured = two_temperatures("mdc", "0.10", 1 << 17, 16, 8);
+    println!("measured rates {measured:.3}");
+    assert!(measured < 2.20 * 1.05, "{measured:.3}");
+}
+
+#[test]
+fn cost_hotness_tends_to_its_value_with_exact_rates_as_first_writes_are_forgotten() {
+    // Independent simulation with exact rates: 3.25. A page's first write counts in Wb as well, which flatters cold pages
+    // in a short run: hot and cold look closer together than they are, and the policy clears cold blocks sooner.
+    let short = two_temperatures("cost_hotness", "0.10", 1 << 14, 16, 8);
+    let long = two_temperatures("cost_hotness", "0.10", 1 << 14, 256, 192);
+    println!("cost-hotness after 16 drive writes {short:.3}, after 256 {long:.3}");
+    assert!(short < long && (long / 3.25 - 1.0).abs() < 0.05, "{short:.3} {long:.3}");
+}
+
+/// Static Zipf traffic of exponent 1 over scattered pages, segments of 128, at most 15 % garbage, cost-benefit. The unwritten
+/// rest of open segments is not garbage: half a segment for each of the `streams` comes on top of the spare space.
+fn zipf(placement: &str, streams: u32, age: &str) -> f64 {
+    const PAGES: u32 = 65_536;
+    let mut cumulative = Vec::with_capacity(PAGES as usize);
+    let mut sum = 0.0;
+    for rank in 1..=PAGES {
+        sum += 1.0 / f64::from(rank);
+        cumulative.push(sum);
+    }
+    let mut random = Random::new(11);
+    let mut places: Vec<u32> = (0..PAGES).collect();
+    for i in (1..PAGES as usize).rev() {
+        places.swap(i, random.below(i as u64 + 1) as usize);
+    }
+    let next = move || {
+        let at = random.unit() * sum;
+        places[cumulative.partition_point(|c| *c <= at).min(PAGES as usize - 1)]
+    };
+    let sets = [
+        format!("device.over_provisioning={}", 1.0 / 0.85 - 1.0 + f64::from(streams * 64) / f64::from(PAGES)),
+        "device.pages_per_block=128".to_owned(),
+        format!("placement.name={placement}"),
+        "gc.victim=cost_benefit".to_owned(),
+        format!("gc.age={age}"),
+        "wear.leveling=false".to_owned(),
+    ];
+    run(&sets, PAGES, 30, 18, next)
+}
+
+#[test]
+fn placements_keep_their_published_order_on_static_zipf_traffic() {
+    // An independent simulation found 5.07, 2.65, 2.23 and 2.07. It dates a segment from its last change; with the age
+    // that copies keep (`closed`) separation gains less, because segments of survivors look older than they are likely to be.
+    let expected = [("single", 1, 5.07), ("host_gc", 2, 2.65), ("sepbit", 6, 2.23), ("dac", 6, 2.07)];
+    for age in ["closed", "last_invalidation"] {
+        let measured = expected.map(|(placement, streams, _)| zipf(placement, streams, age));
+        for ((placement, _, expected), wa) in expected.iter().zip(measured) {
+            println!("{age}, {placement}: {wa:.3}, elsewhere {expected}");
+            assert!(age == "closed" || (wa / expected - 1.0).abs() < 0.04, "{placement}: {wa:.3}");
+        }
+        assert!(measured.is_sorted_by(|a, b| a > b), "{age}: {measured:?}");
+    }
+}
+
+#[test]
+fn placements_by_estimated_rate_gain_on_static_zipf_traffic() {
+    for (placement, streams) in [("mdc", 8), ("multilog", 8), ("midas", 7)] {
+        let wa = zipf(placement, streams, "last_invalidation");
+        println!("{placement}: {wa:.3}");
+        assert!(wa < 2.65, "{placement}: {wa:.3}, a stream for copies alone gives 2.65");
+    }
+}

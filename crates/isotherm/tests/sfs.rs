@@ -1,0 +1,192 @@
+//! The log: its laws, its baselines, and what grouping gains.
+
+use isotherm::build::{Environment, build};
+use isotherm::device::Device;
+use isotherm::random::Random;
+use isotherm::request::{Op, Request};
+use isotherm::sfs::snapshot::LogSnapshot;
+use isotherm::spec::DeviceSpec;
+
+fn device(log: &str, below: &str, utilisation: &str, blocks: u32) -> Box<dyn Device> {
+    let sets = [
+        format!("log.name={log}"),
+        format!("log.below={below}"),
+        format!("log.utilisation={utilisation}"),
+        "device.over_provisioning=10%".to_owned(),
+    ];
+    let spec = DeviceSpec::from_toml("", &sets).unwrap();
+    build(&spec, &Environment { logical_bytes: u64::from(blocks) * 4096, seed: 1, future: None }).unwrap()
+}
+
+fn write(block: u32) -> Request {
+    Request { arrival_ns: 0, offset: u64::from(block) * 4096, length: 4096, op: Op::Write }
+}
+
+/// A workload: how many of the blocks are active, and where the next write goes.
+struct Load {
+    active: u32,
+    random: Random,
+    /// Cumulative popularity by rank; empty for uniform.
+    cumulative: Vec<f64>,
+    places: Vec<u32>,
+}
+
+impl Load {
+    fn uniform(active: u32) -> Self {
+        Self { active, random: Random::new(5), cumulative: Vec::new(), places: Vec::new() }
+    }
+
+    fn zipf(active: u32, exponent: f64) -> Self {
+        let mut load = Self::uniform(active);
+        let mut sum = 0.0;
+        load.cumulative.extend((1..=active).map(|rank| {
+            sum += f64::from(rank).powf(-exponent);
+            sum
+        }));
+        load.places.extend(0..active);
+        for i in (1..active as usize).rev() {
+            load.places.swap(i, load.random.below(i as u64 + 1) as usize);
+        }
+        load
+    }
+
+    fn next(&mut self) -> u32 {
+        let Some(sum) = self.cumulative.last() else { return self.random.below(self.active.into()) as u32 };
+        let at = self.random.unit() * sum;
+        self.places[self.cumulative.partition_point(|c| *c <= at).min(self.places.len() - 1)]
+    }
+}
+
+/// Write amplification of the last half of a run, and the log at its end: filler and active blocks are written once, then the active ones `turns` times.
+fn run(log: &str, utilisation: &str, blocks: u32, turns: u32, mut load: Load) -> (f64, LogSnapshot) {
+    let mut device = device(log, "none", utilisation, blocks);
+    // Filler stands above the active blocks, and is written first.
+    let fill: Vec<Request> = (load.active..blocks).chain(0..load.active).map(write).collect();
+    device.submit(&fill).unwrap();
+    let mut before = (0, 0);
+    for turn in 0..turns {
+        if turn == turns / 2 {
+            before = written(&*device);
+        }
+        let batch: Vec<Request> = (0..load.active).map(|_| write(load.next())).collect();
+        device.submit(&batch).unwrap();
+    }
+    device.check().unwrap();
+    let after = written(&*device);
+    let wa = (after.0 - before.0) as f64 / (after.1 - before.1) as f64;
+    (wa, *device.snapshot().log.unwrap())
+}
+
+fn written(device: &dyn Device) -> (u64, u64) {
+    let counters = device.snapshot().log.unwrap().counters;
+    (counters.written_blocks(), counters.logged_blocks)
+}
+
+/// A fifth of the log is active, the rest of 85 % is filler: close to the regime of the slides, where one group costs a
+/// log write amplification of 1.65.
+fn zipf_filler(log: &str) -> (f64, LogSnapshot) {
+    let blocks = 1 << 16;
+    let active = (f64::from(blocks) / 0.85 * 0.2) as u32;
+    run(&format!("{log}segment=128KiB"), "0.85", blocks, 20, Load::zipf(active, 1.0))
+}
+
+#[test]
+fn under_uniform_traffic_four_groups_cost_no_more_than_one() {
+    for utilisation in ["0.7", "0.8", "0.9"] {
+        // 64 drive writes: earlier, counts of a few writes scatter so much that groups form where there are none (2.7 % at 16).
+        let [one, four] = ["sfs:groups=1", "sfs:groups=4"]
+            .map(|log| run(&format!("{log},segment=128KiB"), utilisation, 1 << 13, 64, Load::uniform(1 << 13)).0);
+        println!("uniform, {utilisation}: one group {one:.3}, four {four:.3}, {:+.2} %", (four / one - 1.0) * 100.0);
+        assert!(four < one * 1.02, "{utilisation}: {four:.3}, one group {one:.3}");
+    }
+}
+
+#[test]
+fn under_skewed_traffic_groups_and_cost_hotness_save_cleaning() {
+    let names = [
+        "sfs:groups=1,",
+        "sfs:",
+        "sfs:groups=8,",
+        "sfs:criterion=equi_width,",
+        "sfs:criterion=equi_height,",
+        "sfs:victim=cost_benefit,",
+        "lfs:",
+        "sfs:age=modified,",
+        "sfs:scale=log,",
+    ];
+    let wa = names.map(|log| zipf_filler(log).0);
+    for (log, wa) in names.iter().zip(wa) {
+        println!("zipf, 85 %, filler, {log} {wa:.3}");
+    }
+    let [one, four, eight, width, height, cost_benefit, lfs, modified, logarithmic] = wa;
+    assert!(four < one && eight < four, "{one:.3} {four:.3} {eight:.3}");
+    // Not the slides' order: equi-width ties with iterative here (see below), and equi-height is the worst, because quantiles
+    // of segments that are mostly filler lie within the filler and leave one group for everything else.
+    assert!(four < height && width < height, "{four:.3} {width:.3} {height:.3}");
+    assert!(four < cost_benefit && four < lfs, "{four:.3}, cost-benefit {cost_benefit:.3}, plain log {lfs:.3}");
+    assert!(four < modified, "{four:.3}, by time of last write {modified:.3}");
+    // Why groups gain less than in the slides: hotness spans four orders of magnitude here, and three of four centres go
+    // to the few hottest segments. Quantising its logarithm more than doubles the gain.
+    assert!(one - logarithmic > 2.0 * (one - four), "{one:.3} {four:.3} {logarithmic:.3}");
+}
+
+#[test]
+fn segments_are_nearly_full_or_well_emptied() {
+    let (_, log) = zipf_filler("sfs:");
+    let share = |range: std::ops::Range<usize>| {
+        log.utilisation_histogram[range].iter().sum::<u64>() as f64
+            / log.utilisation_histogram.iter().sum::<u64>() as f64
+    };
+    println!("{:?}", log.utilisation_histogram);
+    // Filler and cold segments stand above 95 %; the active ones spread below, and those of the hot group are nearly empty.
+    assert!(share(19..21) > 0.6, "{:?}", log.utilisation_histogram);
+    assert!(
+        log.utilisation_histogram[..2].iter().sum::<u64>() > log.utilisation_histogram[2..5].iter().sum::<u64>() / 4
+    );
+}
+
+#[test]
+fn the_stack_counts_add_up_and_write_amplification_is_the_product() {
+    for log in ["sfs:segment=512KiB", "lfs:segment=300KiB,victim=greedy"] {
+        let blocks = 1 << 15;
+        let mut device = device(log, "page", "0.8", blocks);
+        let mut load = Load::zipf(blocks, 1.0);
+        for turn in 0..6u32 {
+            let batch: Vec<Request> = (0..blocks).map(|i| write(if turn == 0 { i } else { load.next() })).collect();
+            device.submit(&batch).unwrap();
+            device.submit(&[Request { arrival_ns: 0, offset: 0, length: 0, op: Op::Flush }]).unwrap();
+        }
+        let trim = Request { arrival_ns: 0, offset: 4096 * 100, length: 4096 * 1000, op: Op::Trim };
+        device.submit(&[trim, Request { op: Op::Read, ..trim }]).unwrap();
+        device.check().unwrap();
+        let snapshot = device.snapshot();
+        assert_eq!(snapshot.host.pages_read_unmapped, 1000);
+        let log_snapshot = snapshot.log.as_ref().unwrap();
+        let (counters, below) = (&log_snapshot.counters, log_snapshot.below.as_ref().unwrap());
+        assert_eq!(below.host.pages_written, counters.written_blocks());
+        assert_eq!(counters.host_blocks, counters.absorbed_blocks + counters.logged_blocks);
+        let programs = snapshot.medium.programmed().total() as f64;
+        let product = programs / counters.logged_blocks as f64;
+        assert!((log_snapshot.write_amplification_end_to_end() / product - 1.0).abs() < 1e-9);
+        // Whole segments that are trimmed before they are written again leave the device below next to nothing to do.
+        println!("{log}: log {:.3}, SSD {:.3}", counters.write_amplification(), below.write_amplification());
+        assert!(below.write_amplification() < 1.3, "{}", below.write_amplification());
+    }
+}
+
+#[test]
+fn in_place_needs_a_device_and_small_logs_are_refused_with_the_fix() {
+    let spec = |sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+        let spec = DeviceSpec::from_toml("", &sets).unwrap();
+        build(&spec, &Environment { logical_bytes: 64 << 20, seed: 1, future: None }).map(|_| ())
+    };
+    let error = spec(&["log=in_place"]).unwrap_err().to_string();
+    assert!(error.contains("--below page"), "{error}");
+    let error = spec(&["log=sfs"]).unwrap_err().to_string();
+    assert!(error.contains("smaller segments"), "{error}");
+    let error = spec(&["log=sfs:segment=5000"]).unwrap_err().to_string();
+    assert!(error.contains("a multiple of 4KiB"), "{error}");
+    spec(&["log=sfs:segment=1MiB"]).unwrap();
+    spec(&["log.name=in_place", "log.below=page"]).unwrap();
+}
