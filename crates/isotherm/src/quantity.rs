@@ -22,18 +22,20 @@ enum NumberOrText {
     Text(String),
 }
 
-const UNITS: [(&str, f64); 13] = [
+const UNITS: [(&str, f64); 15] = [
     ("", 1.0),
     ("B", 1.0),
     ("KiB", 1024.0),
     ("MiB", 1_048_576.0),
     ("GiB", 1_073_741_824.0),
     ("TiB", 1_099_511_627_776.0),
+    ("PiB", 1_125_899_906_842_624.0),
     ("kB", 1e3),
     ("KB", 1e3),
     ("MB", 1e6),
     ("GB", 1e9),
     ("TB", 1e12),
+    ("PB", 1e15),
     ("K", 1024.0),
     ("M", 1_048_576.0),
 ];
@@ -49,7 +51,9 @@ impl FromStr for ByteSize {
         let number = text[..unit_at].parse::<f64>().ok();
         match (number, scale) {
             (Some(number), Some(scale)) if number * scale <= 1e18 => Ok(Self((number * scale).round() as u64)),
-            _ => Err(format!("\"{text}\" is not a size: write a number with B, KiB, MiB, GiB, TiB, kB, MB, GB or TB")),
+            _ => Err(format!(
+                "\"{text}\" is not a size: write a number with B, KiB, MiB, GiB, TiB, PiB, kB, MB, GB, TB or PB"
+            )),
         }
     }
 }

@@ -193,7 +193,7 @@ mod tests {
         let hotnesses: Vec<f64> =
             (0..1000).map(|i| [1.0, 10.0, 100.0, 1000.0][i % 4] * (0.95 + 0.1 * random.unit())).collect();
         let mut quantiser = Quantiser::new(Criterion::Iterative, Scale::Raw, 4, 10_000, 1);
-        quantiser.restore(&[0.0, 50.0, 90.0, 500.0]);
+        quantiser.restore(&[0.0, 20.0, 90.0, 500.0]);
         for _ in 0..10 {
             update(&mut quantiser, &hotnesses);
         }
