@@ -64,7 +64,7 @@ fn devices() {
     refused(&["run", SYNTH, "--page-size", "3000B"], &["page_size", "power of two"]);
     refused(&["run", SYNTH, "--logical-size", "0"], &["logical_size", "at least one page"]);
     refused(&["run", SYNTH, "--logical-size", "4 potatoes"], &["potatoes", "GiB"]);
-    refused(&["run", SYNTH, "--logical-size", "500PiB"], &["logical_size"]);
+    refused(&["run", SYNTH, "--logical-size", "500TiB"], &["logical_size"]);
     refused(&["run", SYNTH, "--victim", "gredy"], &["gredy", "greedy", "cost_benefit"]);
     refused(&["run", SYNTH, "--placement", "epoch:lenght=2"], &["lenght", "length"]);
     refused(&["run", SYNTH, "--ftl", "magic"], &["magic", "page"]);
