@@ -1,6 +1,6 @@
 //! Block traces: readers for the formats in use, synthetic workloads, and profiles of either.
 //!
-//! Everything is a stream of [`Request`]s in batches. [`open`] takes the path of a trace (format and compression are
+//! Everything is a stream of [`Request`]s in batches. [`open()`] takes the path of a trace (format and compression are
 //! told by content) or the specification of a synthetic workload:
 //!
 //! ```

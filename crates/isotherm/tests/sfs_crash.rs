@@ -48,12 +48,10 @@ impl Durable {
     /// Rebuilds the map: the checkpoint, then every write after it, up to the first that is missing.
     fn recover(&self) -> Vec<u32> {
         let (sequence, mut map) = self.checkpoint.clone();
-        let mut expected = sequence + 1;
-        for (sequence, position, blocks) in &self.writes {
+        for (expected, (sequence, position, blocks)) in (sequence + 1..).zip(&self.writes) {
             if *sequence != expected {
                 break;
             }
-            expected += 1;
             for (index, block) in blocks.iter().enumerate() {
                 map[*block as usize] = position + index as u32;
             }

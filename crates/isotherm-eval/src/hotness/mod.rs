@@ -1,6 +1,6 @@
 //! Measuring hot data identification: how well schemes agree with an ideal one, write by write, and what they cost.
 //!
-//! [`PageWrites`] is the write stream of a trace, page by page; [`measure`] runs any number of schemes and a reference
+//! [`PageWrites`] is the write stream of a trace, page by page; [`measure()`] runs any number of schemes and a reference
 //! over it in one pass; [`experiment`] repeats that over traces and parameters and sets the published numbers beside.
 //!
 //! The measures are those of Park and Du, "Hot Data Identification for Flash-based Storage Systems Using Multiple Bloom

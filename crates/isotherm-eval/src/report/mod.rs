@@ -4,8 +4,8 @@
 //! embedded chart library (`assets/echarts`), and the page's own policy forbids it any connection. Every text is escaped
 //! where it enters the page, because names of traces come from users.
 //!
-//! Layers, top down: [`render`] picks what results show ([`runs`] for `run` and `compare`, [`sweep`] for experiments) and
-//! fills a [`Page`]; [`figure`] says what a chart shows, never how it looks; [`html`] writes the page. Looks live in
+//! Layers, top down: [`render`] picks what results show (`runs` for `run` and `compare`, `sweep` for experiments) and
+//! fills a [`Page`]; [`figure`] says what a chart shows, never how it looks; `html` writes the page. Looks live in
 //! `assets/page.css` and `assets/charts.js` alone.
 
 pub mod figure;

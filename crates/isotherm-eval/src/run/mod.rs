@@ -1,7 +1,7 @@
 //! One run: a trace, brought to a device, replayed, judged.
 //!
 //! The life of a run: survey the trace where its span or length is needed ([`survey`]), derive the logical size, plan the
-//! device and check the memory it needs ([`prepare`]), build it, write filler and preconditioning, replay the trace batch by
+//! device and check the memory it needs ([`prepare()`]), build it, write filler and preconditioning, replay the trace batch by
 //! batch on the calling thread ([`Prepared::run`]), check the conservation laws, and turn snapshots into a
 //! [`RunResult`](crate::results::RunResult). Everything counted before the trace starts is subtracted. A run is a pure
 //! function of its [`RunSpec`], simulator timing aside.

@@ -40,8 +40,7 @@ impl Browser {
         let Some(program) = program() else {
             assert!(std::env::var_os("ISOTHERM_REQUIRE_CHROMIUM").is_none(), "no chromium on the path");
             // Not `eprintln!`: the test harness would swallow it.
-            writeln!(std::io::stderr(), "skipped: no chromium on the path, so the report is not tested in a browser")
-                .unwrap();
+            eprintln!("skipped: no chromium on the path, so the report is not tested in a browser");
             return None;
         };
         let profile = scratch.join(format!("profile-{}", std::process::id()));
