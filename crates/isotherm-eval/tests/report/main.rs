@@ -120,14 +120,26 @@ fn it_fits_a_phone_follows_the_dark_and_prints_on_white() {
     );
     let paper = "getComputedStyle(document.documentElement).backgroundColor";
     let ink = "document.querySelector('#figure-0 svg text').getAttribute('fill')";
-    let light = (browser.evaluate(paper), browser.evaluate(ink));
+    // Charts are drawn anew after the event that asks for it: on a busy machine that takes a moment.
+    let settle = |browser: &mut Browser, done: &dyn Fn(&(Value, Value)) -> bool| {
+        let mut colours = (browser.evaluate(paper), browser.evaluate(ink));
+        for _ in 0..100 {
+            if done(&colours) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            colours = (browser.evaluate(paper), browser.evaluate(ink));
+        }
+        colours
+    };
+    let light = settle(&mut browser, &|_| true);
     browser.scheme("dark");
-    let dark = (browser.evaluate(paper), browser.evaluate(ink));
+    let dark = settle(&mut browser, &|now| now.0 != light.0 && now.1 != light.1);
     assert!(light.0 != dark.0 && light.1 != dark.1, "page and charts follow the colour scheme: {light:?} {dark:?}");
     browser.evaluate("dispatchEvent(new Event('beforeprint'))");
-    assert_eq!((browser.evaluate(paper), browser.evaluate(ink)), light, "paper is white");
+    assert_eq!(settle(&mut browser, &|now| *now == light), light, "paper is white");
     browser.evaluate("dispatchEvent(new Event('afterprint'))");
-    assert_eq!((browser.evaluate(paper), browser.evaluate(ink)), dark);
+    assert_eq!(settle(&mut browser, &|now| *now == dark), dark);
     assert_quiet(&mut browser);
 }
 
