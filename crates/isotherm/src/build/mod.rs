@@ -1,29 +1,24 @@
 //! From a specification to a device: the one place that names types.
 
+mod dram;
 mod log;
 
 pub use log::plan_below;
 
 use crate::address::{Geometry, MAX_PAGES};
-use crate::device::{Device, DeviceError};
-use crate::dram::buffer::{AnyBuffer, BufferContext, build_buffer};
-use crate::dram::partition::sides::MapSide;
-use crate::dram::partition::{AnySplit, Sizes, SplitContext, SplitRule, build_split};
-use crate::dram::{Partition, WriteBuffer};
+use crate::device::Device;
 use crate::ftl::dftl::{DemandOptions, Dftl, TranslationSpace};
 use crate::ftl::fast::{FastFtl, RESERVE_BLOCKS};
 use crate::ftl::page::PageFtl;
-use crate::ftl::{FTLS, Ftl, FtlOptions};
+use crate::ftl::{FTLS, FtlOptions};
 use crate::log::LogOptions;
-use crate::nand::Medium;
 use crate::nand::array::NandArray;
 use crate::nand::store::NoBytes;
 use crate::nand::timing::{Latency, TIMINGS, Timed};
 use crate::placement::asa::{Asa, AsaOptions, Keeps};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
-use crate::registry::{Parameters, PolicyName, SpecError, find};
+use crate::registry::{Parameters, SpecError, find};
 use crate::spec::{DeviceSpec, TimingSection};
-use crate::ssd::Ssd;
 use crate::victim::{AnyVictim, VictimContext, build_victim};
 use std::sync::Arc;
 
@@ -290,81 +285,6 @@ pub type SimulatedDftl = Dftl<SimulatedMedium, AnyPlacement, AnyVictim>;
 /// The hybrid FTL that specifications build.
 pub type SimulatedFastFtl = FastFtl<SimulatedMedium>;
 
-/// The demand-paged FTL behind a buffer with which it shares the DRAM.
-pub type SharedDftl = Dftl<SimulatedMedium, AnyPlacement, AnyVictim, MapSide>;
-
-/// The write buffer that a specification asks for, built for at most `frames`.
-fn buffer(spec: &DeviceSpec, frames: u32, geometry: &Geometry) -> Result<AnyBuffer, SpecError> {
-    let context = BufferContext { frames, pages_per_block: geometry.pages_per_block() };
-    build_buffer(spec.dram.buffer.as_ref().unwrap_or(&PolicyName::plain("lru")), &context)
-}
-
-/// An FTL whose map is not in the DRAM that is shared, with a buffer where one is asked for.
-fn finish<F>(ftl: F, spec: &DeviceSpec) -> Result<Box<dyn Device>, SpecError>
-where
-    F: Ftl<Medium = SimulatedMedium> + Send + 'static,
-{
-    if let Some(split) = &spec.dram.split {
-        let problem = format!("\"{split}\" splits nothing: the map of {} has no share of --dram", spec.ftl.name);
-        return Err(SpecError::new("dram.split (--split)", problem, "use --ftl dftl with --dram, or leave it out"));
-    }
-    let Some(size) = spec.dram.size.filter(|_| spec.dram.has_buffer()) else {
-        return Ok(Box::new(Ssd::new(ftl, spec.gc.idle)));
-    };
-    let geometry = *ftl.medium().geometry();
-    let frames = u32::try_from(size.0 / u64::from(geometry.page_bytes())).unwrap_or(0);
-    if frames == 0 {
-        let fix = format!("give at least a page ({} bytes), and less than 2^32 pages", geometry.page_bytes());
-        return Err(SpecError::new("dram.size (--dram)", format!("{size} is out of range"), fix));
-    }
-    let policy = buffer(spec, frames, &geometry)?;
-    let buffered = WriteBuffer::new(ftl, policy, frames, ()).protect(spec.dram.power_loss_protection);
-    Ok(Box::new(Ssd::new(buffered, spec.gc.idle)))
-}
-
-/// The rule that splits the DRAM, and the sizes to begin with.
-fn split(
-    spec: &DeviceSpec,
-    geometry: &Geometry,
-    map: &DemandOptions,
-    plan: &Plan,
-    seed: u64,
-) -> Result<(AnySplit, Sizes), SpecError> {
-    let page_bytes = u64::from(geometry.page_bytes());
-    let dram_bytes = spec.dram.size.map_or(0, |size| size.0);
-    let entry_bytes = u64::from(map.cached_bytes());
-    let context =
-        SplitContext { dram_bytes, page_bytes, paper_interval_requests: 1000, paper_unit_bytes: entry_bytes, seed };
-    let rule = build_split(spec.dram.split.as_ref().unwrap_or(&PolicyName::plain("fixed")), &context)?;
-    // The floor of the map: the entries of one translation page.
-    let map_page_entries = geometry.page_bytes() / map.translation_entry_bytes;
-    let fixed = map.fixed_bytes(plan.logical_pages, geometry.page_bytes());
-    let sizes = Sizes {
-        dram_bytes,
-        metadata_bytes: rule.metadata_bytes(),
-        mapping_bytes: 0,
-        mapping_bytes_min: fixed + u64::from(map_page_entries) * entry_bytes,
-        mapping_bytes_fixed: fixed,
-        entry_bytes,
-        page_bytes,
-        map_pages: map.translation_pages(plan.logical_pages, geometry.page_bytes()),
-        map_page_entries,
-    };
-    let least = sizes.metadata_bytes + sizes.mapping_bytes_min + page_bytes;
-    if dram_bytes < least {
-        return Err(SpecError::new(
-            "dram.size (--dram)",
-            format!(
-                "{dram_bytes} bytes do not hold the rule's own {}, the directory, one translation page's entries and one page",
-                sizes.metadata_bytes
-            ),
-            format!("give at least {least} bytes, or another --split"),
-        ));
-    }
-    let start = (sizes.shared_bytes() as f64 * rule.start_share()) as u64;
-    Ok((rule, sizes.with_mapping(start)))
-}
-
 /// Builds the device that `spec` describes.
 ///
 /// # Errors
@@ -395,31 +315,40 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
     let array = NandArray::without_bytes(geometry, spec.device.endurance, spec.device.recovery);
     let latency = latency(&spec.timing)?;
     let medium = Timed::new(array, latency, &spec.timing);
-    let format_failed = |error: DeviceError| SpecError::new("device", error.to_string(), "give a larger device");
+    let dram_parts = dram::DramParts { spec, plan: &plan, latency: &latency, seed: environment.seed };
     Ok(match ftl {
         FtlOptions::Page => {
-            finish(SimulatedPageFtl::new(medium, placement, victim, plan.logical_pages, options), spec)?
+            let ftl = SimulatedPageFtl::new(medium, placement, victim, plan.logical_pages, options);
+            dram::with_buffer(ftl, spec)?
         }
-        FtlOptions::Demand { map, .. } if spec.dram.size.is_some() && spec.dram.has_buffer() => {
-            let (rule, sizes) = split(spec, &geometry, &map, &plan, environment.seed)?;
-            let map =
-                DemandOptions { cache_bytes: sizes.mapping_bytes, cache_bytes_max: sizes.mapping_bytes_max(), ..map };
-            let (observer, judge) = rule.sides(&sizes);
-            let ftl = SharedDftl::new(medium, placement, victim, plan.logical_pages, options, map, MapSide::new(judge))
-                .map_err(format_failed)?;
-            let policy = buffer(spec, Partition::<SharedDftl>::frames(&sizes), &geometry)?;
-            let shared = Partition::new(ftl, policy, observer, rule, sizes, &latency).map_err(format_failed)?;
-            Box::new(Ssd::new(shared.protect(spec.dram.power_loss_protection), spec.gc.idle))
+        FtlOptions::Demand { map, .. } if spec.dram.has_buffer() => {
+            let shared = dram::Shared::of_demand(&dram_parts, &map)?;
+            let map = shared.demand_options(map);
+            let side = shared.map_side();
+            let ftl = dram::SharedDftl::new(medium, placement, victim, plan.logical_pages, options, map, side)
+                .map_err(dram::failed)?;
+            shared.finish(ftl, &dram_parts)?
         }
         FtlOptions::Demand { map, .. } => {
             // Without a buffer the map has all of the DRAM.
             let map = DemandOptions { cache_bytes: spec.dram.size.map_or(map.cache_bytes, |size| size.0), ..map };
             let ftl = SimulatedDftl::new(medium, placement, victim, plan.logical_pages, options, map, ())
-                .map_err(format_failed)?;
-            finish(ftl, spec)?
+                .map_err(dram::failed)?;
+            dram::with_buffer(ftl, spec)?
+        }
+        FtlOptions::Hybrid(hybrid) if spec.dram.has_buffer() => {
+            let shared = dram::Shared::of_hybrid(&dram_parts)?;
+            let ftl = dram::SharedFastFtl::new(
+                medium,
+                plan.logical_pages,
+                shared.hybrid_options(hybrid.resolve(spec, &plan)?),
+                shared.map_side(),
+            );
+            shared.finish(ftl, &dram_parts)?
         }
         FtlOptions::Hybrid(hybrid) => {
-            finish(SimulatedFastFtl::new(medium, plan.logical_pages, hybrid.resolve(spec, &plan)?, ()), spec)?
+            let ftl = SimulatedFastFtl::new(medium, plan.logical_pages, hybrid.resolve(spec, &plan)?, ());
+            dram::with_buffer(ftl, spec)?
         }
     })
 }

@@ -97,7 +97,7 @@ impl AdaptivePaper {
 /// Ghosts stand for what both sides do not hold: at most the DRAM less the side's own part.
 fn set_capacities(sizes: &Sizes, buffer: &mut BufferGhost, map: &mut MapGhost) {
     buffer.pages.set_capacity(sizes.pages(sizes.dram_bytes - sizes.buffer_bytes()));
-    map.set_capacity(((sizes.dram_bytes - sizes.mapping_bytes) / sizes.entry_bytes) as u32);
+    map.set_capacity(((sizes.dram_bytes - sizes.mapping_bytes) / sizes.ghost_entry_bytes) as u32);
 }
 
 /// A profit for each byte of the ghost that made it.
@@ -119,7 +119,7 @@ impl SplitRule for AdaptivePaper {
 
     fn sides(&self, sizes: &Sizes) -> (BufferSide, MapJudge) {
         let entries = if self.exact {
-            GhostEntries::Exact(GhostLru::new((self.dram_bytes / sizes.entry_bytes) as u32))
+            GhostEntries::Exact(GhostLru::new((self.dram_bytes / sizes.ghost_entry_bytes) as u32))
         } else {
             GhostEntries::Bitmap(GhostBitmap::new(self.log2_bits, self.alpha, self.seed))
         };
@@ -138,7 +138,7 @@ impl SplitRule for AdaptivePaper {
             buffer.hits.reads as f64 * profits.buffer_read_ns + buffer.hits.writes as f64 * profits.buffer_write_ns;
         let map_profit = map.hits.reads as f64 * profits.map_read_ns + map.hits.writes as f64 * profits.map_write_ns;
         let of_buffer = cost_benefit(buffer_profit, f64::from(buffer.pages.length()) * sizes.page_bytes as f64);
-        let of_map = cost_benefit(map_profit, f64::from(map.entries.size()) * sizes.entry_bytes as f64);
+        let of_map = cost_benefit(map_profit, f64::from(map.entries.size()) * sizes.ghost_entry_bytes as f64);
         let most = sizes.dram_bytes as f64 * STEP_MOST;
         let step = |ratio: f64| (self.unit_bytes as f64 * ratio).min(most) as u64;
         let mapping_bytes = if of_buffer < of_map {

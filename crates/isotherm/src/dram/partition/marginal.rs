@@ -13,7 +13,7 @@
 use super::curves::{self, BufferCurve, MapCurve, SEGMENTS};
 use super::sides::{BufferSide, MapJudge, MapSide};
 use super::{AnySplit, BuildSplit, START, Sizes, SplitRule, Tuning, TuningView, WORK_DECAY, share};
-use crate::registry::{Entry, Parameter};
+use crate::registry::{Entry, Parameter, SpecError};
 
 pub(super) const ENTRY: Entry<BuildSplit> = Entry {
     name: "marginal",
@@ -36,6 +36,10 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
         },
     ],
     build: |parameters, context| {
+        if !context.is_demand {
+            let fix = "choose adaptive_paper or a share, or --ftl dftl";
+            return Err(SpecError::new("dram.split (--split)", "marginal needs a demand-paged map", fix));
+        }
         Ok(AnySplit::Marginal(Marginal {
             start: share(parameters, START.key)?,
             interval: parameters.integer("interval", 1..=1_000_000_000)?,

@@ -45,15 +45,32 @@ pub struct Sizes {
     pub mapping_bytes_fixed: u64,
     /// DRAM of one entry of the map: a cached page's, or a log block's.
     pub entry_bytes: u64,
+    /// DRAM that one address in the ghost mapping stands for: an entry, or a page's part of the map of a log block.
+    pub ghost_entry_bytes: u64,
     /// A page: what the buffer must have at least.
     pub page_bytes: u64,
-    /// Translation pages of the map.
+    /// Translation pages of the map; 0 where there are none.
     pub map_pages: u32,
     /// Entries of each of them.
     pub map_page_entries: u32,
 }
 
 impl Sizes {
+    /// A DRAM in which nothing has been placed yet.
+    pub fn new(dram_bytes: u64, page_bytes: u64) -> Self {
+        Self {
+            dram_bytes,
+            metadata_bytes: 0,
+            mapping_bytes: 0,
+            mapping_bytes_min: 0,
+            mapping_bytes_fixed: 0,
+            entry_bytes: 1,
+            ghost_entry_bytes: 1,
+            page_bytes,
+            map_pages: 0,
+            map_page_entries: 0,
+        }
+    }
     /// What the two sides share.
     pub fn shared_bytes(&self) -> u64 {
         self.dram_bytes - self.metadata_bytes
@@ -137,6 +154,8 @@ pub struct SplitContext {
     pub paper_interval_requests: u64,
     /// The paper's tuning unit for this FTL.
     pub paper_unit_bytes: u64,
+    /// Whether the map is demand-paged, so that it has misses.
+    pub is_demand: bool,
     /// Seed of the run.
     pub seed: u64,
 }

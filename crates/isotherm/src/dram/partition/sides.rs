@@ -6,6 +6,7 @@ use crate::dram::buffer::Touch;
 use crate::dram::ghost::{GhostBitmap, GhostLru};
 use crate::dram::write_buffer::BufferObserver;
 use crate::ftl::dftl::MapObserver;
+use crate::ftl::fast::LogObserver;
 
 /// Accesses of one kind, and how many of them were of interest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -203,6 +204,22 @@ impl MapObserver for MapSide {
     fn on_moves(&mut self, moved: &[Lpn]) {
         if let MapJudge::Curve(curve) = &mut self.judge {
             curve.on_moves(moved);
+        }
+    }
+}
+
+/// The log of a hybrid map: what a reclaim moves out of it enters the ghost log blocks.
+impl LogObserver for MapSide {
+    #[inline(always)]
+    fn on_write(&mut self, lpn: Lpn, is_hit: bool) {
+        self.on_access(lpn, true, is_hit);
+    }
+    fn on_reclaim(&mut self, lpn: Lpn) {
+        self.on_evict(lpn);
+    }
+    fn on_trim(&mut self, lpn: Lpn) {
+        if let MapJudge::Ghost(ghost) = &mut self.judge {
+            ghost.entries.take(lpn);
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::ftl::Ftl;
 use crate::ftl::dftl::Dftl;
+use crate::ftl::fast::{FastFtl, log_block_map_bytes};
 use crate::nand::Medium;
 use crate::nand::timing::Latency;
 use crate::placement::Placement;
@@ -79,7 +80,8 @@ pub struct MapWork {
     pub translation_reclaims: f64,
     /// See `translation_reclaims`.
     pub translation_reclaims_ns: f64,
-    /// Translation pages written because of evictions, and the dirty entries that these carried.
+    /// Translation pages written because of evictions, and the dirty entries that these carried; full merges of reclaims,
+    /// and the valid pages of the victims.
     pub writebacks: f64,
     /// See `writebacks`.
     pub entries_written_back: f64,
@@ -212,6 +214,61 @@ impl<M: Medium, P: Placement, V: VictimPolicy> MappingSpace for Dftl<M, P, V, Ma
     }
 }
 
+impl<M: Medium> MappingSpace for FastFtl<M, MapSide> {
+    #[inline(always)]
+    fn mapping_bytes_used(&self) -> u64 {
+        let log = u64::from(self.log_blocks_in_use()) * log_block_map_bytes(self.medium().geometry());
+        self.block_map_bytes() + log
+    }
+    fn set_mapping_bytes(&mut self, bytes: u64) -> Result<(), DeviceError> {
+        let entry = log_block_map_bytes(self.medium().geometry());
+        let blocks = bytes.saturating_sub(self.block_map_bytes()) / entry;
+        self.set_log_blocks(u32::try_from(blocks).unwrap_or(u32::MAX))?;
+        Ok(())
+    }
+    fn map_side(&self) -> &MapSide {
+        self.observer()
+    }
+    fn map_side_mut(&mut self) -> &mut MapSide {
+        self.observer_mut()
+    }
+
+    fn map_work(&self, flash: &FlashCosts) -> MapWork {
+        let (merges, collector, medium) = (self.merges(), self.collector(), self.medium().counters());
+        let merge = Cause::FullMerge;
+        let full_ns = medium.copies[merge] as f64 * flash.copy_ns
+            + medium.programs[merge] as f64 * flash.program_ns
+            + medium.erases[merge] as f64 * flash.erase_ns;
+        // Full merges also empty the sequential log block; those of reclaims take their share.
+        let of_reclaims = ratio(merges.full_of_reclaims as f64, merges.full as f64, 0.0);
+        MapWork {
+            data_reclaims: collector.collections as f64,
+            data_reclaims_ns: full_ns * of_reclaims + medium.erases[Cause::Gc] as f64 * flash.erase_ns,
+            writebacks: merges.full_of_reclaims as f64,
+            entries_written_back: (collector.victim_pages - collector.victim_invalid_pages) as f64,
+            ..MapWork::default()
+        }
+    }
+
+    /// PFw_GM = Tfull_merge / Fas_set; PFr_GB = Tr; PFw_GB = Tw + Tlog_GC / Nppb; Tfull_merge = Nppb (Tr + Tw) + Te. Reads
+    /// never miss the map: PFr_GM is none.
+    fn profits(recent: &MapWork, flash: &FlashCosts) -> Profits {
+        let FlashCosts { read_ns, program_ns, erase_ns, pages_per_block, .. } = *flash;
+        let full_merge_ns = pages_per_block * (read_ns + program_ns) + erase_ns;
+        let associated = ratio(recent.entries_written_back, recent.writebacks, 1.0).max(1.0);
+        let reclaim_ns = ratio(recent.data_reclaims_ns, recent.data_reclaims, 0.0);
+        let page_write_ns = program_ns + reclaim_ns / pages_per_block;
+        Profits {
+            map_write_ns: full_merge_ns / associated,
+            buffer_read_ns: read_ns,
+            buffer_write_ns: page_write_ns,
+            read_ns,
+            page_write_ns,
+            ..Profits::default()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,5 +304,24 @@ mod tests {
         assert!((profits.map_write_ns - map_write).abs() < 1e-6);
         assert!((profits.buffer_read_ns - 72_800.0 * 1.25).abs() < 1e-6);
         assert!((profits.buffer_write_ns - (252_800.0 + 100_000.0 + map_write * 0.1)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_profit_factors_of_fast_are_those_of_table_iv() {
+        let latency = Latency { read_ns: 72_800, program_ns: 252_800, erase_ns: 1_500_000, transfer_ns: 0 };
+        let flash = FlashCosts::new(&latency, 64);
+        let recent = MapWork {
+            data_reclaims: 10.0,
+            data_reclaims_ns: 10.0 * 64_000_000.0,
+            writebacks: 30.0,
+            entries_written_back: 120.0,
+            ..MapWork::default()
+        };
+        let profits =
+            FastFtl::<crate::nand::array::NandArray<crate::nand::store::NoBytes>, MapSide>::profits(&recent, &flash);
+        // Tfull_merge = 64 * 325.6 us + 1.5 ms = 22.3384 ms, Fas_set = 4, Tlog_GC = 64 ms.
+        assert!((profits.map_write_ns - 22_338_400.0 / 4.0).abs() < 1e-6);
+        assert!((profits.buffer_write_ns - (252_800.0 + 1_000_000.0)).abs() < 1e-6);
+        assert_eq!((profits.buffer_read_ns, profits.map_read_ns), (72_800.0, 0.0));
     }
 }

@@ -159,6 +159,11 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         self.data_blocks.len() as u64 * 4
     }
 
+    /// What reclaims of the log did.
+    pub fn collector(&self) -> &CollectorCounters {
+        &self.collector
+    }
+
     /// Merges so far.
     pub fn merges(&self) -> &MergeCounters {
         &self.merges

@@ -1,0 +1,110 @@
+//! The split of the DRAM: every rule on every FTL that has one, its budget, and what the adaptive rules find.
+
+use isotherm::build::{Environment, build};
+use isotherm::device::Device;
+use isotherm::dram::partition::SPLITS;
+use isotherm::random::Random;
+use isotherm::request::{Op, Request};
+use isotherm::spec::DeviceSpec;
+
+const PAGES: u64 = 1 << 16;
+const PAGE: u64 = 2048;
+
+fn device(sets: &[&str]) -> Box<dyn Device> {
+    let base = ["device.page_size=2KiB", "device.over_provisioning=0.1", "timing.preset=slc", "dram.size=512KiB"];
+    let sets: Vec<String> = base.iter().chain(sets).map(|s| (*s).to_owned()).collect();
+    let spec = DeviceSpec::from_toml("", &sets).unwrap();
+    build(&spec, &Environment { logical_bytes: PAGES * PAGE, seed: 3, future: None }).unwrap()
+}
+
+fn request(op: Op, page: u64, pages: u64) -> Request {
+    Request { arrival_ns: 0, offset: page * PAGE, length: pages * PAGE, op }
+}
+
+/// Fills the device, then writes, reads and trims with skew: `skew` 1 is uniform.
+fn run(device: &mut dyn Device, requests: u32, skew: i32, reads: f64) -> u64 {
+    let fill: Vec<Request> = (0..PAGES / 32).map(|i| request(Op::Write, i * 32, 32)).collect();
+    device.submit(&fill).unwrap();
+    let mut random = Random::new(5);
+    let mut half_ns = 0;
+    for turn in 0..requests / 1000 {
+        if turn == requests / 2000 {
+            half_ns = device.snapshot().time.total_ns();
+        }
+        let batch: Vec<Request> = (0..1000)
+            .map(|i| {
+                // Spread by an odd factor, so that pages of one temperature do not lie together.
+                let page = (random.unit().powi(skew) * PAGES as f64) as u64 * 40_503 % PAGES;
+                match i {
+                    0 => request(Op::Trim, page, 1),
+                    500 => request(Op::Flush, 0, 0),
+                    _ if random.chance(reads) => request(Op::Read, page, 1),
+                    _ => request(Op::Write, page, 1),
+                }
+            })
+            .collect();
+        device.submit(&batch).unwrap();
+    }
+    device.check().unwrap();
+    device.snapshot().time.total_ns() - half_ns
+}
+
+#[test]
+fn every_rule_keeps_its_budget_on_every_ftl_that_can_split() {
+    // The device asserts after each request that no more DRAM is in use than there is.
+    for ftl in ["dftl", "fast"] {
+        for split in SPLITS.iter().map(|s| s.name).chain(["0%", "100%", "37.5%"]) {
+            if (ftl, split) == ("fast", "marginal") {
+                continue;
+            }
+            let split = format!("dram.split={split}");
+            let mut device = device(&[&format!("ftl.name={ftl}"), &split]);
+            run(device.as_mut(), 20_000, 3, 0.3);
+            let share = device.snapshot().split.unwrap().last;
+            assert!((0.0..=1.0).contains(&share), "{ftl} {split}: {share}");
+        }
+    }
+}
+
+#[test]
+fn a_share_is_brought_within_the_floors() {
+    let share = |split: &str| device(&["ftl.name=dftl", split]).snapshot().split.unwrap().last;
+    // Directory of 128 translation pages, and the entries of one: 512 + 4096 bytes of 524288.
+    assert_eq!(share("dram.split=0%"), 4608.0 / 524_288.0);
+    // All but one page.
+    assert_eq!(share("dram.split=100%"), 1.0 - 2048.0 / 524_288.0);
+}
+
+#[test]
+fn the_marginal_rule_comes_near_the_best_static_split_where_half_is_wrong() {
+    for (skew, reads) in [(6, 0.0), (1, 0.8)] {
+        let time = |split: &str| {
+            let mut device = device(&["ftl.name=dftl", "dram.power_loss_protection=true", split]);
+            run(device.as_mut(), 400_000, skew, reads) as f64
+        };
+        let shares = ["0%", "10%", "20%", "30%", "40%", "50%", "60%", "70%", "80%", "90%", "100%"];
+        let times = shares.map(|share| time(&format!("dram.split={share}")));
+        let best = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let marginal = time("dram.split=marginal");
+        assert!(marginal <= best * 1.05, "skew {skew}: {:.3} of the best; static {times:?}", marginal / best);
+        assert!(times[5] < best * 1.1 || marginal < times[5], "skew {skew}: half takes {:.3}", times[5] / best);
+    }
+}
+
+#[test]
+fn what_cannot_be_split_is_refused_with_a_way_out() {
+    let refused = |sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+        let spec = DeviceSpec::from_toml("", &sets).unwrap();
+        let environment = Environment { logical_bytes: 1 << 26, seed: 0, future: None };
+        build(&spec, &environment).err().expect("refused").to_string()
+    };
+    assert!(refused(&["dram.size=1MiB", "dram.split=30%"]).contains("--ftl dftl"));
+    assert!(refused(&["ftl.name=dftl", "dram.size=64KiB", "dram.split=adaptive_paper"]).contains("give at least"));
+    assert!(refused(&["ftl.name=dftl", "dram.size=1MiB", "dram.split=130%"]).contains("100%"));
+    assert!(
+        refused(&["ftl.name=fast", "device.over_provisioning=0.2", "dram.size=1MiB", "dram.split=marginal"])
+            .contains("adaptive_paper")
+    );
+    assert!(refused(&["dram.size=1MiB", "dram.buffer=mru"]).contains("lb_clock"));
+}
