@@ -278,7 +278,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     #[inline(always)]
     pub fn prefetch(&self, at: Ppn) {
         memory::prefetch(&self.valid, at.0 as usize / 64);
-        memory::prefetch(&self.blocks.valid, self.medium.geometry().block_of(at).0 as usize);
+        let block = self.medium.geometry().block_of(at).0 as usize;
+        memory::prefetch(&self.blocks.valid, block);
+        memory::prefetch(&self.blocks.states, block);
     }
 
     /// Stream of a host write.
