@@ -57,7 +57,7 @@ const STEP_MOST: f64 = 1.0 / 16.0;
 const SCALE_MOST: f64 = 4.0;
 /// How much more a smaller map must promise than a larger one: cold entries that it loses cost collections an update each
 /// time their pages move, and come back only when the host asks for them.
-const SHRINK_CAUTION: f64 = 4.0;
+const SHRINK_CAUTION: f64 = 2.0;
 /// Borders that are compared.
 const BORDERS: u64 = 4 * SEGMENTS as u64;
 
