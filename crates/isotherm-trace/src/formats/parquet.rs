@@ -2,6 +2,7 @@
 //!
 //! `ts_ns`, `offset` and `length` are unsigned 64-bit integers, `op` a string of one letter. Columns are found by name, in
 //! any order and beside others, so that files written by other tools are read too. Memory is a few pages of each column.
+//! Pages carry checksums, so that damage is found before it is decoded.
 
 use crate::error::{Place, TraceError};
 use crate::records::{Records, Setup};
@@ -20,6 +21,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use std::io::Write;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 /// First bytes of a Parquet file.
@@ -43,6 +45,13 @@ const CHUNK_ROWS: usize = 4096;
 
 fn failed(path: &str, error: &ParquetError) -> TraceError {
     TraceError::input(path, format!("cannot read Parquet: {error}"), "the file is damaged or truncated: copy it again")
+}
+
+/// Runs the decoder. It asserts what it expects of its input, so that hostile content makes it panic: that is the file's
+/// fault and must end as an error. What was being decoded is dropped afterwards, never used again.
+fn decode<T>(work: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
+    done.unwrap_or_else(|_| Err(ParquetError::General("its content contradicts itself".to_owned())))
 }
 
 /// Reads the canonical Parquet form.
@@ -120,12 +129,12 @@ pub(crate) fn open(source: &Source, setup: Setup) -> Result<Box<dyn Records>, Tr
         Source::Memory(_, bytes) => {
             let file_bytes = bytes.len() as u64;
             let bytes = bytes::Bytes::from_owner(bytes.clone());
-            (Box::new(SerializedFileReader::new(bytes).map_err(|error| failed(&path, &error))?), file_bytes)
+            (Box::new(decode(|| SerializedFileReader::new(bytes)).map_err(|error| failed(&path, &error))?), file_bytes)
         }
         _ => {
             let file = source.file()?;
             let file_bytes = file.metadata().map_err(|error| setup.io_error(error))?.len();
-            (Box::new(SerializedFileReader::new(file).map_err(|error| failed(&path, &error))?), file_bytes)
+            (Box::new(decode(|| SerializedFileReader::new(file)).map_err(|error| failed(&path, &error))?), file_bytes)
         }
     };
     let schema = file.metadata().file_metadata().schema_descr_ptr();
@@ -239,7 +248,9 @@ impl Records for ParquetRecords {
     fn fill(&mut self, batch: &mut Vec<Request>, most: usize) -> Result<usize, TraceError> {
         let before = batch.len();
         while batch.len() - before < most {
-            if self.taken == self.chunk.ops.len() && !self.next_chunk().map_err(|e| failed(&self.setup.path, &e))? {
+            if self.taken == self.chunk.ops.len()
+                && !decode(|| self.next_chunk()).map_err(|e| failed(&self.setup.path, &e))?
+            {
                 break;
             }
             let end = self.chunk.ops.len().min(self.taken + most - (batch.len() - before));
