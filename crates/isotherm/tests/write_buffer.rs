@@ -166,7 +166,7 @@ fn cut_after(policy: &str, operations: u64, torn: bool) -> bool {
         if !ftl.read(Lpn(page as u32), &mut content, Cause::Host).unwrap() {
             content.fill(0);
         }
-        let known = versions.iter().any(|version| *version == content);
+        let known = versions.contains(&content);
         assert!(known, "{policy}: page {page} holds none of its {} versions after {operations}", versions.len());
     }
     cut
