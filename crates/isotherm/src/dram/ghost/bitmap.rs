@@ -6,7 +6,7 @@
 //! should be preserved, otherwise the size alone goes down.
 //!
 //! Under steady insertions the bits therefore fall until `bits * alpha` is the size: the ghost remembers a third of what it
-//! stands for (alpha = 3), whatever the size of the bitmap. That is one reason why the paper's rule sees too few hits.
+//! stands for (alpha = 3), whatever the size of the bitmap.
 //!
 //! It hits falsely as often as it is dense, which [`GhostBitmap::density`] tells. The paper leaves the random order open:
 //! here the next bit comes from a full-period generator over the bitmap (`x = 5 x + odd`), so that a walk meets every bit

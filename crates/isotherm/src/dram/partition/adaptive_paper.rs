@@ -7,9 +7,8 @@
 //! The paper leaves open what happens when the smaller quotient is zero: here one step is at most 1/16 of the DRAM; both
 //! zero moves nothing. The bitmap and the ghost buffer's metadata lie in the DRAM, as the paper says.
 //!
-//! Why it is slow: a step of 8 bytes times a ratio near one moves a border of megabytes by nothing. Why it errs: the bitmap
-//! hits falsely as often as it is dense, and a ghost's quotient is an average over everything that left, while the next
-//! byte is worth what the youngest of it is.
+//! What may mislead it is that a ghost's quotient is an average over everything that left, while the next byte is worth what
+//! the youngest of it is. The bitmap's false hits are not it: `ghost=exact` moves the rule no nearer to the best split.
 
 use super::sides::{BufferGhost, BufferSide, GhostEntries, MapGhost, MapJudge, MapSide, ReadsAndWrites};
 use super::{AnySplit, BuildSplit, START, Sizes, SplitRule, Tuning, TuningView, share};
