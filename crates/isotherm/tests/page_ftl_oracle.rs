@@ -67,7 +67,7 @@ proptest! {
     #[test]
     fn every_victim_policy_returns_the_last_write(steps in steps(LOGICAL_PAGES, 1200), torn: bool) {
         for entry in VICTIMS {
-            for age in [AgeBase::Closed, AgeBase::Youngest, AgeBase::LastInvalidation] {
+            for age in [AgeBase::Closed, AgeBase::Youngest, AgeBase::LastInvalidation, AgeBase::Sealed] {
                 check("host_gc", entry.name, age, FaultPlan { torn, ..FaultPlan::default() }, &steps);
             }
         }

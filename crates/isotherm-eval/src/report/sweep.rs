@@ -1,9 +1,11 @@
 //! The report of an experiment: its figures over the runs of a sweep, with published numbers beside ours.
 
-use super::figure::{Axis, BarSeries, Bars, Chart, Figure, Mark, Origin, Panel, Plane, PlaneSeries, Rule};
+use super::figure::{
+    Axis, BarSeries, Bars, Chart, Figure, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries, Rule,
+};
 use super::page::{Block, Cell, Column, Page, Section, Table};
-use super::panels::{axis_text, axis_title, numbers_at, position, varying_axes};
-use super::table::{self, number};
+use super::panels::{axis_text, axis_title, closing_edge, histogram, position, shares, values_at, varying_axes};
+use super::table::{self, counts_at, number, number_at};
 use super::{ReportError, runs};
 use crate::results::{Experiment, Figure as Wanted, FigureKind, Published, ResultsFile, RunResult};
 use serde_json::Value;
@@ -34,35 +36,38 @@ pub(super) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Pag
     })
 }
 
-/// One measured number and where it is drawn.
-struct Point {
+/// What was measured, and where it is drawn.
+struct Point<T> {
     panel: usize,
     series: usize,
     x: Value,
-    y: Option<f64>,
+    y: Option<T>,
 }
 
 /// The runs of a figure, told apart by panel, series and x.
-struct Selection {
+struct Selection<T> {
     panels: Vec<String>,
     series: Vec<String>,
-    points: Vec<Point>,
+    points: Vec<Point<T>>,
 }
 
 fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
-    let selection = select(wanted, runs)?;
-    let panels = selection
-        .panels
-        .iter()
-        .enumerate()
-        .map(|(index, title)| {
-            let chart = match wanted.kind {
-                FigureKind::Bars => bars(wanted, &selection, index),
-                FigureKind::Lines => lines(wanted, &selection, index)?,
-            };
-            Ok(Panel { title: title.clone(), chart })
-        })
-        .collect::<Result<_, ReportError>>()?;
+    let panels = if wanted.kind == FigureKind::Histogram {
+        histograms(wanted, &select(wanted, runs, counts_at)?)
+    } else {
+        let mut selection = select(wanted, runs, number_at)?;
+        if let Some(reference) = &wanted.relative_to {
+            divide(wanted, &mut selection, reference)?;
+        }
+        let chart = |index| match wanted.kind {
+            FigureKind::Lines => lines(wanted, &selection, index),
+            _ => Ok(bars(wanted, &selection, index)),
+        };
+        let titles = selection.panels.iter().enumerate();
+        titles
+            .map(|(index, title)| Ok(Panel { title: title.clone(), chart: chart(index)? }))
+            .collect::<Result<_, _>>()?
+    };
     Ok(Figure { title: wanted.title.clone(), caption: wanted.note.clone(), panels })
 }
 
@@ -70,16 +75,21 @@ fn refuse(wanted: &Wanted, problem: String, fix: String) -> ReportError {
     ReportError::Figure { figure: wanted.title.clone(), problem, fix }
 }
 
-/// Axes beyond x and series that still vary have a panel for each of their combinations.
-fn select(wanted: &Wanted, runs: &[RunResult]) -> Result<Selection, ReportError> {
+/// Axes beyond x and series that still vary have a panel for each of their combinations. `read` takes what is drawn out of a
+/// run.
+fn select<T>(
+    wanted: &Wanted,
+    runs: &[RunResult],
+    read: impl Fn(&Value, &str) -> Option<T>,
+) -> Result<Selection<T>, ReportError> {
     let chosen: Vec<&RunResult> =
         runs.iter().filter(|run| wanted.only.iter().all(|(axis, value)| run.axes.get(axis) == Some(value))).collect();
     if chosen.is_empty() {
         return Err(refuse(wanted, "no run has the values under `only`".into(), axes_there_are(runs)));
     }
-    let numbers = numbers_at(&chosen, &wanted.y)?;
-    if numbers.iter().all(Option::is_none) {
-        let fix = "name a number of a run in results.json, with dots into objects, such as erase_count.total".into();
+    let values = values_at(&chosen, &wanted.y, read)?;
+    if values.iter().all(Option::is_none) {
+        let fix = "name a number of a run in results.json (for a histogram, a list of counts), with dots into objects, such as erase_count.total".into();
         return Err(refuse(wanted, format!("no run has a number at `{}`", wanted.y), fix));
     }
     let axis = |run: &RunResult, name: &str| {
@@ -92,7 +102,7 @@ fn select(wanted: &Wanted, runs: &[RunResult]) -> Result<Selection, ReportError>
     let others: Vec<String> =
         varying_axes(&owned).into_iter().filter(|a| *a != wanted.x && Some(a) != wanted.series.as_ref()).collect();
     let mut selection = Selection { panels: Vec::new(), series: Vec::new(), points: Vec::new() };
-    for (run, y) in chosen.iter().zip(numbers) {
+    for (run, y) in chosen.iter().zip(values) {
         let title =
             others.iter().map(|a| Ok(axis_title(a, &axis(run, a)?))).collect::<Result<Vec<_>, ReportError>>()?;
         let series = match &wanted.series {
@@ -107,9 +117,6 @@ fn select(wanted: &Wanted, runs: &[RunResult]) -> Result<Selection, ReportError>
         };
         selection.points.push(point);
     }
-    if let Some(reference) = &wanted.relative_to {
-        divide(wanted, &mut selection, reference)?;
-    }
     Ok(selection)
 }
 
@@ -119,7 +126,7 @@ fn axes_there_are(runs: &[RunResult]) -> String {
 }
 
 /// Divides each number by that of the reference series at the same x in the same panel.
-fn divide(wanted: &Wanted, selection: &mut Selection, reference: &str) -> Result<(), ReportError> {
+fn divide(wanted: &Wanted, selection: &mut Selection<f64>, reference: &str) -> Result<(), ReportError> {
     let Some(base) = selection.series.iter().position(|s| s == reference) else {
         let fix = format!("choose from {}", selection.series.join(", "));
         return Err(refuse(wanted, format!("`relative_to` names no series: \"{reference}\""), fix));
@@ -144,7 +151,7 @@ fn rules(wanted: &Wanted) -> Vec<Rule> {
 }
 
 /// Series of `wanted` that have published numbers with a place, with those numbers.
-fn placed<'a>(wanted: &'a Wanted, selection: &Selection) -> Vec<(usize, Vec<(&'a Published, &'a Value)>)> {
+fn placed<'a>(wanted: &'a Wanted, selection: &Selection<f64>) -> Vec<(usize, Vec<(&'a Published, &'a Value)>)> {
     let mut by_series: Vec<(usize, Vec<(&Published, &Value)>)> = Vec::new();
     for published in &wanted.published {
         let Some(x) = &published.x else { continue };
@@ -158,8 +165,8 @@ fn placed<'a>(wanted: &'a Wanted, selection: &Selection) -> Vec<(usize, Vec<(&'a
     by_series
 }
 
-fn bars(wanted: &Wanted, selection: &Selection, panel: usize) -> Chart {
-    let points: Vec<&Point> = selection.points.iter().filter(|p| p.panel == panel).collect();
+fn bars(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Chart {
+    let points: Vec<&Point<f64>> = selection.points.iter().filter(|p| p.panel == panel).collect();
     let mut categories = Vec::new();
     for point in &points {
         position(&mut categories, &axis_text(&point.x));
@@ -185,9 +192,10 @@ fn bars(wanted: &Wanted, selection: &Selection, panel: usize) -> Chart {
     })
 }
 
-fn lines(wanted: &Wanted, selection: &Selection, panel: usize) -> Result<Chart, ReportError> {
+fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Chart, ReportError> {
+    // Values of an experiment's axes are texts.
     let number_of = |x: &Value| {
-        x.as_f64().ok_or_else(|| {
+        x.as_f64().or_else(|| x.as_str()?.parse().ok()).ok_or_else(|| {
             let problem = format!("a line needs numbers along x, and `{}` takes the value {x}", wanted.x);
             refuse(wanted, problem, "write `kind = \"bars\"`, or choose an axis of numbers".into())
         })
@@ -211,6 +219,34 @@ fn lines(wanted: &Wanted, selection: &Selection, panel: usize) -> Result<Chart, 
     }
     let x = Axis::linear(wanted.x.replace('_', " "), "");
     Ok(Chart::Plane(Plane { x, y: value_axis(wanted), series, rules: rules(wanted) }))
+}
+
+/// A panel for each x; full buckets have a step of their own at the right.
+fn histograms(wanted: &Wanted, selection: &Selection<Vec<u64>>) -> Vec<Panel> {
+    let mut titles: Vec<(usize, String)> = Vec::new();
+    for point in &selection.points {
+        let title = (point.panel, axis_title(&wanted.x, &point.x));
+        if !titles.contains(&title) {
+            titles.push(title);
+        }
+    }
+    let outline = |point: &Point<Vec<u64>>| {
+        let counts = point.y.as_ref()?;
+        let width = 100.0 / counts.len().checked_sub(1).filter(|w| *w > 0)? as f64;
+        let mut edges: Vec<f64> = (0..counts.len()).map(|bucket| bucket as f64 * width).collect();
+        edges.push(closing_edge(&edges, 100.0)?);
+        let name = selection.series[point.series].clone();
+        Some(HistogramSeries { name, slot: point.series, edges, values: shares(counts)? })
+    };
+    let panel = |(panel, title): (usize, String)| {
+        let here = |p: &&Point<Vec<u64>>| p.panel == panel && axis_title(&wanted.x, &p.x) == title;
+        let series = selection.points.iter().filter(here).filter_map(outline).collect();
+        let chart = histogram(series, Axis::linear(value_axis(wanted).label, "%"), Axis::linear("Share", "%"))?;
+        let parts = [title.as_str(), selection.panels[panel].as_str()];
+        let title = parts.into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(", ");
+        Some(Panel { title, chart })
+    };
+    titles.into_iter().filter_map(panel).collect()
 }
 
 fn published_table(wanted: &Wanted) -> Table {

@@ -26,6 +26,9 @@ pub enum FigureKind {
     Bars,
     /// One line for each value of `series`.
     Lines,
+    /// The distribution that `y` names, a list of counts in equal buckets from 0 to 1, as an outline for each value of
+    /// `series`; each value of `x` has a panel of its own.
+    Histogram,
 }
 
 /// One figure over the runs of a sweep.
@@ -34,7 +37,7 @@ pub enum FigureKind {
 pub struct Figure {
     /// Title, such as "Figure 4: throughput".
     pub title: String,
-    /// Bars or lines.
+    /// Bars, lines or distributions.
     pub kind: FigureKind,
     /// Axis whose values stand along x: a key of the runs' `axes`.
     pub x: String,

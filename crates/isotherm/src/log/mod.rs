@@ -445,7 +445,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             AgeBase::Closed => (host_pages * self.now + open.copied_stamps) / pages.max(1),
             AgeBase::Youngest if host_pages > 0 => self.now,
             AgeBase::Youngest => open.youngest,
-            AgeBase::LastInvalidation => self.now,
+            AgeBase::LastInvalidation | AgeBase::Sealed => self.now,
         };
         self.opened_at[block.0 as usize] = open.opened_at;
         *open = OpenBlock::default();
