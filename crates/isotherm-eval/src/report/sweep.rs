@@ -66,7 +66,7 @@ fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
         let titles = selection.panels.iter().enumerate();
         titles
             .map(|(index, title)| Ok(Panel { title: title.clone(), chart: chart(index)? }))
-            .collect::<Result<_, _>>()?
+            .collect::<Result<_, ReportError>>()?
     };
     Ok(Figure { title: wanted.title.clone(), caption: wanted.note.clone(), panels })
 }
