@@ -76,17 +76,18 @@ fn a_share_is_brought_within_the_floors() {
 }
 
 #[test]
-fn the_marginal_rule_beats_half_and_the_papers_rule_where_half_is_wrong() {
-    for (skew, reads) in [(6, 0.0), (1, 0.8)] {
+fn the_marginal_rule_comes_near_the_best_static_split_where_half_is_wrong() {
+    for (skew, reads) in [(6, 0.0), (3, 0.5)] {
         let time = |split: &str| {
             let mut device = device(&["ftl.name=dftl", "dram.power_loss_protection=true", split]);
             run(device.as_mut(), 400_000, skew, reads) as f64
         };
-        // How near it comes to the best static split is the experiment's business.
-        let (half, best) = (time("dram.split=50%"), time("dram.split=90%").min(time("dram.split=10%")));
-        assert!(best < half * 0.9, "half is right on skew {skew}, so that this shows nothing");
-        let (marginal, paper) = (time("dram.split=marginal"), time("dram.split=adaptive_paper"));
-        assert!(marginal < half && marginal < paper, "skew {skew}: {marginal} against {half} and {paper} ns");
+        let shares = ["0%", "10%", "20%", "30%", "40%", "50%", "60%", "70%", "80%", "90%", "100%"];
+        let times = shares.map(|share| time(&format!("dram.split={share}")));
+        let best = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let marginal = time("dram.split=marginal");
+        assert!(marginal <= best * 1.05, "skew {skew}: {:.3} of the best; static {times:?}", marginal / best);
+        assert!(times[5] < best * 1.1 || marginal < times[5], "skew {skew}: half takes {:.3}", times[5] / best);
     }
 }
 

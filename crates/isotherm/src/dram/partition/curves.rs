@@ -53,9 +53,10 @@ fn decay(counts: &mut [f64], factor: f64) {
     }
 }
 
-/// Splits `most` addresses, of which one in 2^`log2` is followed, into segments.
+/// Splits `most` addresses, of which one in 2^`log2` is followed, into segments. Rounded down: a loop that is longer than the
+/// buffer by a page hits nothing, and a stack that is longer than the buffer would promise that it does.
 fn stack(most: u64, log2: u8) -> LruStack {
-    LruStack::new(SEGMENTS, ((most >> log2).div_ceil(SEGMENTS.into()) as u32).max(1))
+    LruStack::new(SEGMENTS, (((most >> log2) / u64::from(SEGMENTS)) as u32).max(1))
 }
 
 /// Binary logarithm of the sampling that follows `most` addresses in at most `memory_bytes`.
@@ -161,8 +162,10 @@ pub struct MapCurve {
     stack: LruStack,
     log2_page_entries: u8,
     thinning: u32,
-    /// Translation pages whose hash is below this are followed.
-    hash_below: u64,
+    /// So many translation pages of `map_pages` are followed, at even distances: a hash would choose some more or some
+    /// fewer, and stretch the curve by as much.
+    followed: u64,
+    map_pages: u64,
     /// Translation page to its row in `cleaned_at`.
     pages: AddressIndex,
     pages_seen: u32,
@@ -212,15 +215,15 @@ impl MapCurve {
         let row_entries = u64::from(page_entries.div_ceil(thinning));
         let followed = (memory_bytes / Self::row_bytes(row_entries)).clamp(1, map_pages.into());
         let share = u64::from(map_pages) * u64::from(SEGMENTS) * u64::from(thinning);
-        let segment = (entries * followed).div_ceil(share).max(1);
+        let segment = (entries * followed / share).max(1);
         // More than the followed entries need no room: a cache as large as that misses none of them.
         let stack = LruStack::new(SEGMENTS, segment.min(2 * followed * row_entries) as u32);
-        // The hash may choose some more pages than the mean.
-        let pages_max = (followed + followed / 4 + 4).min(map_pages.into()) as u32;
+        let pages_max = followed as u32;
         Self {
             log2_page_entries: page_entries.trailing_zeros() as u8,
             thinning,
-            hash_below: (followed << 32) / u64::from(map_pages),
+            followed,
+            map_pages: map_pages.into(),
             pages: AddressIndex::new(pages_max),
             pages_seen: 0,
             pages_max,
@@ -255,7 +258,10 @@ impl MapCurve {
     #[inline(always)]
     fn row(&mut self, lpn: Lpn) -> Option<u32> {
         let page = lpn.0 >> self.log2_page_entries;
-        if u64::from(hash(page)) >= self.hash_below || hash(!lpn.0) & (self.thinning - 1) != 0 {
+        let rank = |page: u64| page * self.followed / self.map_pages;
+        let is_followed = rank(u64::from(page) + 1) > rank(page.into());
+        // Entries at even distances, beginning elsewhere in every page.
+        if !is_followed || lpn.0.wrapping_add(hash(page)) & (self.thinning - 1) != 0 {
             return None;
         }
         self.pages.get(page).or_else(|| {

@@ -6,7 +6,7 @@
 //! is measured as in the paper (Table IV). A border stays where it is unless leaving it saves a stated share of the recent
 //! flash time, so that noise does not move it: a move itself costs write-backs.
 //!
-//! The curves take 4 % of the DRAM; they follow every page of the buffer where that suffices, and a sample of the
+//! The curves take 3 % of the DRAM; they follow every page of the buffer where that suffices, and a sample of the
 //! translation pages. The two sides are judged apart: that a smaller buffer sends more accesses to the map is left out, since
 //! what it sends are re-uses so close that a map cache of any size has them.
 
@@ -19,7 +19,7 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
     name: "marginal",
     summary: "the border goes to the least sum of both sides' measured cost curves",
     paper: "ours; curves after Mattson et al. and Waldspurger et al., SHARDS",
-    memory: "4 % of the DRAM",
+    memory: "3 % of the DRAM",
     parameters: &[
         START,
         Parameter {
@@ -50,7 +50,7 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
 };
 
 /// Parts of a hundred of the DRAM that the map's curve takes; the buffer's takes one.
-const MAP_SHARE: u64 = 3;
+const MAP_SHARE: u64 = 2;
 /// Largest step, as a share of the DRAM.
 const STEP_MOST: f64 = 1.0 / 16.0;
 /// How far a measurement at the border as it is may scale the map's curve, either way.
