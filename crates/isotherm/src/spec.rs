@@ -326,7 +326,8 @@ impl DeviceSpec {
     }
 }
 
-/// Sets one dotted key: numbers and booleans are taken as such, anything else as text.
+/// Sets one dotted key: numbers and booleans are taken as such, anything else as text. `KEY+=name=value` adds a parameter to
+/// the policy that the key names, so that sets of several origins can each say a part.
 fn apply_set(table: &mut toml::Table, set: &str) -> Result<(), SpecError> {
     let wrong = || SpecError::new(format!("--set {set}"), "not KEY=VALUE", "write for example --set gc.victim=fifo");
     let (path, text) = set.split_once('=').ok_or_else(wrong)?;
@@ -339,6 +340,18 @@ fn apply_set(table: &mut toml::Table, set: &str) -> Result<(), SpecError> {
         )?;
     }
     let text = text.trim();
+    if let Some(key) = last.strip_suffix('+') {
+        let named = at.get_mut(key).filter(|value| value.is_str()).ok_or_else(|| {
+            SpecError::new(
+                format!("--set {set}"),
+                format!("\"{key}\" names no policy yet"),
+                "set the key first, with =",
+            )
+        })?;
+        let name = named.as_str().expect("a text was asked for");
+        *named = format!("{name}{}{text}", if name.contains(':') { "," } else { ":" }).into();
+        return Ok(());
+    }
     let value = match (text.parse::<i64>(), text.parse::<f64>(), text.parse::<bool>()) {
         (Ok(whole), _, _) => toml::Value::Integer(whole),
         (_, Ok(real), _) if real.is_finite() => toml::Value::Float(real),
@@ -372,6 +385,17 @@ mod tests {
         assert_eq!(spec.device.page_size.0, 8192);
         assert_eq!(spec.placement.name.to_string(), "epoch:length=2");
         assert!(!spec.wear.leveling);
+    }
+
+    #[test]
+    fn sets_add_parameters_to_a_named_policy() {
+        let sets = |sets: &[&str]| sets.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+        let text = "[placement]\nname = \"dac\"\n";
+        let spec =
+            DeviceSpec::from_toml(text, &sets(&["placement.name+=regions=3", "placement.name+=young=2"])).unwrap();
+        assert_eq!(spec.placement.name.to_string(), "dac:regions=3,young=2");
+        let error = DeviceSpec::from_toml(text, &sets(&["gc.victim+=d=3"])).unwrap_err().to_string();
+        assert!(error.contains("gc.victim+=d=3") && error.contains("names no policy yet"), "{error}");
     }
 
     #[test]

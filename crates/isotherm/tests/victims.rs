@@ -1,15 +1,15 @@
 //! Indexed victim policies against a full scan, pick by pick, while a page-mapped FTL runs on them.
 
-use isotherm::address::{BlockId, Geometry, Lpn};
+use isotherm::address::{BlockId, Geometry, Lpn, Ppn};
 use isotherm::cause::Cause;
 use isotherm::ftl::{Ftl, page::PageFtl};
 use isotherm::log::{LogOptions, block_table::BlockTable};
-use isotherm::nand::array::NandArray;
+use isotherm::nand::{Move, array::NandArray};
 use isotherm::placement::{HostGc, Single};
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
 use isotherm::spec::AgeBase;
-use isotherm::victim::{AnyVictim, VICTIMS, VictimContext, VictimPolicy, build_victim};
+use isotherm::victim::{AnyVictim, VICTIMS, VictimContext, VictimPolicy, Written, build_victim};
 
 const PAGES_PER_BLOCK: u32 = 16;
 const BLOCKS: u32 = 300;
@@ -102,6 +102,77 @@ fn cost_benefit_picks_the_largest_benefit_for_every_base_of_age() {
                 _ => blocks.age(block, now) as f64 * (1.0 - utilisation) / (2.0 * utilisation),
             }
         });
+    }
+}
+
+/// Checks the stamp of every block that closes full of copies against the stamps of the blocks that the copies came from.
+struct Ages {
+    inner: AnyVictim,
+    age: AgeBase,
+    now: u64,
+    stamps: Vec<u64>,
+    /// For each block that is being filled, the stamps of the blocks that its copies came from.
+    sources: Vec<Vec<u64>>,
+    checked: u32,
+}
+
+impl VictimPolicy for Ages {
+    fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
+        let (stamp, sources) = (blocks.stamp(block), std::mem::take(&mut self.sources[block.0 as usize]));
+        self.stamps[block.0 as usize] = stamp;
+        if sources.len() == PAGES_PER_BLOCK as usize {
+            let expected = match self.age {
+                AgeBase::Closed => sources.iter().sum::<u64>() / u64::from(PAGES_PER_BLOCK),
+                AgeBase::Youngest => *sources.iter().max().unwrap(),
+                AgeBase::LastInvalidation | AgeBase::Sealed => self.now,
+            };
+            assert_eq!(stamp, expected, "{:?}, {sources:?}", self.age);
+            assert!(sources.iter().all(|source| *source <= self.now), "no block is younger than now");
+            self.checked += 1;
+        }
+        self.inner.on_close(block, blocks);
+    }
+    fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.inner.on_invalidate(block, blocks);
+    }
+    fn on_program(&mut self, _: Ppn, written: Written) {
+        if let Written::Host(_, now) = written {
+            self.now = now + 1;
+        }
+    }
+    fn on_copies(&mut self, moves: &[Move]) {
+        for page in moves {
+            let source = self.stamps[(page.from.0 / PAGES_PER_BLOCK) as usize];
+            self.sources[(page.to.0 / PAGES_PER_BLOCK) as usize].push(source);
+        }
+    }
+    fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.stamps[block.0 as usize] = blocks.stamp(block);
+        self.inner.on_remove(block, blocks);
+    }
+    fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
+        assert!(self.checked > 100 || now < 60_000, "{} blocks of copies test little", self.checked);
+        self.inner.pick(blocks, now)
+    }
+    fn memory_bytes(&self) -> u64 {
+        self.inner.memory_bytes()
+    }
+}
+
+#[test]
+fn copies_keep_the_age_of_their_data_unless_blocks_count_from_their_sealing() {
+    for age in [AgeBase::Closed, AgeBase::Youngest, AgeBase::LastInvalidation, AgeBase::Sealed] {
+        let medium = NandArray::without_bytes(Geometry::simple(BLOCKS, PAGES_PER_BLOCK, 4096), 0, false);
+        let ages = Ages {
+            inner: victim("cost_benefit"),
+            age,
+            now: 0,
+            stamps: vec![0; BLOCKS as usize],
+            sources: vec![Vec::new(); BLOCKS as usize],
+            checked: 0,
+        };
+        let mut ftl = PageFtl::new(medium, HostGc, ages, LOGICAL_PAGES, options(age));
+        overwrite(&mut ftl, 60_000);
     }
 }
 

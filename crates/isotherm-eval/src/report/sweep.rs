@@ -69,7 +69,7 @@ fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
         let titles = selection.panels.iter().enumerate();
         titles
             .map(|(index, title)| Ok(Panel { title: title.clone(), chart: chart(index)? }))
-            .collect::<Result<_, ReportError>>()?
+            .collect::<Result<Vec<_>, ReportError>>()?
     };
     Ok(Figure { title: wanted.title.clone(), caption: wanted.note.clone(), panels })
 }
@@ -205,10 +205,14 @@ fn bars(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Chart {
     })
 }
 
+/// The number that a value of an axis is; in experiment files, values are texts.
+fn number_along(x: &Value) -> Option<f64> {
+    x.as_f64().or_else(|| x.as_str()?.parse().ok())
+}
+
 fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Chart, ReportError> {
-    // Values of an experiment's axes are texts.
     let number_of = |x: &Value| {
-        x.as_f64().or_else(|| x.as_str()?.parse().ok()).ok_or_else(|| {
+        number_along(x).ok_or_else(|| {
             let problem = format!("a line needs numbers along x, and `{}` takes the value {x}", wanted.x);
             refuse(wanted, problem, "write `kind = \"bars\"`, or choose an axis of numbers".into())
         })
@@ -273,5 +277,17 @@ fn published_table(wanted: &Wanted) -> Table {
         caption: format!("Published numbers for: {}", wanted.title),
         columns,
         rows: wanted.published.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_an_axis_may_be_numbers() {
+        let along = |x: Value| number_along(&x);
+        assert_eq!([along("85".into()), along(85.into()), along("7.5".into())], [Some(85.0), Some(85.0), Some(7.5)]);
+        assert_eq!(along("auto".into()), None);
     }
 }

@@ -16,7 +16,8 @@
 //! values = [{ label = "page map", set = ["placement=single"] }, { label = "epoch 1", set = ["placement=epoch:length=1"] }]
 //! ```
 //!
-//! `set` takes the keys of the device specification, those of the replay with `replay.` before them, and `seed`. Traces behind a
+//! `set` takes the keys of the device specification, those of the replay with `replay.` before them, and `seed`;
+//! `log.name+=groups=2` adds a parameter to a policy that is already named, so that axes can each say a part. Traces behind a
 //! variable that is not set are left out, and the results say so.
 
 use crate::pool::Job;

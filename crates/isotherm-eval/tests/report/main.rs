@@ -170,5 +170,15 @@ fn an_experiment_shows_published_numbers_beside_ours() {
     );
     assert_eq!(browser.evaluate("figures[0].panels[0].chart.rules.map(r => r.value)[0]"), 0.9);
     assert_eq!(browser.evaluate("document.querySelectorAll('#figure-0 svg path').length > 5"), true);
+    // A distribution has a panel for each x, and each outline sums to 100 %.
+    assert_eq!(browser.evaluate("figures[1].panels.map(p => p.title).sort().join()"), "cost_benefit,greedy");
+    let sums = browser.evaluate(
+        "figures[1].panels.flatMap(p => p.chart.series.map(s => Math.round(s.values.reduce((a, b) => a + b))))",
+    );
+    assert_eq!(sums, serde_json::json!([100, 100, 100, 100, 100, 100]));
+    let edges = browser.evaluate(
+        "figures[1].panels[0].chart.series[0].edges.length - figures[1].panels[0].chart.series[0].values.length",
+    );
+    assert_eq!(edges, 1);
     assert_quiet(&mut browser);
 }

@@ -1,7 +1,9 @@
 //! Segment quantisation: where the lines between groups of hotness lie (Min et al., SFS, FAST'12).
 //!
 //! *Iterative*: every segment goes to the nearest centre, every centre to the mean of its segments, at most three rounds a
-//! time; centres are kept from one time to the next, so that three rounds suffice. *Equi-width* cuts the range of hotness
+//! time; centres are kept from one time to the next, so that three rounds suffice. The paper does not say what becomes of a
+//! centre without segments. Left where it is, it never finds any again: a log's first segments are hotter than
+//! all later ones, since hotness is writes over age and ages have just begun to count ([`EmptyGroup`]). *Equi-width* cuts the range of hotness
 //! into equal parts, *equi-height* the segments into equal counts. A time costs O(segments x groups); above
 //! `sample_max`, segments are sampled at even distances, from a start that moves.
 
@@ -52,17 +54,17 @@ impl Scale {
 /// What becomes of a centre that no segment is nearest to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EmptyGroup {
-    /// It stays where it is. Hotness falls as the log ages, so that a centre of the log's first moments may stay above all
-    /// segments for good.
-    #[default]
-    Keeps,
     /// It moves to a segment picked at random, as centres are picked at the start.
+    #[default]
     Repicks,
+    /// It stays where it is. Hotness falls as the log ages, so that centres of the log's first moments stay above all
+    /// segments for good, and most groups stay empty.
+    Keeps,
 }
 
 impl EmptyGroup {
     /// The switch's names, for parameters.
-    pub const NAMES: &[(&str, Self)] = &[("keep", Self::Keeps), ("repick", Self::Repicks)];
+    pub const NAMES: &[(&str, Self)] = &[("repick", Self::Repicks), ("keep", Self::Keeps)];
 }
 
 /// How segments are quantised.
@@ -86,7 +88,7 @@ impl QuantiserOptions {
         criterion: Criterion::Iterative,
         scale: Scale::Raw,
         groups: 1,
-        empty: EmptyGroup::Keeps,
+        empty: EmptyGroup::Repicks,
         sample_max: 10_000,
     };
 
@@ -108,9 +110,9 @@ impl QuantiserOptions {
             },
             Parameter {
                 key: "empty",
-                default: "keep",
-                allowed: "keep | repick",
-                help: "whether a group without segments keeps its centre, or takes that of a segment picked at random",
+                default: "repick",
+                allowed: "repick | keep",
+                help: "whether a group without segments takes the hotness of one picked at random, or keeps its centre",
             },
             Parameter {
                 key: "sample",
@@ -309,20 +311,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_group_keeps_its_centre() {
-        let mut quantiser = build(Criterion::Iterative, Scale::Raw, 2);
-        quantiser.restore(&[1.0, 1000.0]);
-        update(&mut quantiser, &[1.0, 2.0, 3.0]);
-        assert_eq!(quantiser.centres(), [2.0, 1000.0]);
-    }
-
-    #[test]
-    fn a_group_that_repicks_comes_back_among_the_segments() {
-        let options = QuantiserOptions { groups: 2, empty: EmptyGroup::Repicks, ..QuantiserOptions::PLAIN };
-        let mut quantiser = Quantiser::new(options, 1);
-        quantiser.restore(&[1.0, 1000.0]);
-        (0..5).for_each(|_| update(&mut quantiser, &[1.0, 2.0, 9.0]));
-        assert_eq!(quantiser.centres(), [1.5, 9.0]);
+    fn an_empty_group_moves_to_a_segment_or_keeps_its_centre() {
+        for (empty, expected) in [(EmptyGroup::Keeps, [4.0, 1000.0]), (EmptyGroup::Repicks, [1.5, 9.0])] {
+            let mut quantiser = Quantiser::new(QuantiserOptions { groups: 2, empty, ..QuantiserOptions::PLAIN }, 1);
+            quantiser.restore(&[1.0, 1000.0]);
+            (0..5).for_each(|_| update(&mut quantiser, &[1.0, 2.0, 9.0]));
+            assert_eq!(quantiser.centres(), expected);
+        }
     }
 
     #[test]

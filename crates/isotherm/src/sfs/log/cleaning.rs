@@ -1,0 +1,67 @@
+//! Cleaning: live blocks of a victim become dirty, and the segment is freed.
+
+use super::{CLEAN, SegmentLog};
+use crate::device::DeviceError;
+use crate::memory;
+use crate::sfs::dirty::{Dirty, Origin};
+use crate::sfs::options::TrimPoint;
+use crate::sfs::store::{NO_BLOCK, SegmentStore};
+
+impl<S: SegmentStore> SegmentLog<S> {
+    /// Cleans a few segments if few are free. Returns how many.
+    pub(super) fn clean_if_needed(&mut self) -> Result<u32, DeviceError> {
+        if self.segments.freed() > self.options.clean_below {
+            return Ok(0);
+        }
+        for cleaned in 0..self.options.clean_segments {
+            let Some(victim) = self.segments.pick(self.options.victim, self.now) else { return Ok(cleaned) };
+            self.clean(victim)?;
+        }
+        Ok(self.options.clean_segments)
+    }
+
+    /// Reads a segment's live blocks into the dirty cache and frees it.
+    fn clean(&mut self, victim: u32) -> Result<(), DeviceError> {
+        self.counters.count_victim(self.segments.utilisation(victim));
+        let (from, to) = (victim * self.options.segment_blocks, (victim + 1) * self.options.segment_blocks);
+        let mut run = (from, 0);
+        for position in from..to {
+            if let Some(ahead) = self.owners.get(position as usize + 16).filter(|b| **b != NO_BLOCK) {
+                memory::prefetch(&self.blocks, *ahead as usize);
+            }
+            let block = self.owners[position as usize];
+            let is_live = block != NO_BLOCK
+                && self.blocks[block as usize].position == position
+                && self.blocks[block as usize].slot == CLEAN;
+            if !is_live {
+                continue;
+            }
+            let state = &mut self.blocks[block as usize];
+            self.segments.on_death(victim, state.heat);
+            state.slot = self.dirty.push(Dirty { block, origin: Origin::Cleaning });
+            if run.0 + run.1 == position {
+                run.1 += 1;
+            } else {
+                self.read_run(run)?;
+                run = (position, 1);
+            }
+        }
+        self.read_run(run)?;
+        self.segments.free(victim);
+        let trims = match self.options.trim {
+            TrimPoint::Reusable => self.segments.is_reusable(victim),
+            TrimPoint::AtFree => true,
+            TrimPoint::Never => false,
+        };
+        if trims {
+            self.counters.segments_trimmed += 1;
+            self.store.trim(victim)?;
+        }
+        Ok(())
+    }
+
+    fn read_run(&mut self, (position, count): (u32, u32)) -> Result<(), DeviceError> {
+        self.counters.cleaning_reads += u64::from(count);
+        if count > 0 { self.store.read(position, count) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,284 @@
+//! The log: host writes into a dirty cache, the dirty cache into segments by hotness group, segments cleaned into the dirty
+//! cache (Min et al., SFS, FAST'12).
+//!
+//! A *segment write* first draws the lines between the groups anew ([`super::quantise`]), then sorts the dirty blocks into
+//! groups and writes every group that fills whole segments. What is left over stays dirty (*deferral*), live blocks under
+//! cleaning included, until its group fills a segment; a sync or a checkpoint writes the rest mixed, into one open segment.
+//!
+//! Before segment S(t) is written, any block whose newest durable copy lies in S(t+1) is put into it, whatever its group
+//! (the *guard*): so the segment that is written next never holds the only copy of anything. The slides guard blocks under
+//! cleaning; here the guard also covers blocks that the host overwrote in memory only, since their older version is what a
+//! loss of power must bring back.
+//!
+//! Departures: a checkpoint that is needed only to make a freed segment reusable writes the superblock alone and leaves
+//! deferred blocks dirty (roll-forward finds what was written after it). With one group and no deferral this is a plain
+//! log-structured file system.
+
+mod check;
+mod cleaning;
+mod writing;
+
+use super::dirty::{Dirty, DirtyCache, Origin};
+use super::hotness::{CountWrites, Files, Heat, Time};
+use super::options::LogOptions;
+use super::quantise::Quantiser;
+use super::segments::Segments;
+use super::snapshot::LogCounters;
+use super::store::{NO_BLOCK, SegmentStore};
+use crate::device::DeviceError;
+use crate::memory;
+
+/// Position of a block that was never written.
+const NOWHERE: u32 = u32::MAX;
+/// Slot of a block that is not dirty.
+const CLEAN: u32 = u32::MAX;
+
+/// What the log knows of a block.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// Position of its newest durable copy, or [`NOWHERE`].
+    position: u32,
+    /// Its place in the dirty cache, or [`CLEAN`].
+    slot: u32,
+    heat: Heat,
+    /// Time of its last write.
+    modified: Time,
+}
+
+const _: () = assert!(size_of::<Block>() == 20);
+
+/// A block that holds no data.
+const NO_DATA: Block = Block { position: NOWHERE, slot: CLEAN, heat: Heat { writes: 0, time: 0 }, modified: 0 };
+
+/// The segment that partial writes fill.
+#[derive(Clone, Copy, Debug)]
+struct OpenSegment {
+    segment: u32,
+    next: u32,
+}
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct SegmentLog<S> {
+    options: LogOptions,
+    store: S,
+    blocks: Vec<Block>,
+    /// The block that each position was written for, or [`NO_BLOCK`].
+    owners: Vec<u32>,
+    segments: Segments,
+    files: Files,
+    quantiser: Quantiser,
+    dirty: DirtyCache,
+    open: Option<OpenSegment>,
+    /// Host block writes so far: the clock of every policy.
+    now: u64,
+    sequence: u64,
+    checkpoints: u64,
+    segments_since_checkpoint: u32,
+    last_write_ns: u64,
+    last_checkpoint_ns: u64,
+    counters: LogCounters,
+    /// Dirty blocks by group while a segment write lasts, and how many of each group have been looked at.
+    groups: Vec<Vec<u32>>,
+    cursors: Vec<usize>,
+    /// Blocks of the run that is being written.
+    run: Vec<u32>,
+}
+
+impl<S: SegmentStore> SegmentLog<S> {
+    /// An empty log of `segments` segments for `blocks` blocks.
+    pub fn new(store: S, blocks: u32, segments: u32, options: LogOptions) -> Self {
+        let positions = segments as usize * options.segment_blocks as usize;
+        let groups = options.quantiser.groups;
+        Self {
+            blocks: memory::table(blocks as usize, NO_DATA),
+            owners: memory::table(positions, NO_BLOCK),
+            segments: Segments::new(segments, options.payload_blocks()),
+            files: Files::new(blocks, options.log2_file_blocks),
+            quantiser: Quantiser::new(options.quantiser, options.seed),
+            dirty: DirtyCache::default(),
+            open: None,
+            now: 0,
+            sequence: 0,
+            checkpoints: 0,
+            segments_since_checkpoint: 0,
+            last_write_ns: 0,
+            last_checkpoint_ns: 0,
+            counters: LogCounters::new(groups),
+            groups: vec![Vec::new(); groups],
+            cursors: vec![0; groups],
+            run: Vec::with_capacity(options.segment_blocks as usize),
+            options,
+            store,
+        }
+    }
+
+    /// The device below.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+    /// The device below, to tell it the time.
+    pub fn store_mut(&mut self) -> &mut S {
+        &mut self.store
+    }
+    /// What was set.
+    pub fn options(&self) -> &LogOptions {
+        &self.options
+    }
+    /// What was counted.
+    pub fn counters(&self) -> &LogCounters {
+        &self.counters
+    }
+    /// The segments.
+    pub fn segments(&self) -> &Segments {
+        &self.segments
+    }
+    /// The groups' centres of hotness, coldest first.
+    pub fn centres(&self) -> Vec<f64> {
+        self.quantiser.centres()
+    }
+    /// Dirty blocks.
+    pub fn dirty_blocks(&self) -> usize {
+        self.dirty.len()
+    }
+    /// Blocks that exist.
+    pub fn blocks(&self) -> u32 {
+        self.blocks.len() as u32
+    }
+    /// Position of the newest durable copy of every block, as a checkpoint records it.
+    pub fn positions(&self) -> impl Iterator<Item = Option<u32>> + '_ {
+        self.blocks.iter().map(|b| (b.position != NOWHERE).then_some(b.position))
+    }
+
+    /// Brings what a write of `block` will touch towards the cache.
+    #[inline(always)]
+    pub fn prefetch(&self, block: u32) {
+        memory::prefetch(&self.blocks, block as usize);
+    }
+
+    #[inline(always)]
+    fn segment_of(&self, position: u32) -> u32 {
+        position / self.options.segment_blocks
+    }
+
+    /// The host writes a block.
+    ///
+    /// # Errors
+    /// No space, or faults below.
+    #[inline(always)]
+    pub fn write(&mut self, block: u32) -> Result<(), DeviceError> {
+        let now = self.now as Time;
+        self.now += 1;
+        self.counters.host_blocks += 1;
+        let state = &mut self.blocks[block as usize];
+        let mut absorbed = false;
+        if state.slot == CLEAN {
+            if state.position != NOWHERE {
+                self.segments.on_death(state.position / self.options.segment_blocks, state.heat);
+            }
+            state.slot = self.dirty.push(Dirty { block, origin: Origin::Host });
+        } else if self.dirty.rewrite(state.slot) == Origin::Host {
+            self.counters.absorbed_blocks += 1;
+            absorbed = true;
+        }
+        state.modified = now;
+        if !absorbed || self.options.count == CountWrites::Host {
+            state.heat.on_write(now, self.options.age);
+            self.files.on_write(block, now, self.options.age);
+        }
+        if self.dirty.len() >= self.options.dirty_blocks { self.write_segments(false) } else { Ok(()) }
+    }
+
+    /// The host reads a block; false if it was never written.
+    ///
+    /// # Errors
+    /// Faults below.
+    pub fn read(&mut self, block: u32) -> Result<bool, DeviceError> {
+        let state = self.blocks[block as usize];
+        if state.slot != CLEAN {
+            self.counters.reads_from_cache += 1;
+            return Ok(true);
+        }
+        if state.position == NOWHERE {
+            return Ok(false);
+        }
+        self.store.read(state.position, 1)?;
+        Ok(true)
+    }
+
+    /// The host discards a block.
+    pub fn trim(&mut self, block: u32) {
+        let state = self.blocks[block as usize];
+        if state.slot != CLEAN {
+            if let Some(moved) = self.dirty.remove(state.slot) {
+                self.blocks[moved as usize].slot = state.slot;
+            }
+        } else if state.position != NOWHERE {
+            self.segments.on_death(self.segment_of(state.position), state.heat);
+        }
+        if state.position != NOWHERE {
+            self.segments.release(self.segment_of(state.position));
+        }
+        self.blocks[block as usize] = NO_DATA;
+    }
+
+    /// Time passes: the periodic segment write and the periodic checkpoint.
+    ///
+    /// # Errors
+    /// No space, or faults below.
+    #[inline(always)]
+    pub fn tick(&mut self, now_ns: u64) -> Result<(), DeviceError> {
+        let write_due = now_ns.saturating_sub(self.last_write_ns) >= self.options.write_interval_ns;
+        let checkpoint_due = now_ns.saturating_sub(self.last_checkpoint_ns) >= self.options.checkpoint_interval_ns;
+        if write_due || checkpoint_due { self.catch_up(now_ns, checkpoint_due) } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn catch_up(&mut self, now_ns: u64, checkpoint_due: bool) -> Result<(), DeviceError> {
+        self.last_write_ns = now_ns;
+        if !checkpoint_due {
+            return self.write_segments(false);
+        }
+        self.last_checkpoint_ns = now_ns;
+        self.checkpoint()
+    }
+
+    /// Makes everything durable: groupwise first, the remainder mixed.
+    ///
+    /// # Errors
+    /// No space, or faults below.
+    pub fn sync(&mut self) -> Result<(), DeviceError> {
+        self.counters.syncs += 1;
+        self.write_segments(true)?;
+        self.store.flush()
+    }
+
+    /// Makes everything durable, then writes a superblock that refers to it.
+    ///
+    /// # Errors
+    /// No space, or faults below.
+    pub fn checkpoint(&mut self) -> Result<(), DeviceError> {
+        self.segments_since_checkpoint = 0;
+        self.write_segments(true)?;
+        self.commit()
+    }
+
+    fn no_space(&self) -> DeviceError {
+        DeviceError::NoSpace {
+            detail: format!(
+                "{} of {} segments of the log are free, {} blocks are dirty and no segment is worth cleaning",
+                self.segments.freed(),
+                self.segments.count(),
+                self.dirty.len()
+            ),
+        }
+    }
+
+    /// Bytes of the log's tables.
+    pub fn table_bytes(&self) -> u64 {
+        (self.blocks.len() * size_of::<Block>() + self.owners.len() * 4) as u64
+            + self.segments.bytes()
+            + self.files.bytes()
+            + self.dirty.bytes()
+    }
+}
