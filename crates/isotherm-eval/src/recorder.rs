@@ -180,7 +180,9 @@ impl Recording {
             series.write_amplification.push(ratio(programmed.total() as f64, pages as f64));
             series.gc_count.push(sample.collections - before.collections);
             series.victim_invalid_share.push(ratio(invalid as f64, victim_pages as f64));
-            series.flash_time_ns.push(sample.flash_time_ns - before.flash_time_ns);
+            let time_ns = sample.flash_time_ns - before.flash_time_ns;
+            series.flash_time_ns.push(time_ns);
+            series.flash_time_per_host_page_ns.push(ratio(time_ns as f64, pages as f64));
             for (key, count) in programmed.by_key() {
                 match by_cause.iter_mut().find(|c| c.0 == key) {
                     Some(list) => list.1.push(count),

@@ -1,26 +1,30 @@
 //! Host writes a second under the page-mapped FTL, DFTL and ASA-FTL, and the time of one clustering.
 //!
 //! 1 Mi logical pages of 4 KiB, blocks of 64 pages, a cache of a tenth of the map's entries for the demand-paged ones.
-//! Devices take turns, so that all of them meet the same machine; each line gives the median and the best of the turns, with
-//! what explains it. Time is the processor time of this thread, since other work may share the machine.
+//! Devices take turns, so that all of them meet the same machine, and their ratio is the median of the ratios of their turns.
+//! Each line gives the median rate, the time for one NAND program, and write amplification by cause over the measured turns.
+//! `cargo bench --bench map -- uniform .1` runs the traffics and spare factors that are named; `clusterings` the clusterings alone.
 
 use isotherm::build::{Environment, build};
+use isotherm::cause::Cause;
 use isotherm::device::Device;
-use isotherm::hotness::kmeans::{Clusterer, Init};
+use isotherm::hotness::kmeans::{Clusterer, Init, cost};
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
-use std::time::{Duration, Instant};
+use isotherm::stats::Snapshot;
 
 const PAGES: u32 = 1 << 20;
 const BATCH: usize = 4096;
+/// Half drive writes: the first bring the devices to a steady state.
+const TURNS_BEFORE: usize = 4;
 const TURNS: usize = 5;
+const SPARES: [&str; 4] = [".07", ".1", ".2", ".28"];
 
-/// Processor time of this thread where the system tells it, else time on the wall.
-fn busy(start: Instant) -> Duration {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = text.split_whitespace().next().and_then(|word| word.parse().ok());
-    nanoseconds.map_or_else(|| start.elapsed(), Duration::from_nanos)
+/// Seconds of processor time that this thread has used, so that other work on the machine does not count.
+fn busy_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// A traffic: its name, and the page that it writes next.
@@ -28,26 +32,29 @@ type Traffic = (&'static str, fn(&mut Random) -> u64);
 
 const TRAFFICS: [Traffic; 3] = [
     ("uniform", |random| random.below(PAGES.into())),
+    // Zipf by inversion of the continuous distribution, ranks scattered by a multiplication.
+    ("zipf.99", |random| {
+        let exponent = 1.0 - 0.99;
+        let top = f64::from(PAGES).powf(exponent);
+        let rank = (1.0 + random.unit() * (top - 1.0)).powf(1.0 / exponent) as u64 - 1;
+        rank.min(u64::from(PAGES) - 1).wrapping_mul(0x9E37_79B1) % u64::from(PAGES)
+    }),
     ("90/10", |random| {
         let tenth = u64::from(PAGES) / 10;
         if random.chance(0.9) { random.below(tenth) } else { tenth + random.below(u64::from(PAGES) - tenth) }
     }),
-    ("80/20 runs of 8", |random| {
-        let fifth = u64::from(PAGES) / 5;
-        let page = if random.chance(0.8) { random.below(fifth) } else { random.below(PAGES.into()) };
-        page & !7
-    }),
 ];
 
 struct Contestant {
-    name: String,
+    name: &'static str,
     device: Box<dyn Device>,
-    rates: Vec<f64>,
+    nanoseconds: Vec<f64>,
+    before: Snapshot,
 }
 
-fn contestant(ftl: &str, spare: &str, cache_bytes: u64) -> Contestant {
+fn contestant(name: &'static str, spare: &str, cache_bytes: u64) -> Contestant {
     let sets = [
-        format!("ftl.name={ftl}"),
+        format!("ftl.name={name}"),
         format!("device.spare={spare}"),
         format!("dram.cache_bytes={cache_bytes}"),
         "timing.mode=none".to_owned(),
@@ -56,16 +63,17 @@ fn contestant(ftl: &str, spare: &str, cache_bytes: u64) -> Contestant {
     let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, future: None };
     let mut device = build(&spec, &environment).unwrap();
     for first in (0..PAGES).step_by(BATCH) {
-        device.submit(&(first..first + BATCH as u32).map(|page| write(page.into(), 1)).collect::<Vec<_>>()).unwrap();
+        device.submit(&(first..first + BATCH as u32).map(|page| write(page.into())).collect::<Vec<_>>()).unwrap();
     }
-    Contestant { name: ftl.to_owned(), device, rates: Vec::new() }
+    Contestant { name, device, nanoseconds: Vec::new(), before: Snapshot::default() }
 }
 
-fn write(page: u64, pages: u64) -> Request {
-    Request { arrival_ns: 0, offset: page * 4096, length: pages * 4096, op: Op::Write }
+fn write(page: u64) -> Request {
+    Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write }
 }
 
-fn median(values: &mut [f64]) -> f64 {
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
@@ -77,36 +85,49 @@ fn replay(traffic: Traffic, spare: &str) {
         contestant("dftl", spare, entries * 8 + 4 * 1024),
         contestant("asa", spare, entries * 16 + 4 * 2048 + 16_384),
     ];
-    let length = if traffic.0.contains("runs") { 8 } else { 1 };
-    // Two drive writes to a steady state, then the turns.
     let mut random = Random::new(3);
-    for turn in 0..TURNS + 4 {
-        let requests: Vec<Request> =
-            (0..u64::from(PAGES) / 2 / length).map(|_| write((traffic.1)(&mut random), length)).collect();
+    for turn in 0..TURNS_BEFORE + TURNS {
+        let requests: Vec<Request> = (0..PAGES / 2).map(|_| write((traffic.1)(&mut random))).collect();
         for contestant in &mut contestants {
-            let wall = Instant::now();
-            let before = busy(wall);
+            if turn == TURNS_BEFORE {
+                contestant.before = contestant.device.snapshot();
+            }
+            let start = busy_seconds();
             for batch in requests.chunks(BATCH) {
                 contestant.device.submit(batch).unwrap();
             }
-            let seconds = (busy(wall) - before).as_secs_f64();
-            if turn >= 4 {
-                contestant.rates.push((requests.len() as u64 * length) as f64 / seconds / 1e6);
+            if turn >= TURNS_BEFORE {
+                contestant.nanoseconds.push((busy_seconds() - start) * 1e9 / requests.len() as f64);
             }
         }
     }
-    for Contestant { name, device, rates } in &mut contestants {
-        device.check().unwrap();
-        let end = device.snapshot();
-        let (median, best) = (median(rates), rates.last().copied().unwrap_or_default());
-        let hits = end.mapping.map_or(100.0, |m| 100.0 * m.hits as f64 / (m.hits + m.misses) as f64);
-        println!(
-            "{:16} spare {spare}  {name:5} {median:6.2} M/s, best {best:6.2}; WA {:.2}, hits {hits:.0} %, {} clusterings",
-            traffic.0,
-            end.write_amplification(),
-            end.asa.map_or(0, |asa| asa.clusterings),
-        );
+    for contestant in &contestants {
+        print(traffic.0, spare, contestant, &contestants[1]);
     }
+}
+
+/// One line on `contestant`, whose speed is also told relative to `base`.
+fn print(traffic: &str, spare: &str, contestant: &Contestant, base: &Contestant) {
+    contestant.device.check().unwrap();
+    let (end, before) = (contestant.device.snapshot(), &contestant.before);
+    let host = (end.host.pages_written - before.host.pages_written) as f64;
+    let programmed = end.medium.programmed().since(&before.medium.programmed());
+    let by_cause = [Cause::Gc, Cause::Translation, Cause::TranslationGc].map(|cause| programmed[cause] as f64 / host);
+    let ns = median(contestant.nanoseconds.iter().copied());
+    let amplification = programmed.total() as f64 / host;
+    let relative = median(base.nanoseconds.iter().zip(&contestant.nanoseconds).map(|(base, own)| base / own));
+    let clusterings = |snapshot: &Snapshot| snapshot.asa.as_ref().map_or(0, |asa| asa.clusterings);
+    println!(
+        "{traffic:8} spare {spare:4} {:5} {:6.2} M/s, {relative:5.2} of dftl, {:5.1} ns a program; WA {amplification:5.2} \
+         (gc {:.2}, translation {:.2}, its gc {:.2}), {} clusterings",
+        contestant.name,
+        1e3 / ns,
+        ns / amplification,
+        by_cause[0],
+        by_cause[1],
+        by_cause[2],
+        clusterings(&end) - clusterings(before),
+    );
 }
 
 /// Time to cluster recency as it is on a device under 90/10 traffic.
@@ -116,32 +137,38 @@ fn cluster(samples: usize) {
     let values: Vec<f64> =
         (0..samples).map(|i| exponential(&mut random, if i % 10 == 0 { 1.2e5 } else { 9.4e6 })).collect();
     let mut clusterer = Clusterer::default();
+    let least = cost(&values, &clusterer.cluster(&values, 3, Init::Exact));
     for (name, init) in [("sorted", Init::Sorted), ("exact", Init::Exact)] {
-        let mut times = Vec::new();
-        let mut cost = 0.0;
-        for _ in 0..9 {
-            let mut values = values.clone();
-            let start = Instant::now();
-            cost = clusterer.cluster(&mut values, 3, init).cost;
-            times.push(start.elapsed().as_secs_f64() * 1e3);
-        }
-        let best = clusterer.cluster(&mut values.clone(), 3, Init::Exact).cost;
-        let median = median(&mut times);
+        let mut centroids = Vec::new();
+        let times = (0..9).map(|_| {
+            let start = busy_seconds();
+            centroids = clusterer.cluster(&values, 3, init);
+            (busy_seconds() - start) * 1e3
+        });
+        let time = median(times);
         println!(
-            "cluster {samples:8} {name:7} {median:8.3} ms, best {:8.3}; cost {:.3} of the optimum",
-            times[0],
-            cost / best
+            "cluster {samples:8} {name:7} {time:8.3} ms, {:.3} of the least cost",
+            cost(&values, &centroids) / least
         );
     }
 }
 
 fn main() {
+    let names: Vec<String> = std::env::args().skip(1).filter(|name| name != "--bench").collect();
+    let chosen = |name: &str, all: &[&str]| {
+        !all.iter().any(|other| names.iter().any(|n| n == other)) || names.iter().any(|n| n == name)
+    };
     for samples in [1000, 16_384, 1_000_000] {
         cluster(samples);
     }
+    if names.iter().any(|name| name == "clusterings") {
+        return;
+    }
     for traffic in TRAFFICS {
-        for spare in ["0.1", "0.28"] {
-            replay(traffic, spare);
+        for spare in SPARES {
+            if chosen(traffic.0, &TRAFFICS.map(|t| t.0)) && chosen(spare, &SPARES) {
+                replay(traffic, spare);
+            }
         }
     }
 }

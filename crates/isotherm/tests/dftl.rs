@@ -61,6 +61,19 @@ fn with_the_whole_map_cached_it_counts_as_the_page_mapped_ftl_does() {
     }
 }
 
+#[test]
+fn data_is_collected_as_under_the_page_mapped_ftl_whatever_the_cache() {
+    for spare in ["0.05", "0.1"] {
+        let spare = format!("device.spare={spare}");
+        let page = churn(&mut *device(&[&spare, "gc.floor=4"]), 8, 0.5);
+        let dftl = churn(&mut *device(&[&spare, "gc.floor=4", "ftl.name=dftl", "dram.cache_bytes=32KiB"]), 8, 0.5);
+        let copies = [&page, &dftl].map(|end| end.medium.copies[Cause::Gc] as f64);
+        println!("{spare}: {copies:?} copies, {} translation pages", dftl.medium.programs[Cause::Translation]);
+        assert!((copies[1] / copies[0] - 1.0).abs() < 0.005, "{spare}: {copies:?} copies");
+        assert!(dftl.medium.programs[Cause::Translation] > u64::from(PAGES), "the cache holds too much of the map");
+    }
+}
+
 /// A cache too small for the map costs translation reads and programs, and nothing of them is lost.
 #[test]
 fn translation_operations_carry_their_causes() {
@@ -98,4 +111,25 @@ fn a_cache_that_holds_nothing_is_refused() {
     let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, future: None };
     let error = plan(&spec, &environment).unwrap_err().to_string();
     assert!(error.contains("dram.cache_bytes") && error.contains("give at least 136"), "{error}");
+}
+
+#[test]
+fn the_least_floor_is_enough_and_a_smaller_one_is_refused() {
+    let sets = |floor: u32, placement: &str| {
+        let placement = format!("placement.name={placement}");
+        ["device.spare=0.02", "ftl.name=dftl:write_miss=fetch", "dram.cache_bytes=8KiB", &placement]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([format!("gc.floor={floor}")])
+            .collect::<Vec<_>>()
+    };
+    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, future: None };
+    let error = plan(&DeviceSpec::from_toml("", &sets(1, "single")).unwrap(), &environment).unwrap_err().to_string();
+    assert!(error.contains("gc.floor") && error.contains("give 2 to 65536 blocks, or leave it out for 4"), "{error}");
+    // Hardly any spare space and hardly any cache: victims are nearly full, and nearly every copy costs a translation page.
+    for placement in ["single", "host_gc", "asa:samples=100", "dac"] {
+        let sets = sets(2, placement);
+        let mut device = device(&sets.iter().map(String::as_str).collect::<Vec<_>>());
+        churn(&mut *device, 2, 0.0);
+    }
 }

@@ -316,7 +316,7 @@ pub(super) fn heat(runs: &[RunResult]) -> Option<Figure> {
     )
 }
 
-fn heat_map(run: &RunResult) -> HeatMap {
+pub(super) fn heat_map(run: &RunResult) -> HeatMap {
     let heat = &run.write_heat;
     let columns = heat.counts.first().map_or(0, Vec::len);
     let column_bytes = heat.column_host_pages as f64 * run.device.page_bytes as f64;

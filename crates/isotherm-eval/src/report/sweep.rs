@@ -6,7 +6,7 @@ use super::figure::{
 use super::page::{Block, Cell, Column, Page, Section, Table};
 use super::panels::{axis_text, axis_title, closing_edge, histogram, position, shares, values_at, varying_axes};
 use super::table::{self, counts_at, number, number_at};
-use super::{ReportError, runs};
+use super::{ReportError, runs, several};
 use crate::results::{Experiment, Figure as Wanted, FigureKind, Published, ResultsFile, RunResult};
 use serde_json::Value;
 
@@ -52,8 +52,11 @@ struct Selection<T> {
 }
 
 fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
+    let runs = &chosen(wanted, runs)?;
     let panels = if wanted.kind == FigureKind::Histogram {
         histograms(wanted, &select(wanted, runs, counts_at)?)
+    } else if !matches!(wanted.kind, FigureKind::Bars | FigureKind::Lines) {
+        several::panels(wanted, runs)?
     } else {
         let mut selection = select(wanted, runs, number_at)?;
         if let Some(reference) = &wanted.relative_to {
@@ -71,7 +74,22 @@ fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
     Ok(Figure { title: wanted.title.clone(), caption: wanted.note.clone(), panels })
 }
 
-fn refuse(wanted: &Wanted, problem: String, fix: String) -> ReportError {
+/// The runs that a figure is drawn from.
+fn chosen(wanted: &Wanted, runs: &[RunResult]) -> Result<Vec<RunResult>, ReportError> {
+    let is_chosen = |run: &&RunResult| wanted.only.iter().all(|(axis, value)| admits(value, run.axes.get(axis)));
+    let chosen: Vec<RunResult> = runs.iter().filter(is_chosen).cloned().collect();
+    if chosen.is_empty() {
+        return Err(refuse(wanted, "no run has the values under `only`".into(), axes_there_are(runs)));
+    }
+    Ok(chosen)
+}
+
+/// Whether a run with `found` on an axis is drawn where `only` names `wanted`: one value, or a list of them.
+fn admits(wanted: &Value, found: Option<&Value>) -> bool {
+    found.is_some_and(|found| wanted == found || wanted.as_array().is_some_and(|list| list.contains(found)))
+}
+
+pub(super) fn refuse(wanted: &Wanted, problem: String, fix: String) -> ReportError {
     ReportError::Figure { figure: wanted.title.clone(), problem, fix }
 }
 
@@ -82,11 +100,7 @@ fn select<T>(
     runs: &[RunResult],
     read: impl Fn(&Value, &str) -> Option<T>,
 ) -> Result<Selection<T>, ReportError> {
-    let chosen: Vec<&RunResult> =
-        runs.iter().filter(|run| wanted.only.iter().all(|(axis, value)| run.axes.get(axis) == Some(value))).collect();
-    if chosen.is_empty() {
-        return Err(refuse(wanted, "no run has the values under `only`".into(), axes_there_are(runs)));
-    }
+    let chosen: Vec<&RunResult> = runs.iter().collect();
     let values = values_at(&chosen, &wanted.y, read)?;
     if values.iter().all(Option::is_none) {
         let fix = "name a number of a run in results.json (for a histogram, a list of counts), with dots into objects, such as erase_count.total".into();
@@ -98,9 +112,8 @@ fn select<T>(
             .cloned()
             .ok_or_else(|| refuse(wanted, format!("the runs have no axis `{name}`"), axes_there_are(runs)))
     };
-    let owned: Vec<RunResult> = chosen.iter().map(|r| (*r).clone()).collect();
     let others: Vec<String> =
-        varying_axes(&owned).into_iter().filter(|a| *a != wanted.x && Some(a) != wanted.series.as_ref()).collect();
+        varying_axes(runs).into_iter().filter(|a| *a != wanted.x && Some(a) != wanted.series.as_ref()).collect();
     let mut selection = Selection { panels: Vec::new(), series: Vec::new(), points: Vec::new() };
     for (run, y) in chosen.iter().zip(values) {
         let title =
@@ -140,12 +153,12 @@ fn divide(wanted: &Wanted, selection: &mut Selection<f64>, reference: &str) -> R
     Ok(())
 }
 
-fn value_axis(wanted: &Wanted) -> Axis {
+pub(super) fn value_axis(wanted: &Wanted) -> Axis {
     Axis::linear(if wanted.y_label.is_empty() { wanted.y.clone() } else { wanted.y_label.clone() }, "")
 }
 
 /// Published numbers without a place of their own are lines across the chart.
-fn rules(wanted: &Wanted) -> Vec<Rule> {
+pub(super) fn rules(wanted: &Wanted) -> Vec<Rule> {
     let unplaced = wanted.published.iter().filter(|p| p.x.is_none());
     unplaced.map(|p| Rule { label: format!("{} (published)", p.label), value: p.value }).collect()
 }

@@ -20,6 +20,9 @@ pub struct Series {
     pub victim_invalid_share: Vec<Option<f64>>,
     /// Flash time within each window.
     pub flash_time_ns: Vec<u64>,
+    /// Flash time for each page that the host wrote, within each window.
+    #[serde(default)]
+    pub flash_time_per_host_page_ns: Vec<Option<f64>>,
 }
 
 /// Victims by their share of invalid pages.

@@ -29,6 +29,15 @@ pub enum FigureKind {
     /// The distribution that `y` names, a list of counts in equal buckets from 0 to 1, as an outline for each value of
     /// `series`; each value of `x` has a panel of its own.
     Histogram,
+    /// One line for each value of `series` over the windows of the run: `y` is a list under `series.`. A panel for each
+    /// value of `x`, as in all that follow.
+    OverTime,
+    /// One stack for each value of `series`: `y` is an object of numbers, such as `flash_time_parts_ns`.
+    Parts,
+    /// The share of requests by latency, in powers of two: `y` is `latency_distribution.write` or `.read`.
+    Latency,
+    /// Host writes by address and time, of the first run of each panel: `y` is `write_heat`.
+    Heat,
 }
 
 /// One figure over the runs of a sweep.
@@ -52,7 +61,7 @@ pub struct Figure {
     /// Divide by the run that agrees in every other axis and has this value of `series` (such as `single`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
-    /// Draw only runs whose axes have these values.
+    /// Draw only runs whose axes have these values; a list admits several.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub only: serde_json::Map<String, serde_json::Value>,
     /// Published numbers to stand beside ours.

@@ -214,15 +214,15 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
     let for_copies = u32::from(placement.gc_streams().max(1));
     let (least, default) = match ftl {
         FtlOptions::Page => (1, for_copies),
-        FtlOptions::Demand { .. } => (1, for_copies + DemandOptions::RESERVE_BLOCKS),
+        FtlOptions::Demand { .. } => (DemandOptions::FLOOR_MIN, for_copies + DemandOptions::RESERVE_BLOCKS),
         FtlOptions::Hybrid(_) => (RESERVE_BLOCKS, RESERVE_BLOCKS.max(for_copies)),
     };
     let reserve_blocks = spec.gc.floor.unwrap_or(default);
     if !(least..=65_536).contains(&reserve_blocks) {
         return Err(SpecError::new(
             "gc.floor",
-            format!("{reserve_blocks} is out of range"),
-            format!("give {least} to 65536 blocks"),
+            format!("{reserve_blocks} free blocks are out of range with this FTL"),
+            format!("give {least} to 65536 blocks, or leave it out for {default}"),
         ));
     }
     geometry.blocks += reserve_blocks + blocks_on_top;

@@ -52,7 +52,7 @@ pub(super) const ENTRY: Entry<ReadFtl> = Entry {
     name: "asa",
     summary: "dftl that clusters the recency of pages into hot, warm and cold blocks",
     paper: "Xie, Chen & Roth, ASA-FTL",
-    memory: "16 bytes a logical page and 13 bytes a cached entry",
+    memory: "16 bytes a logical page and 8 to 32 bytes a cached entry",
     parameters: &ALL,
     build: |parameters, spec| {
         let asa = AsaOptions::read(parameters)?;

@@ -1,9 +1,11 @@
 //! K-means on one axis, as ASA-FTL clusters recency (section 3.4; the initial centroids follow its reference 18), and the
 //! exact optimum that it can be held against.
 //!
-//! - `sorted`: the values are sorted and cut into K runs of equal count, whose means are the first centroids; Lloyd's
-//!   iteration follows until no value changes its cluster. On sorted values with prefix sums an iteration costs O(K log n),
-//!   so that sorting, O(n log n), is nearly all.
+//! - `sorted`: three runs of equal count of the values in rising order give the first centroids, their means; Lloyd's
+//!   iteration follows until no value changes its cluster. All it asks is how many values lie below a bound, and their sum.
+//!   One counting sort groups the values into intervals of equal width, about eight values each, with counts and sums in front
+//!   of each; an answer is then a look at one interval. Nothing has to be sorted: O(n) in all, and O(n) an iteration at worst,
+//!   where outliers squeeze most values into one interval.
 //! - `exact`: clusters of an optimal solution are runs of the sorted values, and the best cut in front of the last run moves
 //!   only to the right as values are added (Wang & Song, "Ckmeans.1d.dp"; Gronlund et al.), so that divide and conquer finds
 //!   all of them in O(K n log n).
@@ -17,21 +19,159 @@ pub enum Init {
     Exact,
 }
 
-/// A clustering.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Clustering {
-    /// Means of the clusters, in rising order; fewer than asked for where there are fewer different values.
-    pub centroids: Vec<f64>,
-    /// Sum of the squared distances to the nearest centroid.
-    pub cost: f64,
-}
-
-/// Distinct values in rising order with sums over all values up to each.
+/// Clusters values, and keeps its tables for the next time.
 #[derive(Clone, Default, Debug)]
 pub struct Clusterer {
+    groups: Groups,
+    optimum: Optimum,
+}
+
+impl Clusterer {
+    /// The centroids of at most `clusters` clusters of `samples`, in rising order; fewer where there are fewer different
+    /// values.
+    ///
+    /// # Panics
+    /// If there is no sample, or no cluster is asked for.
+    pub fn cluster(&mut self, samples: &[f64], clusters: usize, init: Init) -> Vec<f64> {
+        assert!(!samples.is_empty() && clusters > 0, "there is nothing to cluster");
+        match init {
+            Init::Sorted => {
+                self.groups.group(samples);
+                let first = self.groups.equal_runs(clusters);
+                self.groups.iterate(first)
+            }
+            Init::Exact => self.optimum.find(samples, clusters),
+        }
+    }
+}
+
+/// Sum of the squared distances of `samples` to the nearest of `centroids`: what K-means makes small.
+pub fn cost(samples: &[f64], centroids: &[f64]) -> f64 {
+    let squared = |value: f64| centroids.iter().map(|c| (value - c) * (value - c)).fold(f64::INFINITY, f64::min);
+    samples.iter().map(|value| squared(*value)).sum()
+}
+
+/// Values that one interval holds if they are spread evenly: fewer make more intervals to sum over, more make longer looks.
+const VALUES_PER_INTERVAL: usize = 8;
+/// More intervals than this do not stay in the processor's cache while values are dealt out.
+const INTERVALS_MAX: usize = 1 << 15;
+
+/// Values dealt out to intervals of equal width.
+#[derive(Clone, Default, Debug)]
+struct Groups {
+    /// The values, interval after interval, in no order within one.
     values: Vec<f64>,
-    /// Entry `i` sums what stands before value `i`: counts, values and their squares, the values taken from the mean of all
-    /// so that squares do not cancel.
+    /// The interval of every value, in the order in which they were given.
+    intervals: Vec<u32>,
+    /// Where each interval starts in `values`, and the end.
+    starts: Vec<u32>,
+    /// Sum of the values in front of each interval, and of all. Exact for integers below 2^32.
+    sums: Vec<f64>,
+    low: f64,
+    intervals_per_unit: f64,
+}
+
+impl Groups {
+    /// The interval of a value or of a bound; a larger value is never in a lower one.
+    #[inline(always)]
+    fn interval(&self, value: f64) -> usize {
+        (((value - self.low) * self.intervals_per_unit) as usize).min(self.starts.len() - 2)
+    }
+
+    fn group(&mut self, samples: &[f64]) {
+        let (low, high) =
+            samples.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)));
+        let intervals = (samples.len() / VALUES_PER_INTERVAL).clamp(1, INTERVALS_MAX);
+        self.low = low;
+        self.intervals_per_unit = if high > low { intervals as f64 / (high - low) } else { 0.0 };
+        self.starts.clear();
+        self.starts.resize(intervals + 1, 0);
+        self.sums.clear();
+        self.sums.resize(intervals + 1, 0.0);
+        let mut of_sample = std::mem::take(&mut self.intervals);
+        of_sample.clear();
+        of_sample.extend(samples.iter().map(|value| self.interval(*value) as u32));
+        self.intervals = of_sample;
+        for (value, interval) in samples.iter().zip(&self.intervals) {
+            self.starts[*interval as usize] += 1;
+            self.sums[*interval as usize] += value;
+        }
+        let (mut end, mut sum) = (0, 0.0);
+        for (start, part) in self.starts.iter_mut().zip(&mut self.sums) {
+            // Each start is the interval's end for now: values are dealt out from there downwards.
+            end += *start;
+            *start = end;
+            sum += std::mem::replace(part, sum);
+        }
+        self.values.resize(samples.len(), 0.0);
+        for (value, interval) in samples.iter().zip(&self.intervals) {
+            let start = &mut self.starts[*interval as usize];
+            *start -= 1;
+            self.values[*start as usize] = *value;
+        }
+    }
+
+    /// How many values are at most `bound`, and their sum.
+    fn up_to(&self, bound: f64) -> (u32, f64) {
+        let interval = self.interval(bound);
+        let (start, end) = (self.starts[interval], self.starts[interval + 1]);
+        let inside = self.values[start as usize..end as usize].iter().filter(|value| **value <= bound);
+        inside.fold((start, self.sums[interval]), |(count, sum), value| (count + 1, sum + value))
+    }
+
+    /// Sum of the `count` smallest values.
+    fn sum_of_smallest(&mut self, count: usize) -> f64 {
+        let interval = self.starts.partition_point(|start| *start as usize <= count) - 1;
+        let Some(end) = self.starts.get(interval + 1) else { return self.sums[interval] };
+        let start = self.starts[interval] as usize;
+        let inside = &mut self.values[start..*end as usize];
+        inside.select_nth_unstable_by(count - start, f64::total_cmp);
+        self.sums[interval] + inside[..count - start].iter().sum::<f64>()
+    }
+
+    /// Means of `clusters` runs of as many values each.
+    fn equal_runs(&mut self, clusters: usize) -> Vec<f64> {
+        let samples = self.values.len();
+        let mut centroids = Vec::with_capacity(clusters);
+        let mut before = (0, 0.0);
+        for run in 1..=clusters {
+            let cut = samples * run / clusters;
+            if cut > before.0 {
+                let sum = self.sum_of_smallest(cut);
+                centroids.push((sum - before.1) / (cut - before.0) as f64);
+                before = (cut, sum);
+            }
+        }
+        centroids.dedup();
+        centroids
+    }
+
+    /// Lloyd's iteration: the centroids once no value changes its cluster.
+    fn iterate(&self, mut centroids: Vec<f64>) -> Vec<f64> {
+        let all = (self.values.len() as u32, self.sums[self.sums.len() - 1]);
+        let mut cuts: Vec<(u32, f64)> = Vec::new();
+        loop {
+            // A value halfway between two centroids goes to the lower one.
+            let mut next = vec![(0, 0.0)];
+            next.extend(centroids.windows(2).map(|w| self.up_to(w[0] + (w[1] - w[0]) / 2.0)));
+            next.push(all);
+            next.dedup_by_key(|cut| cut.0);
+            if next.iter().map(|cut| cut.0).eq(cuts.iter().map(|cut| cut.0)) {
+                return centroids;
+            }
+            centroids = next.windows(2).map(|w| (w[1].1 - w[0].1) / f64::from(w[1].0 - w[0].0)).collect();
+            cuts = next;
+        }
+    }
+}
+
+/// The dynamic programme over distinct values in rising order.
+#[derive(Clone, Default, Debug)]
+struct Optimum {
+    sorted: Vec<f64>,
+    /// Distinct values; entry `i` of the sums is over what stands before value `i`: counts, values and their squares, the
+    /// values taken from the mean of all so that squares do not cancel.
+    values: usize,
     counts: Vec<f64>,
     sums: Vec<f64>,
     squares: Vec<f64>,
@@ -43,45 +183,33 @@ pub struct Clusterer {
     starts: Vec<Vec<u32>>,
 }
 
-impl Clusterer {
-    /// Clusters `samples` (sorted on the way) into at most `clusters`.
-    ///
-    /// # Panics
-    /// If there is no sample, or no cluster is asked for.
-    pub fn cluster(&mut self, samples: &mut [f64], clusters: usize, init: Init) -> Clustering {
-        assert!(!samples.is_empty() && clusters > 0, "there is nothing to cluster");
-        samples.sort_unstable_by(f64::total_cmp);
+impl Optimum {
+    fn find(&mut self, samples: &[f64], clusters: usize) -> Vec<f64> {
         self.sum_up(samples);
-        let clusters = clusters.min(self.values.len());
-        let bounds = match init {
-            Init::Sorted => self.iterate(self.equal_runs(samples, clusters)),
-            Init::Exact => self.optimum(clusters),
-        };
-        let runs = bounds.windows(2).map(|w| (w[0], w[1]));
-        Clustering {
-            centroids: runs.clone().map(|(first, end)| self.mean(first, end)).collect(),
-            cost: runs.map(|(first, end)| self.cost(first, end)).sum(),
-        }
+        let cuts = self.cuts(clusters.min(self.values));
+        cuts.windows(2).map(|w| self.mean(w[0], w[1])).collect()
     }
 
     fn sum_up(&mut self, samples: &[f64]) {
-        self.values.clear();
+        self.sorted.clear();
+        self.sorted.extend_from_slice(samples);
+        self.sorted.sort_unstable_by(f64::total_cmp);
         for column in [&mut self.counts, &mut self.sums, &mut self.squares] {
             column.clear();
             column.push(0.0);
         }
         self.centre = samples.iter().sum::<f64>() / samples.len() as f64;
         let (mut count, mut sum, mut square) = (0.0, 0.0, 0.0);
-        for run in samples.chunk_by(|a, b| a == b) {
+        for run in self.sorted.chunk_by(|a, b| a == b) {
             let (weight, value) = (run.len() as f64, run[0] - self.centre);
             count += weight;
             sum += weight * value;
             square += weight * value * value;
-            self.values.push(run[0]);
             self.counts.push(count);
             self.sums.push(sum);
             self.squares.push(square);
         }
+        self.values = self.counts.len() - 1;
     }
 
     #[inline(always)]
@@ -96,41 +224,9 @@ impl Clusterer {
         (self.squares[end] - self.squares[first] - sum * sum / count).max(0.0)
     }
 
-    /// Means of `clusters` runs of as many samples each.
-    fn equal_runs(&self, samples: &[f64], clusters: usize) -> Vec<f64> {
-        let cut = |i: usize| samples.len() * i / clusters;
-        let mut centroids: Vec<f64> = (0..clusters)
-            .map(|i| &samples[cut(i)..cut(i + 1)])
-            .filter(|run| !run.is_empty())
-            .map(|run| run.iter().sum::<f64>() / run.len() as f64)
-            .collect();
-        centroids.dedup();
-        centroids
-    }
-
-    /// Lloyd's iteration: the bounds of the clusters once no value changes its own.
-    fn iterate(&self, mut centroids: Vec<f64>) -> Vec<usize> {
-        let mut bounds = Vec::new();
-        loop {
-            // A value halfway between two centroids goes to the lower one.
-            let mut next: Vec<usize> = centroids
-                .windows(2)
-                .map(|w| self.values.partition_point(|v| *v <= w[0] + (w[1] - w[0]) / 2.0))
-                .collect();
-            next.insert(0, 0);
-            next.push(self.values.len());
-            next.dedup();
-            if next == bounds {
-                return bounds;
-            }
-            centroids = next.windows(2).map(|w| self.mean(w[0], w[1])).collect();
-            bounds = next;
-        }
-    }
-
-    /// The bounds of the best clusters.
-    fn optimum(&mut self, clusters: usize) -> Vec<usize> {
-        let values = self.values.len();
+    /// Where the best clusters begin, and the end of the last.
+    fn cuts(&mut self, clusters: usize) -> Vec<usize> {
+        let values = self.values;
         self.costs = (0..=values).map(|end| if end == 0 { 0.0 } else { self.cost(0, end) }).collect();
         self.next_costs.resize(values + 1, 0.0);
         self.starts.resize_with(clusters.max(self.starts.len()), Vec::new);
@@ -144,13 +240,13 @@ impl Clusterer {
             self.next_costs = std::mem::replace(&mut self.costs, next_costs);
             self.starts[cluster] = starts;
         }
-        let mut bounds = vec![values];
+        let mut cuts = vec![values];
         for cluster in (1..clusters).rev() {
-            bounds.push(self.starts[cluster][*bounds.last().expect("never empty")] as usize);
+            cuts.push(self.starts[cluster][*cuts.last().expect("never empty")] as usize);
         }
-        bounds.push(0);
-        bounds.reverse();
-        bounds
+        cuts.push(0);
+        cuts.reverse();
+        cuts
     }
 
     /// Fills the costs of the first `end` values for every `end` of `ends`, the last cluster starting within `starts`.
@@ -202,12 +298,44 @@ mod tests {
             clusters in 1usize..5,
         ) {
             let mut samples: Vec<f64> = values.iter().map(|v| f64::from(*v)).collect();
-            let exact = Clusterer::default().cluster(&mut samples, clusters, Init::Exact);
+            samples.sort_by(f64::total_cmp);
             let least = least_cost(&samples, clusters);
             let scale = samples.iter().map(|v| v * v).sum::<f64>().max(1.0);
-            prop_assert!((exact.cost - least).abs() <= 1e-9 * scale, "{} against {least}", exact.cost);
-            let sorted = Clusterer::default().cluster(&mut samples, clusters, Init::Sorted);
-            prop_assert!(sorted.cost >= least - 1e-9 * scale);
+            let exact = cost(&samples, &Clusterer::default().cluster(&samples, clusters, Init::Exact));
+            prop_assert!((exact - least).abs() <= 1e-9 * scale, "{exact} against {least}");
+            let sorted = cost(&samples, &Clusterer::default().cluster(&samples, clusters, Init::Sorted));
+            prop_assert!(sorted >= least - 1e-9 * scale);
+        }
+    }
+
+    /// The faithful mode as it is defined: sort, means of equal runs, Lloyd's iteration over all values.
+    fn plain_lloyd(sorted: &[f64], clusters: usize) -> Vec<f64> {
+        let mean = |run: &[f64]| run.iter().sum::<f64>() / run.len() as f64;
+        let cut = |i: usize| sorted.len() * i / clusters;
+        let runs = (0..clusters).map(|i| &sorted[cut(i)..cut(i + 1)]).filter(|run| !run.is_empty());
+        let mut centroids: Vec<f64> = runs.map(mean).collect();
+        centroids.dedup();
+        loop {
+            let nearest = |v: f64| centroids.windows(2).filter(|w| v > w[0] + (w[1] - w[0]) / 2.0).count();
+            let next: Vec<f64> = sorted.chunk_by(|a, b| nearest(*a) == nearest(*b)).map(mean).collect();
+            if next == centroids {
+                return centroids;
+            }
+            centroids = next;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn grouped_values_cluster_as_sorted_ones_do(
+            values in prop::collection::vec(prop_oneof![0u32..20, 0u32..1000, 0u32..1 << 30], 1..300),
+            clusters in 1usize..5,
+        ) {
+            let samples: Vec<f64> = values.iter().map(|v| f64::from(*v)).collect();
+            let mut sorted = samples.clone();
+            sorted.sort_by(f64::total_cmp);
+            let grouped = Clusterer::default().cluster(&samples, clusters, Init::Sorted);
+            prop_assert_eq!(grouped, plain_lloyd(&sorted, clusters));
         }
     }
 
@@ -220,16 +348,16 @@ mod tests {
         samples.extend((0..60).map(|i| 30_000.0 + f64::from(i * 10)));
         samples.extend((0..5).map(|i| 400_000.0 + f64::from(i * 1000)));
         let mut clusterer = Clusterer::default();
-        let sorted = clusterer.cluster(&mut samples, 3, Init::Sorted);
-        let exact = clusterer.cluster(&mut samples, 3, Init::Exact);
-        assert!(sorted.cost / exact.cost > 2.0, "{} / {}", sorted.cost, exact.cost);
+        let sorted = cost(&samples, &clusterer.cluster(&samples, 3, Init::Sorted));
+        let exact = cost(&samples, &clusterer.cluster(&samples, 3, Init::Exact));
+        assert!(sorted / exact > 2.0, "{sorted} / {exact}");
     }
 
     #[test]
     fn few_different_values_make_few_clusters() {
         for init in [Init::Sorted, Init::Exact] {
-            let clustering = Clusterer::default().cluster(&mut [7.0; 9], 3, init);
-            assert_eq!((clustering.centroids, clustering.cost), (vec![7.0], 0.0));
+            assert_eq!(Clusterer::default().cluster(&[7.0; 9], 3, init), [7.0]);
+            assert_eq!(Clusterer::default().cluster(&[9.0, 7.0, 7.0, 9.0, 9.0], 3, init), [7.0, 9.0]);
         }
     }
 
@@ -238,10 +366,10 @@ mod tests {
         let mut random = Random::new(1);
         let mut clusterer = Clusterer::default();
         for count in [5000, 10, 700] {
-            let mut samples: Vec<f64> = (0..count).map(|_| random.unit().powi(4) * 1e6).collect();
+            let samples: Vec<f64> = (0..count).map(|_| random.unit().powi(4) * 1e6).collect();
             for init in [Init::Exact, Init::Sorted] {
-                let again = clusterer.cluster(&mut samples, 3, init);
-                assert_eq!(again, Clusterer::default().cluster(&mut samples, 3, init));
+                let again = clusterer.cluster(&samples, 3, init);
+                assert_eq!(again, Clusterer::default().cluster(&samples, 3, init));
             }
         }
     }

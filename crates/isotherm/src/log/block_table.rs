@@ -14,8 +14,10 @@ pub enum BlockState {
     Free,
     /// Being filled by a stream.
     Open,
-    /// Full: a candidate for cleaning.
+    /// Full: the victim policy may choose it.
     Closed,
+    /// Full, and filled by a meta stream: cleaned when the meta streams' area is full, and never for room for data.
+    ClosedMeta,
     /// Being emptied by the collector.
     Collecting,
     /// A program failed in it: to be emptied and retired before any other victim.
@@ -26,8 +28,8 @@ pub enum BlockState {
 
 impl BlockState {
     /// Every state, in the order of their numbers.
-    pub(super) const ALL: [Self; 6] =
-        [Self::Free, Self::Open, Self::Closed, Self::Collecting, Self::Failing, Self::Retired];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Free, Self::Open, Self::Closed, Self::ClosedMeta, Self::Collecting, Self::Failing, Self::Retired];
 }
 
 /// The blocks of a log store. Policies read it; only the log store writes it.
@@ -120,9 +122,15 @@ impl BlockTable {
         memory::prefetch(&self.erases, index);
     }
 
-    /// Closed blocks in order of their number.
+    /// Closed blocks that the victim policy may choose, in order of their number.
     pub fn closed(&self) -> impl Iterator<Item = BlockId> + '_ {
         (0..self.blocks()).map(BlockId).filter(|b| self.state(*b) == BlockState::Closed)
+    }
+
+    /// Closed blocks of every sort, in order of their number.
+    pub(super) fn full(&self) -> impl Iterator<Item = BlockId> + '_ {
+        let is_full = |state| matches!(state, BlockState::Closed | BlockState::ClosedMeta);
+        (0..self.blocks()).map(BlockId).filter(move |b| is_full(self.state(*b)))
     }
 
     /// Bytes of the table.

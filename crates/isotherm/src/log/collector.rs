@@ -153,8 +153,11 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     victim: BlockId,
     cause: Cause,
 ) -> Result<(), DeviceError> {
-    if log.blocks.state(victim) == BlockState::Closed {
+    let state = log.blocks.state(victim);
+    if state == BlockState::Closed {
         log.victim.on_remove(victim, &log.blocks);
+    }
+    if state != BlockState::Failing {
         log.blocks.validity.set_state(victim, BlockState::Collecting);
     }
     if cause == Cause::Gc {
@@ -285,7 +288,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             self.valid_pages += copied as u64;
             self.used_pages += copied as u64;
             match result {
-                Ok(()) if full => self.close_block(stream, block, BlockState::Closed),
+                Ok(()) if full => self.close_block(stream, block, self.closed_state(stream)),
                 Ok(()) => {}
                 Err(MediumError::PowerLost) => return Err(DeviceError::PowerLost),
                 Err(_) => self.abandon(stream, block),

@@ -33,8 +33,8 @@ pub struct LogOptions {
     /// Streams beyond the placement's own, for pages that the FTL composes (translation pages).
     pub meta_streams: u16,
     /// Blocks that these streams may fill. Blocks that they do not fill yet are parked for them, so that data finds the same
-    /// free blocks whether they are filled or not; beyond, their own emptiest block is cleaned, whatever the victim policy
-    /// would choose.
+    /// free blocks whether they are filled or not; beyond, their own emptiest block is cleaned. The victim policy does not
+    /// see these blocks: cleaning one for data would free a block that is parked at once.
     pub meta_blocks: u32,
     /// Difference of erase counts that static wear levelling allows; `None` switches it off.
     pub wear_threshold: Option<u32>,
@@ -148,7 +148,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             if written == 0 || log.blocks.state(block) == BlockState::Retired {
                 continue;
             }
-            log.blocks.validity.set_state(block, BlockState::Closed);
             log.used_pages += u64::from(written);
             log.restore_sort(block);
             if written < pages_per_block {
@@ -164,16 +163,17 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         log
     }
 
-    /// Tells a block of meta streams from one of data. Which stream filled it is not known any more: it counts as the first
+    /// Closes a block as one of meta streams or of data. Which stream filled it is not known any more: it counts as the first
     /// of its sort.
     fn restore_sort(&mut self, block: BlockId) {
         let first = self.medium.geometry().first_page(block);
-        if self.options.meta_streams > 0 && self.medium.owner(first).kind() == Kind::Translation {
+        let is_meta = self.options.meta_streams > 0 && self.medium.owner(first).kind() == Kind::Translation;
+        let stream = if is_meta { self.meta_stream(0) } else { StreamId(0) };
+        if is_meta {
             self.meta_blocks.push(block);
-            self.blocks.streams[block.0 as usize] = self.meta_stream(0);
-        } else {
-            self.blocks.streams[block.0 as usize] = StreamId(0);
         }
+        self.blocks.streams[block.0 as usize] = stream;
+        self.blocks.validity.set_state(block, self.closed_state(stream));
     }
 
     /// Gives a partly written block to a stream of its sort that has none.
@@ -205,10 +205,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     pub fn finish_restore(&mut self) -> Result<(), DeviceError> {
         // What was invalidated before the loss is whatever was programmed and is not valid now.
         self.counters.invalidated_pages = self.medium.counters().programmed().total() - self.valid_pages;
-        for block in self.blocks.closed().collect::<Vec<_>>() {
+        for block in self.blocks.full().collect::<Vec<_>>() {
             if self.blocks.valid(block) == 0 && self.free.len() as u32 <= self.options.floor {
                 self.release(block, Cause::Recovery, 0)?;
-            } else {
+            } else if self.blocks.state(block) == BlockState::Closed {
                 self.victim.on_close(block, &self.blocks);
             }
         }
@@ -289,6 +289,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         stream.0 >= self.placement.streams()
     }
 
+    /// What a block is once `stream` has filled it.
+    fn closed_state(&self, stream: StreamId) -> BlockState {
+        if self.is_meta(stream) { BlockState::ClosedMeta } else { BlockState::Closed }
+    }
+
     /// Parks free blocks as long as meta streams may fill more than they do. Blocks take turns: what meta streams give back
     /// has gone to the end of the queue that this takes the first of.
     fn park(&mut self) {
@@ -304,7 +309,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         if excess < 0 || (excess == 0 && !self.is_meta(stream)) {
             return None;
         }
-        let closed = self.meta_blocks.iter().filter(|b| self.blocks.state(**b) == BlockState::Closed);
+        let closed = self.meta_blocks.iter().filter(|b| self.blocks.state(**b) == BlockState::ClosedMeta);
         closed
             .copied()
             .min_by_key(|b| self.blocks.valid(*b))
@@ -318,7 +323,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         if self.free_blocks() > 2 * u32::from(self.options.meta_streams) {
             return None;
         }
-        let emptiest = self.blocks.closed().min_by_key(|b| self.blocks.valid(*b));
+        let emptiest = self.blocks.full().min_by_key(|b| self.blocks.valid(*b));
         emptiest.filter(|b| self.blocks.valid(*b) < self.blocks.pages_per_block())
     }
 
@@ -390,7 +395,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 self.blocks.validity.set(at);
                 self.valid_pages += 1;
                 if full {
-                    self.close_block(stream, block, BlockState::Closed);
+                    self.close_block(stream, block, self.closed_state(stream));
                 }
                 return Ok(at);
             }

@@ -129,13 +129,15 @@ pub enum Keeps {
     InTranslationPages,
 }
 
+/// The hottest cluster's stream; the warm and the cold one follow.
 const HOT: StreamId = StreamId(0);
-const WARM: StreamId = StreamId(1);
-const COLD: StreamId = StreamId(2);
 const CLUSTERS: usize = 3;
 
 /// Page writes between two looks at the share of misses.
 const CHECK_INTERVAL: u32 = 1000;
+
+/// Samples ahead whose recency is prefetched: they lie anywhere in a table larger than the processor's caches.
+const SAMPLES_AHEAD: usize = 48;
 
 /// No recency: written once.
 const INFINITE: u32 = u32::MAX;
@@ -157,8 +159,9 @@ pub struct Asa {
     pages: Vec<Recency>,
     /// Pages with a finite recency.
     finite_pages: u64,
-    /// Largest recency that is hot, and that is warm; `None` before the first clustering.
-    bounds: Option<[u32; CLUSTERS - 1]>,
+    /// Largest recency that is hot, and that is warm; no recency is as small as 0, so that all is cold before the first
+    /// clustering.
+    bounds: [u32; CLUSTERS - 1],
     copies: u64,
     until_check: u32,
     /// Writes with a recency before and after, and those that changed their cluster, since the window began.
@@ -181,7 +184,7 @@ impl Asa {
             keeps,
             pages: memory::table(logical_pages as usize, Recency { last_write: 0, irr: INFINITE }),
             finite_pages: 0,
-            bounds: None,
+            bounds: [0; CLUSTERS - 1],
             copies: 0,
             until_check: CHECK_INTERVAL,
             judged: 0,
@@ -198,11 +201,13 @@ impl Asa {
     /// The cluster of a recency: the one with the nearest centroid.
     #[inline(always)]
     fn stream(&self, irr: u32) -> StreamId {
-        match self.bounds {
-            Some([hot, _]) if irr <= hot => HOT,
-            Some([_, warm]) if irr <= warm => WARM,
-            _ => COLD,
-        }
+        // Added up, because a branch on the recency of a page is mispredicted as often as not.
+        StreamId(HOT.0 + u16::from(irr > self.bounds[0]) + u16::from(irr > self.bounds[1]))
+    }
+
+    /// Whether there are clusters yet.
+    fn has_clusters(&self) -> bool {
+        self.counters.clusterings > 0
     }
 
     /// Looks at the misses, and clusters anew if there are too many.
@@ -210,7 +215,7 @@ impl Asa {
     fn check(&mut self, now: u64) {
         self.until_check = CHECK_INTERVAL;
         let expected = self.finite_pages as f64 * f64::from(self.options.samples) / self.pages.len() as f64;
-        let due = if self.bounds.is_none() {
+        let due = if !self.has_clusters() {
             expected >= (f64::from(self.options.samples) / 100.0).max(CLUSTERS as f64)
         } else {
             self.options.updating
@@ -236,24 +241,32 @@ impl Asa {
         self.counters.samples += self.sampled.len() as u64;
         let logarithmic = self.options.logarithmic;
         self.values.clear();
-        self.values.extend(self.sampled.iter().map(|lpn| self.pages[lpn.0 as usize].irr).filter_map(|irr| {
-            let value = f64::from(irr);
-            (irr != INFINITE).then(|| if logarithmic { value.ln() } else { value })
-        }));
+        for (at, lpn) in self.sampled.iter().enumerate() {
+            if let Some(ahead) = self.sampled.get(at + SAMPLES_AHEAD) {
+                memory::prefetch(&self.pages, ahead.0 as usize);
+            }
+            let irr = self.pages[lpn.0 as usize].irr;
+            if irr != INFINITE {
+                self.values.push(f64::from(irr));
+            }
+        }
+        if logarithmic {
+            self.values.iter_mut().for_each(|value| *value = value.ln());
+        }
         self.clustered_at = now;
         if self.values.is_empty() {
             return;
         }
         self.counters.clusterings += 1;
-        let clustering = self.clusterer.cluster(&mut self.values, CLUSTERS, self.options.init);
+        let centroids = self.clusterer.cluster(&self.values, CLUSTERS, self.options.init);
         let scale = |value: f64| if logarithmic { value.exp() } else { value };
         let halfway = |i: usize| {
             // Where values are too few for three clusters, the colder ones are empty.
-            let pair = clustering.centroids.get(i).zip(clustering.centroids.get(i + 1));
+            let pair = centroids.get(i).zip(centroids.get(i + 1));
             pair.map_or(INFINITE - 1, |(low, high)| scale(low + (high - low) / 2.0) as u32)
         };
-        self.bounds = Some([halfway(0), halfway(1)]);
-        self.counters.centroids = clustering.centroids.into_iter().map(scale).collect();
+        self.bounds = [halfway(0), halfway(1)];
+        self.counters.centroids = centroids.into_iter().map(scale).collect();
     }
 }
 
@@ -287,7 +300,7 @@ impl Placement for Asa {
         self.finite_pages += u64::from(irr != INFINITE);
         self.finite_pages -= u64::from(page.irr != INFINITE);
         let stream = self.stream(irr);
-        if self.bounds.is_some() && irr != INFINITE && page.irr != INFINITE {
+        if self.has_clusters() && irr != INFINITE && page.irr != INFINITE {
             let missed = u64::from(self.stream(page.irr) != stream);
             self.judged += 1;
             self.misses += missed;
@@ -326,6 +339,8 @@ impl Placement for Asa {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const COLD: StreamId = StreamId(2);
 
     fn asa(parameters: &str, logical_pages: u32) -> Asa {
         let name = format!("asa:{parameters}").parse().unwrap();

@@ -1,16 +1,20 @@
 //! The cached mapping table: which entries of the map are in DRAM, and which leaves when another comes.
 //!
-//! Entries lie in slots, linked into lists: columns of links, of LPNs and of the list that each slot is in, all allocated
-//! once for the largest capacity. Every operation is O(1). Replacement is
+//! Every operation is O(1). Replacement is
 //! - `lru`: one list, the least recently used entry leaves;
 //! - `segmented_lru` (Karedla, Love & Wherry): an entry enters a probationary list and moves to a protected one on its
 //!   first hit; the protected list keeps a share of the capacity, and its overflow gets a second chance;
 //! - `arc` (Megiddo & Modha, figure 4): entries seen once and entries seen again in a list each, and two lists of the LPNs
 //!   that left them, whose hits move the border between the two.
 //!
-//! The simulator finds a slot by a column over all LPNs; a controller would hash, and is charged for entries alone.
+//! A list in order of use is kept as a record of uses, not as links: each use appends the LPN to a ring, one column over all
+//! LPNs says where the newest record of each is, and older ones are stale. The least recently used entry is the oldest record
+//! that is not. So memory is touched in sequence, and ahead of time, where links would jump from neighbour to neighbour. A
+//! ring that is full drops its stale records, at least half of them, so that this costs O(1) a use.
+//!
+//! The simulator finds a place by a column over all LPNs; a controller would hash, and is charged for entries alone.
 
-use crate::address::Lpn;
+use crate::address::{Lpn, MAX_PAGES};
 use crate::bits::Bits;
 use crate::memory;
 
@@ -33,19 +37,46 @@ const FREQUENT: u8 = 1;
 const RECENT_GHOSTS: u8 = 2;
 /// LPNs that left the frequent list (ARC).
 const FREQUENT_GHOSTS: u8 = 3;
-const LISTS: u32 = 4;
+const LISTS: usize = 4;
 
-/// No slot.
-const NONE: u32 = u32::MAX;
+/// In no list.
+const NOWHERE: u32 = u32::MAX;
+/// A place is a list, in the two bits above, and an index into its ring.
+const INDEX_BITS: u32 = MAX_PAGES.trailing_zeros();
+
+/// The list of a place.
+#[inline(always)]
+fn list_of(place: u32) -> u8 {
+    (place >> INDEX_BITS) as u8
+}
 
 /// Share of the capacity that the protected list of segmented LRU may fill.
 const PROTECTED_SHARE: f64 = 0.8;
 
-/// Neighbours of a slot in its list, towards the most and the least recently used end.
-#[derive(Clone, Copy, Default, Debug)]
-struct Links {
-    newer: u32,
-    older: u32,
+/// Records ahead of the oldest whose places are prefetched: what leaves next is known long before it does.
+const RECORDS_AHEAD: u32 = 12;
+
+/// Uses in their order, in a ring. The records between `oldest` and `next` count, stale ones included.
+#[derive(Clone, Default, Debug)]
+struct Uses {
+    lpns: Vec<u32>,
+    oldest: u32,
+    next: u32,
+    records: u32,
+}
+
+impl Uses {
+    /// A ring for at most `entries` LPNs. Never longer than indices can tell, and short of the one that means nowhere.
+    fn new(entries: u32) -> Self {
+        let length = (2 * u64::from(entries) + 1).min(u64::from(MAX_PAGES) - 1);
+        Self { lpns: memory::zeroed_table(length as usize), ..Self::default() }
+    }
+
+    /// The index after `index`.
+    #[inline(always)]
+    fn after(&self, index: u32) -> u32 {
+        if index as usize + 1 == self.lpns.len() { 0 } else { index + 1 }
+    }
 }
 
 /// See the module's text.
@@ -54,16 +85,12 @@ pub struct Cmt {
     replacement: Replacement,
     capacity: u32,
     capacity_max: u32,
-    /// Slot of every LPN, ghosts included.
-    slot_of: Vec<u32>,
+    /// Where the newest record of every LPN is, ghosts included.
+    places: Vec<u32>,
     resident: Bits,
-    lpns: Vec<u32>,
-    lists: Vec<u8>,
-    /// Links of every slot; the last four are the heads of the circular lists.
-    links: Vec<Links>,
-    lengths: [u32; LISTS as usize],
-    /// First free slot; free slots are linked by `older`.
-    free: u32,
+    uses: [Uses; LISTS],
+    /// LPNs in each list.
+    lengths: [u32; LISTS],
     /// Entries that ARC wants in the recent list.
     target: u32,
 }
@@ -71,31 +98,21 @@ pub struct Cmt {
 impl Cmt {
     /// An empty table of `capacity` entries, which may grow to `capacity_max`, over `logical_pages` LPNs.
     pub fn new(replacement: Replacement, logical_pages: u32, capacity: u32, capacity_max: u32) -> Self {
-        // A table larger than the map never evicts, and needs no more slots than there are pages.
+        // A table larger than the map never evicts, and needs no more records than there are pages.
         let capacity_max = capacity_max.min(logical_pages);
-        let slots = if replacement == Replacement::Arc {
-            (2 * u64::from(capacity_max)).min(logical_pages.into()) as u32
-        } else {
-            capacity_max
+        let lists = match replacement {
+            Replacement::Lru => 1,
+            Replacement::SegmentedLru => 2,
+            Replacement::Arc => LISTS,
         };
-        let mut links = memory::zeroed_table((slots + LISTS) as usize);
-        for slot in 0..slots {
-            links[slot as usize] = Links { newer: NONE, older: if slot + 1 < slots { slot + 1 } else { NONE } };
-        }
-        for head in slots..slots + LISTS {
-            links[head as usize] = Links { newer: head, older: head };
-        }
         Self {
             replacement,
             capacity: capacity.min(capacity_max),
             capacity_max,
-            slot_of: memory::table(logical_pages as usize, NONE),
+            places: memory::table(logical_pages as usize, NOWHERE),
             resident: Bits::new(logical_pages as usize),
-            lpns: memory::zeroed_table(slots as usize),
-            lists: memory::zeroed_table(slots as usize),
-            links,
-            lengths: [0; LISTS as usize],
-            free: 0,
+            uses: std::array::from_fn(|list| if list < lists { Uses::new(capacity_max) } else { Uses::default() }),
+            lengths: [0; LISTS],
             target: 0,
         }
     }
@@ -108,7 +125,7 @@ impl Cmt {
     /// Entries in it.
     #[inline(always)]
     pub fn len(&self) -> u32 {
-        self.lengths[RECENT as usize] + self.lengths[FREQUENT as usize]
+        self.lengths[usize::from(RECENT)] + self.lengths[usize::from(FREQUENT)]
     }
 
     /// Whether it holds no entry.
@@ -122,42 +139,29 @@ impl Cmt {
         self.resident.contains(lpn.0)
     }
 
-    /// Brings the slot number of `lpn` towards the cache.
+    /// Brings the place of `lpn` towards the cache.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
-        memory::prefetch(&self.slot_of, lpn.0 as usize);
-    }
-
-    /// Brings the slot of `lpn`, whose number has arrived, towards the cache.
-    #[inline(always)]
-    pub fn prefetch_slot(&self, lpn: Lpn) {
-        if let Some(slot) = self.slot_of.get(lpn.0 as usize) {
-            memory::prefetch(&self.links, *slot as usize);
-        }
+        memory::prefetch(&self.places, lpn.0 as usize);
     }
 
     /// Looks `lpn` up as a use of it; true if its entry is in DRAM.
     #[inline(always)]
     pub fn access(&mut self, lpn: Lpn) -> bool {
-        let slot = self.slot_of[lpn.0 as usize];
-        if slot == NONE {
+        if !self.resident.contains(lpn.0) {
             return false;
         }
         match self.replacement {
-            Replacement::Lru => self.renew(slot, RECENT),
+            Replacement::Lru => self.append(lpn, RECENT),
             Replacement::SegmentedLru => {
-                self.move_to(slot, FREQUENT);
+                self.move_to(lpn, FREQUENT);
                 let protected = (f64::from(self.capacity) * PROTECTED_SHARE) as u32;
-                if self.lengths[FREQUENT as usize] > protected.max(1) {
-                    self.move_to(self.oldest(FREQUENT), RECENT);
+                if self.lengths[usize::from(FREQUENT)] > protected.max(1) {
+                    let oldest = self.take_oldest(FREQUENT);
+                    self.move_to(oldest, RECENT);
                 }
             }
-            Replacement::Arc => {
-                if self.lists[slot as usize] >= RECENT_GHOSTS {
-                    return false;
-                }
-                self.move_to(slot, FREQUENT);
-            }
+            Replacement::Arc => self.move_to(lpn, FREQUENT),
         }
         true
     }
@@ -174,15 +178,11 @@ impl Cmt {
     /// Puts `lpn`, for which room was made, in.
     pub fn insert(&mut self, lpn: Lpn) {
         debug_assert!(!self.contains(lpn) && self.len() < self.capacity);
-        let ghost = self.slot_of[lpn.0 as usize];
-        if ghost == NONE {
-            let slot = self.free;
-            self.free = self.links[slot as usize].older;
-            self.lpns[slot as usize] = lpn.0;
-            self.slot_of[lpn.0 as usize] = slot;
-            self.attach(slot, RECENT);
+        if self.places[lpn.0 as usize] == NOWHERE {
+            self.lengths[usize::from(RECENT)] += 1;
+            self.append(lpn, RECENT);
         } else {
-            self.move_to(ghost, FREQUENT);
+            self.move_to(lpn, FREQUENT);
         }
         self.resident.insert(lpn.0);
     }
@@ -212,9 +212,9 @@ impl Cmt {
 
     fn reserve_adaptively(&mut self, lpn: Lpn, full: bool) -> Option<Lpn> {
         let [recent, _, recent_ghosts, frequent_ghosts] = self.lengths;
-        let slot = self.slot_of[lpn.0 as usize];
-        if slot != NONE {
-            let was_frequent = self.lists[slot as usize] == FREQUENT_GHOSTS;
+        let place = self.places[lpn.0 as usize];
+        if place != NOWHERE {
+            let was_frequent = list_of(place) == FREQUENT_GHOSTS;
             self.target = if was_frequent {
                 self.target.saturating_sub((recent_ghosts / frequent_ghosts).max(1))
             } else {
@@ -236,12 +236,12 @@ impl Cmt {
     /// Forgets ghosts until ARC's invariants hold for the capacity: as many recent LPNs as entries fit, and twice as many
     /// LPNs in all.
     fn drop_excess_ghosts(&mut self) {
-        while self.lengths[RECENT_GHOSTS as usize] > 0
-            && self.lengths[RECENT as usize] + self.lengths[RECENT_GHOSTS as usize] > self.capacity
+        while self.lengths[usize::from(RECENT_GHOSTS)] > 0
+            && self.lengths[usize::from(RECENT)] + self.lengths[usize::from(RECENT_GHOSTS)] > self.capacity
         {
             self.drop_oldest(RECENT_GHOSTS);
         }
-        while self.lengths[FREQUENT_GHOSTS as usize] > 0 && self.lengths.iter().sum::<u32>() > 2 * self.capacity {
+        while self.lengths[usize::from(FREQUENT_GHOSTS)] > 0 && self.lengths.iter().sum::<u32>() > 2 * self.capacity {
             self.drop_oldest(FREQUENT_GHOSTS);
         }
     }
@@ -252,80 +252,86 @@ impl Cmt {
         let above = recent > self.target || (for_frequent_ghost && recent == self.target);
         let (from, to) =
             if recent > 0 && above || frequent == 0 { (RECENT, RECENT_GHOSTS) } else { (FREQUENT, FREQUENT_GHOSTS) };
-        let slot = self.oldest(from);
-        let lpn = self.lpns[slot as usize];
-        self.resident.remove(lpn);
-        self.move_to(slot, to);
-        Lpn(lpn)
+        let lpn = self.take_oldest(from);
+        self.resident.remove(lpn.0);
+        self.move_to(lpn, to);
+        lpn
     }
 
     fn evict_oldest(&mut self) -> Lpn {
-        let list = if self.lengths[RECENT as usize] > 0 { RECENT } else { FREQUENT };
+        let list = if self.lengths[usize::from(RECENT)] > 0 { RECENT } else { FREQUENT };
         self.drop_oldest(list)
     }
 
-    /// Forgets the oldest slot of `list`.
+    /// Forgets the LPN of `list` that was used longest ago.
     fn drop_oldest(&mut self, list: u8) -> Lpn {
-        let slot = self.oldest(list);
-        let lpn = self.lpns[slot as usize];
-        self.detach(slot);
-        self.resident.remove(lpn);
-        self.slot_of[lpn as usize] = NONE;
-        self.links[slot as usize].older = self.free;
-        self.free = slot;
-        Lpn(lpn)
+        let lpn = self.take_oldest(list);
+        self.lengths[usize::from(list)] -= 1;
+        self.resident.remove(lpn.0);
+        self.places[lpn.0 as usize] = NOWHERE;
+        lpn
     }
 
+    /// Takes the oldest record of a list that is not empty, which has to find another place.
     #[inline(always)]
-    fn head(&self, list: u8) -> u32 {
-        self.lists.len() as u32 + u32::from(list)
+    fn take_oldest(&mut self, list: u8) -> Lpn {
+        debug_assert!(self.lengths[usize::from(list)] > 0);
+        let uses = &mut self.uses[usize::from(list)];
+        loop {
+            let place = u32::from(list) << INDEX_BITS | uses.oldest;
+            let lpn = uses.lpns[uses.oldest as usize];
+            if let Some(ahead) = uses.lpns.get((uses.oldest + RECORDS_AHEAD) as usize) {
+                memory::prefetch(&self.places, *ahead as usize);
+            }
+            uses.oldest = uses.after(uses.oldest);
+            uses.records -= 1;
+            if self.places[lpn as usize] == place {
+                return Lpn(lpn);
+            }
+        }
     }
 
-    /// The least recently used slot of a list that is not empty.
+    /// Moves an LPN from its list to the recent end of another.
     #[inline(always)]
-    fn oldest(&self, list: u8) -> u32 {
-        debug_assert!(self.lengths[list as usize] > 0);
-        self.links[self.head(list) as usize].newer
+    fn move_to(&mut self, lpn: Lpn, list: u8) {
+        self.lengths[usize::from(list_of(self.places[lpn.0 as usize]))] -= 1;
+        self.lengths[usize::from(list)] += 1;
+        self.append(lpn, list);
     }
 
-    /// Moves a slot of `list` to its recent end.
+    /// Records a use of `lpn`, whose older record becomes stale.
     #[inline(always)]
-    fn renew(&mut self, slot: u32, list: u8) {
-        self.unlink(slot);
-        self.link(slot, list);
+    fn append(&mut self, lpn: Lpn, list: u8) {
+        if self.uses[usize::from(list)].records as usize == self.uses[usize::from(list)].lpns.len() {
+            self.drop_stale(list);
+        }
+        let uses = &mut self.uses[usize::from(list)];
+        uses.lpns[uses.next as usize] = lpn.0;
+        self.places[lpn.0 as usize] = u32::from(list) << INDEX_BITS | uses.next;
+        uses.next = uses.after(uses.next);
+        uses.records += 1;
     }
 
-    #[inline(always)]
-    fn move_to(&mut self, slot: u32, list: u8) {
-        self.detach(slot);
-        self.attach(slot, list);
-    }
-
-    fn attach(&mut self, slot: u32, list: u8) {
-        self.lists[slot as usize] = list;
-        self.lengths[list as usize] += 1;
-        self.link(slot, list);
-    }
-
-    fn detach(&mut self, slot: u32) {
-        self.lengths[self.lists[slot as usize] as usize] -= 1;
-        self.unlink(slot);
-    }
-
-    #[inline(always)]
-    fn link(&mut self, slot: u32, list: u8) {
-        let head = self.head(list);
-        let second = self.links[head as usize].older;
-        self.links[slot as usize] = Links { newer: head, older: second };
-        self.links[second as usize].newer = slot;
-        self.links[head as usize].older = slot;
-    }
-
-    #[inline(always)]
-    fn unlink(&mut self, slot: u32) {
-        let Links { newer, older } = self.links[slot as usize];
-        self.links[newer as usize].older = older;
-        self.links[older as usize].newer = newer;
+    /// Moves the records of a full ring together, without the stale ones.
+    #[inline(never)]
+    fn drop_stale(&mut self, list: u8) {
+        let uses = &mut self.uses[usize::from(list)];
+        let (mut from, mut to, mut kept) = (uses.oldest, uses.oldest, 0);
+        for _ in 0..uses.records {
+            let lpn = uses.lpns[from as usize];
+            if let Some(ahead) = uses.lpns.get((from + RECORDS_AHEAD) as usize) {
+                memory::prefetch(&self.places, *ahead as usize);
+            }
+            if self.places[lpn as usize] == u32::from(list) << INDEX_BITS | from {
+                uses.lpns[to as usize] = lpn;
+                self.places[lpn as usize] = u32::from(list) << INDEX_BITS | to;
+                to = uses.after(to);
+                kept += 1;
+            }
+            from = uses.after(from);
+        }
+        uses.next = to;
+        uses.records = kept;
     }
 }
 

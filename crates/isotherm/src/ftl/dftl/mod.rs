@@ -3,8 +3,10 @@
 //!
 //! A look-up that misses the cached mapping table ([`cmt`]) reads the translation page that the directory points to; the
 //! entry that leaves is written back if it is dirty. Translation pages are pages of the same log store, in a stream of their
-//! own ([`translation`]), so that data and translation blocks share the free blocks and the victim policy, and any placement
-//! and any victim policy runs. A new device is formatted: every translation page is written once and maps nothing.
+//! own ([`translation`]), so that any placement and any victim policy runs. Their blocks are an area of fixed size, cleaned on
+//! its own, the emptiest block first: cleaning one of them for data would free a block that the area takes back at once. Data
+//! is therefore collected exactly as under the page-mapped FTL, whatever the cache. A new device is formatted: every
+//! translation page is written once and maps nothing.
 //!
 //! Departures from the paper: the map is rebuilt from the OOB areas after a loss of power ([`recover`]), so that dirty
 //! entries need no flush; trims rewrite translation pages directly; under `write_miss=dirty` the old page of a write is
@@ -41,7 +43,7 @@ pub(super) const ENTRY: Entry<ReadFtl> = Entry {
     name: "dftl",
     summary: "page-mapped, the map on flash and the entries in use in DRAM",
     paper: "Gupta, Kim & Urgaonkar, DFTL (ASPLOS 2009)",
-    memory: "8 bytes a logical page and 13 bytes a cached entry",
+    memory: "8 bytes a logical page and 8 to 32 bytes a cached entry",
     parameters: &PARAMETERS,
     build: |parameters, spec| Ok(FtlOptions::Demand { map: DemandOptions::read(parameters, spec)?, asa: None }),
 };
@@ -200,27 +202,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
         self.map.cache(lpn);
         Ok(())
     }
-
-    /// Charges the pages whose metadata the placement has just sampled: one read for each translation page that holds an
-    /// entry which is not cached.
-    #[inline(never)]
-    fn charge_samples(&mut self) -> Result<(), DeviceError> {
-        let mut pages: Vec<u32> = self
-            .log
-            .placement()
-            .samples()
-            .iter()
-            .filter(|lpn| !self.map.is_cached(**lpn))
-            .map(|lpn| self.map.layout.page_of(lpn.0))
-            .collect();
-        self.log.placement_mut().forget_samples();
-        pages.sort_unstable();
-        pages.dedup();
-        for page in pages {
-            self.map.read(page, &mut self.log, Cause::Sampling)?;
-        }
-        Ok(())
-    }
 }
 
 impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P, V, O> {
@@ -239,7 +220,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
 
     #[inline(always)]
     fn prefetch_page(&self, lpn: Lpn) {
-        self.map.cache.prefetch_slot(lpn);
         if let Some(at) = self.map.pages.entries.get(lpn.0 as usize).and_then(|e| e.mapped()) {
             self.log.prefetch(at);
         }
@@ -258,11 +238,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
         self.touch(lpn, true, self.options.write_miss == WriteMiss::Fetch)?;
         let stream = self.log.place(lpn, self.map.pages.is_mapped(lpn));
         if !self.log.placement().samples().is_empty() {
-            self.charge_samples()?;
+            self.map.read_samples(&mut self.log)?;
         }
         make_room(&mut self.log, &mut self.map, stream)?;
         let at = self.log.append_host(stream, lpn, page, cause)?;
-        self.map.dirty.insert(lpn.0);
+        self.map.set_dirty(lpn);
         self.map.pages.commit(lpn, at, &mut self.log);
         if O::HEARS_MOVES && !self.map.moved.is_empty() {
             self.observer.on_moves(&self.map.moved);

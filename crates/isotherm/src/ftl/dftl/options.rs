@@ -200,4 +200,8 @@ impl DemandOptions {
     /// Free blocks that the collector needs beyond the ones for copies: one collection writes up to a translation page for
     /// each page that it copies, which may end one block and begin another, and may have to write tombstones before the erase.
     pub const RESERVE_BLOCKS: u32 = 3;
+
+    /// Free blocks below which a collection may run out of room: nearly a block of copies, and a translation page for each.
+    /// With as few, pages go to other streams than their own where no block is left to open.
+    pub const FLOOR_MIN: u32 = 2;
 }

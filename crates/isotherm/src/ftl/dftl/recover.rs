@@ -6,7 +6,7 @@
 
 use super::super::recover::{rebuild, scan};
 use super::{DemandOptions, Dftl, MapObserver};
-use crate::address::Ppn;
+use crate::address::{Lpn, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::log::LogOptions;
@@ -71,7 +71,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
             if !stale.is_empty() {
                 outdated.push(page);
             }
-            stale.into_iter().for_each(|lpn| self.map.dirty.insert(lpn));
+            stale.into_iter().for_each(|lpn| self.map.set_dirty(Lpn(lpn)));
         }
         for page in outdated {
             self.map.rewrite(page, &mut self.log)?;

@@ -7,16 +7,18 @@ use crate::ftl::dftl::cmt::Replacement;
 use crate::nand::array::NandArray;
 use crate::nand::fault::{FaultPlan, Faulty};
 use crate::nand::store::HeapBytes;
-use crate::placement::{AnyPlacement, PlacementContext, build_placement};
+use crate::placement::{AnyPlacement, Future, PLACEMENTS, PlacementContext, build_placement};
 use crate::spec::AgeBase;
-use crate::victim::{AnyVictim, VictimContext, build_victim};
+use crate::victim::{AnyVictim, VICTIMS, VictimContext, build_victim};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const LOGICAL_PAGES: u32 = 120;
 const PAGES_PER_BLOCK: u32 = 8;
 const PAGE_BYTES: u32 = 64;
-const BLOCKS: u32 = 34;
+/// Blocks beyond those that data, translation pages, open blocks and the floor fill.
+const SPARE_BLOCKS: u32 = 5;
 
 type TestMedium = Faulty<NandArray<HeapBytes>>;
 type TestFtl = Dftl<TestMedium, AnyPlacement, AnyVictim>;
@@ -48,27 +50,35 @@ impl Setup {
         LogOptions { floor, age: AgeBase::Closed, meta_streams: 1, meta_blocks, wear_threshold: Some(50) }
     }
 
+    /// Blocks of the device: the more streams hold one open, the more.
+    fn blocks(&self, placement: &AnyPlacement) -> u32 {
+        let log = self.log_options(placement);
+        LOGICAL_PAGES / PAGES_PER_BLOCK + log.meta_blocks + log.floor + u32::from(placement.streams()) + SPARE_BLOCKS
+    }
+
     fn policies(&self) -> (AnyPlacement, AnyVictim) {
         let context = PlacementContext {
             logical_pages: LOGICAL_PAGES,
             pages_per_block: PAGES_PER_BLOCK,
             page_bytes: PAGE_BYTES,
-            blocks: BLOCKS,
+            blocks: LOGICAL_PAGES / PAGES_PER_BLOCK + SPARE_BLOCKS,
             seed: 1,
-            future: None,
+            future: Some(Arc::new(Future { deaths: (0..1000).map(|i| i + 1 + i % 90).collect() })),
         };
-        let victims =
-            VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 1 };
-        (
-            build_placement(&self.placement.parse().unwrap(), &context).unwrap(),
-            build_victim(&self.victim.parse().unwrap(), &victims).unwrap(),
-        )
+        let placement = build_placement(&self.placement.parse().unwrap(), &context).unwrap();
+        let victims = VictimContext {
+            blocks: self.blocks(&placement),
+            pages_per_block: PAGES_PER_BLOCK,
+            logical_pages: LOGICAL_PAGES,
+            seed: 1,
+        };
+        (placement, build_victim(&self.victim.parse().unwrap(), &victims).unwrap())
     }
 
     fn format(&self) -> TestFtl {
         let (placement, victim) = self.policies();
         let log_options = self.log_options(&placement);
-        let geometry = Geometry::simple(BLOCKS, PAGES_PER_BLOCK, PAGE_BYTES);
+        let geometry = Geometry::simple(self.blocks(&placement), PAGES_PER_BLOCK, PAGE_BYTES);
         let plan = FaultPlan { torn: self.torn, ..FaultPlan::default() };
         let medium = Faulty::new(NandArray::with_bytes(geometry, 0), plan);
         Dftl::new(medium, placement, victim, LOGICAL_PAGES, log_options, self.options, ()).unwrap()
@@ -242,8 +252,10 @@ fn setups() -> impl Strategy<Value = Setup> {
                 ..DemandOptions::default()
             }
         });
-    let placement = prop_oneof![Just("single"), Just("host_gc"), Just("epoch:length=0.3"), Just("asa:samples=20")];
-    let victim = prop_oneof![Just("greedy"), Just("cost_benefit"), Just("fifo"), Just("d_choices")];
+    // Of ASA besides a sample so small that a device of this size reaches its first clustering early.
+    let names = PLACEMENTS.iter().map(|entry| entry.name).chain(["epoch:length=0.3", "asa:samples=20"]);
+    let placement = prop::sample::select(names.collect::<Vec<_>>());
+    let victim = prop::sample::select(VICTIMS.iter().map(|entry| entry.name).collect::<Vec<_>>());
     (options, placement, victim, any::<bool>()).prop_map(|(options, placement, victim, torn)| Setup {
         options,
         placement,
@@ -253,7 +265,7 @@ fn setups() -> impl Strategy<Value = Setup> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
     #[test]
     fn it_behaves_as_an_array_under_every_switch(setup in setups(), steps in steps()) {

@@ -83,12 +83,16 @@ pub struct DemandMap {
     /// The directory (GTD): where each translation page is.
     pub(super) directory: Vec<Ppn>,
     /// Entries that are newer here than in their translation page.
-    pub(super) dirty: Bits,
+    dirty: Bits,
+    /// How many of them each translation page has.
+    dirty_entries: Vec<u32>,
     /// Cached entries of each translation page.
     cached: Vec<u32>,
     /// Translation pages with dirty entries that are not cached; empty between operations.
     pending: Vec<u32>,
     is_pending: Vec<bool>,
+    /// Translation pages that a sample of the placement needs; empty between operations.
+    sampled: Bits,
     writeback: Writeback,
     /// Collections read translation pages before they copy, because the placement needs what they hold.
     reads_before_copies: bool,
@@ -107,9 +111,11 @@ impl DemandMap {
             layout,
             directory: vec![Ppn::NONE; layout.pages() as usize],
             dirty: Bits::new(layout.logical_pages as usize),
+            dirty_entries: memory::zeroed_table(layout.pages() as usize),
             cached: memory::zeroed_table(layout.pages() as usize),
             pending: Vec::with_capacity(layout.pages() as usize),
             is_pending: memory::zeroed_table(layout.pages() as usize),
+            sampled: Bits::new(layout.pages() as usize),
             writeback: options.writeback,
             reads_before_copies: options.reads_before_copies,
             moved: Vec::new(),
@@ -117,12 +123,6 @@ impl DemandMap {
             counters: MappingCounters::default(),
             content: Vec::new(),
         }
-    }
-
-    /// Whether the entry of `lpn` costs nothing to look up.
-    #[inline(always)]
-    pub(super) fn is_cached(&self, lpn: Lpn) -> bool {
-        self.cache.contains(lpn)
     }
 
     /// Brings an entry into DRAM: room for it must have been reserved.
@@ -182,6 +182,26 @@ impl DemandMap {
         Ok(())
     }
 
+    /// Reads the translation pages of the pages that the placement has just sampled, each once: those whose entry is cached
+    /// cost nothing.
+    pub(super) fn read_samples<M: Medium, P: Placement, V: VictimPolicy>(
+        &mut self,
+        log: &mut LogStore<M, P, V>,
+    ) -> Result<(), DeviceError> {
+        for lpn in log.placement().samples() {
+            if !self.cache.contains(*lpn) {
+                self.sampled.insert(self.layout.page_of(lpn.0));
+            }
+        }
+        log.placement_mut().forget_samples();
+        for page in 0..self.layout.pages() {
+            if self.sampled.remove(page) {
+                self.read(page, log, Cause::Sampling)?;
+            }
+        }
+        Ok(())
+    }
+
     /// LPNs for which the translation page read last says something else than the map.
     pub(super) fn differences(&self, page: u32) -> impl Iterator<Item = u32> + '_ {
         let stored = self.content.chunks_exact(self.layout.entry_bytes as usize);
@@ -223,14 +243,18 @@ impl DemandMap {
         if old != Ppn::NONE {
             log.invalidate(old);
         }
-        let cleaned = match update {
-            Update::All => {
+        let dirty_entries = &mut self.dirty_entries[page as usize];
+        let before = *dirty_entries;
+        match update {
+            Update::All if before > 0 => {
                 let lpns = self.layout.lpns(page);
-                self.dirty.take_range(lpns.start, lpns.end)
+                self.dirty.remove_range(lpns.start, lpns.end);
+                *dirty_entries = 0;
             }
-            Update::One(lpn) => self.dirty.take_range(lpn, lpn + 1),
-        };
-        Ok(cleaned)
+            Update::All => {}
+            Update::One(lpn) => *dirty_entries -= u32::from(self.dirty.remove(lpn)),
+        }
+        Ok(before - *dirty_entries)
     }
 
     /// Writes a translation page as the map is now, whatever flash holds: when the device is formatted, and after a loss of
@@ -247,10 +271,17 @@ impl DemandMap {
         Ok(())
     }
 
+    /// The entry of `lpn` is newer here than in its translation page.
+    #[inline(always)]
+    pub(super) fn set_dirty(&mut self, lpn: Lpn) {
+        let is_new = self.dirty.insert(lpn.0);
+        self.dirty_entries[self.layout.page_of(lpn.0) as usize] += u32::from(is_new);
+    }
+
     /// The map of `lpn` has changed: its entry in DRAM becomes dirty, or its translation page has to be written soon.
     #[inline(always)]
     pub(super) fn mark_dirty(&mut self, lpn: Lpn) {
-        self.dirty.insert(lpn.0);
+        self.set_dirty(lpn);
         if !self.cache.contains(lpn) {
             self.defer(self.layout.page_of(lpn.0));
         }
@@ -301,6 +332,11 @@ impl DemandMap {
         if let Some(lpn) = self.dirty.iter().find(|lpn| !self.cache.contains(Lpn(*lpn))) {
             return Err(format!("LPN {lpn} is dirty and not cached"));
         }
+        let mut dirty_entries = vec![0; self.dirty_entries.len()];
+        self.dirty.iter().for_each(|lpn| dirty_entries[self.layout.page_of(lpn) as usize] += 1);
+        if dirty_entries != self.dirty_entries {
+            return Err("the dirty entries of a translation page are miscounted".to_owned());
+        }
         let mut cached = vec![0; self.cached.len()];
         self.cache.iter().for_each(|lpn| cached[self.layout.page_of(lpn.0) as usize] += 1);
         if cached != self.cached || self.cache.len() > self.cache.capacity() {
@@ -343,15 +379,18 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for DemandMap {
     }
 
     fn relocate(&mut self, log: &mut LogStore<M, P, V>, moves: &[Move]) -> Result<(), DeviceError> {
-        // Translation pages first: those of data that moved along are read where they are now.
-        for entry in moves.iter().filter(|m| m.owner.kind() == Kind::Translation) {
-            self.directory[entry.owner.address() as usize] = entry.to;
-        }
         self.pages.relocate(log, moves)?;
-        for entry in moves.iter().filter(|m| m.owner.kind() == Kind::Data) {
-            self.mark_dirty(Lpn(entry.owner.address()));
-            if self.keeps_moves {
-                self.moved.push(Lpn(entry.owner.address()));
+        for entry in moves {
+            match entry.owner.kind() {
+                Kind::Data => {
+                    self.mark_dirty(Lpn(entry.owner.address()));
+                    if self.keeps_moves {
+                        self.moved.push(Lpn(entry.owner.address()));
+                    }
+                }
+                // Known before the first is read: pages of data that moved along are updated where they are now.
+                Kind::Translation => self.directory[entry.owner.address() as usize] = entry.to,
+                Kind::Tombstone | Kind::Unreadable => {}
             }
         }
         while !self.pending.is_empty() {

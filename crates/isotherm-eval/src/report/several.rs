@@ -1,0 +1,110 @@
+//! Figures of an experiment that draw more than one number of a run: its windows, the parts of a sum, its requests by latency,
+//! its writes by address. One panel for each value of the axis `x`, one line, bar or outline for each value of `series`.
+
+use super::ReportError;
+use super::figure::{Axis, BarSeries, Bars, Chart, Histogram, HistogramSeries, Panel, Plane, PlaneSeries};
+use super::panels::{axis_text, axis_title, heat_map, position, shares, varying_axes};
+use super::sweep::{refuse, rules, value_axis};
+use crate::results::{Figure as Wanted, FigureKind, LatencyBucket, RunResult};
+use serde_json::Value;
+
+/// One run of a panel.
+struct Row<'a> {
+    run: &'a RunResult,
+    /// What stands at `y`.
+    value: Value,
+    slot: usize,
+    name: String,
+}
+
+/// The panels of a figure over `runs`.
+pub(super) fn panels(wanted: &Wanted, runs: &[RunResult]) -> Result<Vec<Panel>, ReportError> {
+    let (mut titles, mut names) = (Vec::new(), Vec::new());
+    let mut rows: Vec<(usize, Row)> = Vec::new();
+    let others = varying_axes(runs);
+    for run in runs {
+        let axis = |name: &str| run.axes.get(name).unwrap_or(&Value::Null);
+        let mut title = vec![axis_text(axis(&wanted.x))];
+        let rest = others.iter().filter(|a| **a != wanted.x && Some(*a) != wanted.series.as_ref());
+        title.extend(rest.map(|a| axis_title(a, axis(a))));
+        let name = wanted.series.as_ref().map_or_else(|| "measured".to_owned(), |series| axis_text(axis(series)));
+        let json = serde_json::to_value(run)?;
+        let value = wanted.y.split('.').fold(&json, |at, key| &at[key]).clone();
+        let slot = position(&mut names, &name);
+        rows.push((position(&mut titles, &title.join(", ")), Row { run, value, slot, name }));
+    }
+    let mut panels = Vec::new();
+    for (index, title) in titles.into_iter().enumerate() {
+        let of_panel: Vec<&Row> = rows.iter().filter(|row| row.0 == index).map(|row| &row.1).collect();
+        let chart = match wanted.kind {
+            FigureKind::OverTime => over_time(wanted, &of_panel),
+            FigureKind::Parts => parts(wanted, &of_panel),
+            FigureKind::Latency => latency(wanted, &of_panel),
+            FigureKind::Heat => of_panel.first().map(|row| Chart::HeatMap(heat_map(row.run))),
+            FigureKind::Bars | FigureKind::Lines | FigureKind::Histogram => None,
+        };
+        let chart = chart.ok_or_else(|| {
+            let fix = "see the text on the kinds of figures for what each of them draws".to_owned();
+            refuse(wanted, format!("`{}` is not what a figure of this kind draws", wanted.y), fix)
+        })?;
+        panels.push(Panel { title, chart });
+    }
+    Ok(panels)
+}
+
+/// Lines over the windows of the runs: `y` is a list with a number for each.
+fn over_time(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
+    let line = |row: &&Row| {
+        let windows = row.run.series.host_pages_written.iter().map(|pages| *pages as f64);
+        let points = windows.zip(row.value.as_array()?).map(|(pages, y)| (pages, y.as_f64())).collect();
+        Some(PlaneSeries { name: row.name.clone(), slot: row.slot, points, ..PlaneSeries::default() })
+    };
+    let x = Axis::linear("Host pages written since the measured start", "");
+    let series = rows.iter().map(line).collect::<Option<_>>()?;
+    Some(Chart::Plane(Plane { x, y: value_axis(wanted), series, rules: rules(wanted) }))
+}
+
+/// Stacks of the members of an object, a stack for each run.
+fn parts(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
+    let number = |row: &Row, part: &str| row.value.get(part).and_then(Value::as_f64);
+    let sum = |row: &Row| row.value.as_object().map(|o| o.values().filter_map(Value::as_f64).sum::<f64>());
+    let base = match &wanted.relative_to {
+        Some(name) => sum(rows.iter().find(|row| row.name == *name)?)?,
+        None => 1.0,
+    };
+    let mut keys: Vec<String> = Vec::new();
+    for row in rows {
+        row.value.as_object()?.keys().for_each(|key| {
+            position(&mut keys, key);
+        });
+    }
+    let stack = |(slot, key): (usize, &String)| BarSeries {
+        name: key.replace('_', " "),
+        slot,
+        values: rows.iter().map(|row| number(row, key).map(|y| y / base)).collect(),
+        ..BarSeries::default()
+    };
+    Some(Chart::Bars(Bars {
+        category_label: wanted.series.clone().unwrap_or_default(),
+        categories: rows.iter().map(|row| row.name.clone()).collect(),
+        value: value_axis(wanted),
+        stacked: true,
+        series: keys.iter().enumerate().map(stack).collect(),
+        rules: rules(wanted),
+    }))
+}
+
+/// Outlines of the share of requests in each bucket of latency.
+fn latency(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
+    let outline = |row: &&Row| {
+        let buckets: Vec<LatencyBucket> = serde_json::from_value(row.value.clone()).ok()?;
+        // Buckets double in width, the first begins at half its end.
+        let mut edges = vec![buckets.first()?.up_to_ns as f64 / 2e3];
+        edges.extend(buckets.iter().map(|bucket| bucket.up_to_ns as f64 / 1e3));
+        let values = shares(&buckets.iter().map(|bucket| bucket.count).collect::<Vec<_>>())?;
+        Some(HistogramSeries { name: row.name.clone(), slot: row.slot, edges, values })
+    };
+    let x = Axis::logarithmic("Latency", "\u{b5}s");
+    let series = rows.iter().map(outline).collect::<Option<_>>()?;
+    Some(Chart::Histogram(Histogram { x, y: Axis::linear(wanted.y_label.clone(), "%"), series }))
+}
