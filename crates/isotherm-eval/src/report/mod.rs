@@ -15,6 +15,7 @@ pub mod page;
 mod html;
 mod panels;
 mod runs;
+mod split;
 mod sweep;
 mod table;
 

@@ -4,7 +4,7 @@ use super::figure::{
     Axis, BarSeries, Bars, Chart, Figure, HeatMap, Histogram, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries,
     Rule,
 };
-use super::table::{causes, number, number_at};
+use super::table::{causes, number};
 use crate::results::{BlockHistogram, LatencyBucket, RunResult};
 use serde_json::Value;
 
@@ -336,11 +336,6 @@ fn heat_map(run: &RunResult) -> HeatMap {
 fn byte_unit(bytes: f64) -> (&'static str, f64) {
     const UNITS: [(&str, f64); 3] = [("TiB", 1_099_511_627_776.0), ("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0)];
     UNITS.into_iter().find(|u| bytes >= 2.0 * u.1).unwrap_or(("KiB", 1024.0))
-}
-
-/// The number at `key` of each run, as JSON has it.
-pub(super) fn numbers_at(runs: &[&RunResult], key: &str) -> Result<Vec<Option<f64>>, serde_json::Error> {
-    runs.iter().map(|run| Ok(number_at(&serde_json::to_value(run)?, key))).collect()
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use super::figure::{Axis, BarSeries, Bars, Chart, Figure, Mark, Origin, Panel, Plane, PlaneSeries, Rule};
 use super::page::{Block, Cell, Column, Page, Section, Table};
-use super::panels::{axis_text, axis_title, numbers_at, position, varying_axes};
-use super::table::{self, number};
+use super::panels::{axis_text, axis_title, position, varying_axes};
+use super::table::{self, number, number_at};
 use super::{ReportError, runs};
 use crate::results::{Experiment, Figure as Wanted, FigureKind, Published, ResultsFile, RunResult};
 use serde_json::Value;
@@ -38,6 +38,8 @@ pub(super) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Pag
 struct Point {
     panel: usize,
     series: usize,
+    /// Value of the series axis, which a joined line hides.
+    label: String,
     x: Value,
     y: Option<f64>,
 }
@@ -59,6 +61,7 @@ fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
             let chart = match wanted.kind {
                 FigureKind::Bars => bars(wanted, &selection, index),
                 FigureKind::Lines => lines(wanted, &selection, index)?,
+                FigureKind::OverTime => over_time(wanted, &selection, index),
             };
             Ok(Panel { title: title.clone(), chart })
         })
@@ -70,17 +73,19 @@ fn refuse(wanted: &Wanted, problem: String, fix: String) -> ReportError {
     ReportError::Figure { figure: wanted.title.clone(), problem, fix }
 }
 
+/// Whether a run is one of those to draw: `only` gives a value for an axis, or several.
+fn is_wanted(wanted: &Wanted, run: &RunResult) -> bool {
+    wanted.only.iter().all(|(axis, value)| match (run.axes.get(axis), value) {
+        (Some(of_run), Value::Array(values)) => values.contains(of_run),
+        (of_run, value) => of_run == Some(value),
+    })
+}
+
 /// Axes beyond x and series that still vary have a panel for each of their combinations.
 fn select(wanted: &Wanted, runs: &[RunResult]) -> Result<Selection, ReportError> {
-    let chosen: Vec<&RunResult> =
-        runs.iter().filter(|run| wanted.only.iter().all(|(axis, value)| run.axes.get(axis) == Some(value))).collect();
+    let chosen: Vec<&RunResult> = runs.iter().filter(|run| is_wanted(wanted, run)).collect();
     if chosen.is_empty() {
         return Err(refuse(wanted, "no run has the values under `only`".into(), axes_there_are(runs)));
-    }
-    let numbers = numbers_at(&chosen, &wanted.y)?;
-    if numbers.iter().all(Option::is_none) {
-        let fix = "name a number of a run in results.json, with dots into objects, such as erase_count.total".into();
-        return Err(refuse(wanted, format!("no run has a number at `{}`", wanted.y), fix));
     }
     let axis = |run: &RunResult, name: &str| {
         run.axes
@@ -92,20 +97,31 @@ fn select(wanted: &Wanted, runs: &[RunResult]) -> Result<Selection, ReportError>
     let others: Vec<String> =
         varying_axes(&owned).into_iter().filter(|a| *a != wanted.x && Some(a) != wanted.series.as_ref()).collect();
     let mut selection = Selection { panels: Vec::new(), series: Vec::new(), points: Vec::new() };
-    for (run, y) in chosen.iter().zip(numbers) {
+    for run in chosen {
         let title =
             others.iter().map(|a| Ok(axis_title(a, &axis(run, a)?))).collect::<Result<Vec<_>, ReportError>>()?;
-        let series = match &wanted.series {
-            Some(name) => axis_text(&axis(run, name)?),
-            None => "measured".to_owned(),
-        };
-        let point = Point {
-            panel: position(&mut selection.panels, &title.join(", ")),
-            series: position(&mut selection.series, &series),
-            x: axis(run, &wanted.x)?,
-            y,
-        };
-        selection.points.push(point);
+        let value = wanted.series.as_ref().map(|name| axis(run, name)).transpose()?;
+        let joined = wanted.joined.as_ref().filter(|j| value.as_ref().is_some_and(|v| j.values.contains(v)));
+        let label = value.as_ref().map_or_else(|| "measured".to_owned(), axis_text);
+        let panel = position(&mut selection.panels, &title.join(", "));
+        let series = position(&mut selection.series, joined.map_or(&label, |j| &j.name));
+        let json = serde_json::to_value(run)?;
+        let point = |x: Value, y| Point { panel, series, label: label.clone(), x, y };
+        if wanted.kind == FigureKind::OverTime {
+            let list = |key| list_at(&json, key).into_iter().flatten();
+            selection.points.extend(list(&wanted.x).zip(list(&wanted.y)).map(|(x, y)| point(x.clone(), y.as_f64())));
+        } else {
+            let x = if is_measured(&wanted.x) {
+                number_at(&json, &wanted.x).map_or(Value::Null, Value::from)
+            } else {
+                axis(run, &wanted.x)?
+            };
+            selection.points.push(point(x, number_at(&json, &wanted.y)));
+        }
+    }
+    if selection.points.iter().all(|point| point.y.is_none()) {
+        let fix = "name a number of a run in results.json, with dots into objects, such as erase_count.total".into();
+        return Err(refuse(wanted, format!("no run has a number at `{}`", wanted.y), fix));
     }
     if let Some(reference) = &wanted.relative_to {
         divide(wanted, &mut selection, reference)?;
@@ -113,22 +129,33 @@ fn select(wanted: &Wanted, runs: &[RunResult]) -> Result<Selection, ReportError>
     Ok(selection)
 }
 
+/// Whether an x is the key of a result rather than the name of an axis.
+fn is_measured(x: &str) -> bool {
+    x.contains('.')
+}
+
+/// The list at `key` of a run, as JSON has it.
+fn list_at<'a>(json: &'a Value, key: &str) -> Option<&'a Vec<Value>> {
+    key.split('.').try_fold(json, |at, key| at.get(key))?.as_array()
+}
+
 fn axes_there_are(runs: &[RunResult]) -> String {
     let names: Vec<&str> = runs.first().map_or_else(Vec::new, |r| r.axes.keys().map(String::as_str).collect());
     format!("the runs have the axes {}", names.join(", "))
 }
 
-/// Divides each number by that of the reference series at the same x in the same panel.
+/// Divides each number by that of the reference series in the same panel, at the same x unless x was measured too.
 fn divide(wanted: &Wanted, selection: &mut Selection, reference: &str) -> Result<(), ReportError> {
-    let Some(base) = selection.series.iter().position(|s| s == reference) else {
+    let bases: Vec<(usize, Value, Option<f64>)> =
+        selection.points.iter().filter(|p| p.label == reference).map(|p| (p.panel, p.x.clone(), p.y)).collect();
+    if bases.is_empty() {
         let fix = format!("choose from {}", selection.series.join(", "));
         return Err(refuse(wanted, format!("`relative_to` names no series: \"{reference}\""), fix));
-    };
-    let bases: Vec<(usize, Value, Option<f64>)> =
-        selection.points.iter().filter(|p| p.series == base).map(|p| (p.panel, p.x.clone(), p.y)).collect();
+    }
+    let is_measured = is_measured(&wanted.x);
     for point in &mut selection.points {
-        let found = bases.iter().find(|b| b.0 == point.panel && b.1 == point.x).and_then(|b| b.2);
-        point.y = point.y.zip(found).filter(|(_, base)| *base != 0.0).map(|(y, base)| y / base);
+        let base = bases.iter().find(|b| b.0 == point.panel && (is_measured || b.1 == point.x)).and_then(|b| b.2);
+        point.y = point.y.zip(base).filter(|(_, base)| *base != 0.0).map(|(y, base)| y / base);
     }
     Ok(())
 }
@@ -199,7 +226,9 @@ fn lines(wanted: &Wanted, selection: &Selection, panel: usize) -> Result<Chart, 
             points.push((number_of(&point.x)?, point.y));
         }
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        series.push(PlaneSeries { name: name.clone(), slot, points, ..PlaneSeries::default() });
+        let is_beside = wanted.joined.as_ref().is_some_and(|joined| joined.name != *name);
+        let mark = if is_beside { Mark::Points } else { Mark::Line };
+        series.push(PlaneSeries { name: name.clone(), slot, mark, points, ..PlaneSeries::default() });
     }
     for (slot, numbers) in placed(wanted, selection) {
         let mut points = Vec::new();
@@ -209,8 +238,23 @@ fn lines(wanted: &Wanted, selection: &Selection, panel: usize) -> Result<Chart, 
         let name = format!("{} (published)", selection.series[slot]);
         series.push(PlaneSeries { name, slot, origin: Origin::Published, mark: Mark::Points, points });
     }
-    let x = Axis::linear(wanted.x.replace('_', " "), "");
-    Ok(Chart::Plane(Plane { x, y: value_axis(wanted), series, rules: rules(wanted) }))
+    Ok(Chart::Plane(Plane { x: x_axis(wanted), y: value_axis(wanted), series, rules: rules(wanted) }))
+}
+
+/// Lines of the lists of runs.
+fn over_time(wanted: &Wanted, selection: &Selection, panel: usize) -> Chart {
+    let series = selection.series.iter().enumerate().map(|(slot, name)| {
+        let points = selection.points.iter().filter(|p| p.panel == panel && p.series == slot);
+        let points = points.filter_map(|p| Some((p.x.as_f64()?, p.y))).collect();
+        PlaneSeries { name: name.clone(), slot, points, ..PlaneSeries::default() }
+    });
+    let series = series.collect();
+    Chart::Plane(Plane { x: x_axis(wanted), y: value_axis(wanted), series, rules: rules(wanted) })
+}
+
+/// The name of x: of a key, what stands behind its dots.
+fn x_axis(wanted: &Wanted) -> Axis {
+    Axis::linear(wanted.x.rsplit('.').next().unwrap_or_default().replace('_', " "), "")
 }
 
 fn published_table(wanted: &Wanted) -> Table {

@@ -20,6 +20,9 @@ pub struct Series {
     pub victim_invalid_share: Vec<Option<f64>>,
     /// Flash time within each window.
     pub flash_time_ns: Vec<u64>,
+    /// Host bytes of whole pages written within each window, by its flash time.
+    #[serde(default)]
+    pub write_throughput_bytes_per_second: Vec<Option<f64>>,
 }
 
 /// Victims by their share of invalid pages.

@@ -26,6 +26,18 @@ pub enum FigureKind {
     Bars,
     /// One line for each value of `series`.
     Lines,
+    /// One line for each value of `series`, over the host's writes: `y` is a list of a run's `series`.
+    OverTime,
+}
+
+/// Runs that one line joins, though an axis tells them apart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Joined {
+    /// Name of the line.
+    pub name: String,
+    /// Values of the figure's `series` axis that are on it; the others are drawn as points.
+    pub values: Vec<serde_json::Value>,
 }
 
 /// One figure over the runs of a sweep.
@@ -36,7 +48,8 @@ pub struct Figure {
     pub title: String,
     /// Bars or lines.
     pub kind: FigureKind,
-    /// Axis whose values stand along x: a key of the runs' `axes`.
+    /// Axis whose values stand along x: a key of the runs' `axes`. Lines may also lie over a number that was measured: then
+    /// its key, as for `y`.
     pub x: String,
     /// What is measured: a key of a run, with dots into objects (`erase_count.total`).
     pub y: String,
@@ -46,6 +59,9 @@ pub struct Figure {
     /// Axis whose values tell the bars of a group or the lines apart; absent for a single series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<String>,
+    /// Values of `series` that one line joins: the others are points beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Joined>,
     /// Divide by the run that agrees in every other axis and has this value of `series` (such as `single`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
