@@ -216,7 +216,13 @@ fn text(result: &RunResult) -> String {
 pub fn verdict(result: &RunResult) -> String {
     let drives = result.verdict.drive_writes;
     if result.verdict.valid {
-        return format!("valid ({drives:.1} drive writes, steady)");
+        let steady = match result.verdict.swing() {
+            Some([least, most]) => {
+                format!("steady from quarter to quarter, between {least:.2} and {most:.2} within them")
+            }
+            None => "steady".to_owned(),
+        };
+        return format!("valid ({drives:.1} drive writes, {steady})");
     }
     format!("not valid ({drives:.1} drive writes): {}", result.verdict.reasons.join("; "))
 }

@@ -15,9 +15,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-fn failed(path: &Path, action: &'static str, source: io::Error) -> RunError {
+fn failed(path: &Path, action: &'static str, reason: io::Error) -> RunError {
     let fix = "check the folder's name, its permissions and the free space";
-    RunError::File { path: path.display().to_string(), action, source, fix }
+    RunError::File { path: path.display().to_string(), action, reason, fix }
 }
 
 /// Creates a folder and its parents, and checks that files can be written there: before a long run, not after it.
@@ -106,7 +106,7 @@ pub fn read_results(path: &Path) -> Result<ResultsFile, RunError> {
     let wrong = |problem: String| RunError::File {
         path: path.display().to_string(),
         action: "understand it",
-        source: io::Error::new(io::ErrorKind::InvalidData, problem),
+        reason: io::Error::new(io::ErrorKind::InvalidData, problem),
         fix: "give a results.json that isotherm wrote",
     };
     let file: ResultsFile = serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))?;

@@ -9,6 +9,11 @@ const EXCURSION_MAX: f64 = 0.20;
 /// Largest rise or fall of the fitted line over the rounds, as a share of the mean.
 const SLOPE_MAX: f64 = 0.10;
 
+/// Whether values from `least` to `most` lie as close together as a steady device's rounds.
+pub fn is_within_excursion(least: f64, most: f64) -> bool {
+    most - least <= EXCURSION_MAX * (least + most) / 2.0
+}
+
 /// Whether the last [`ROUNDS`] of `rounds` are steady. Fewer rounds never are.
 pub fn is_steady(rounds: &[f64]) -> bool {
     let Some(last) = rounds.len().checked_sub(ROUNDS).map(|from| &rounds[from..]) else { return false };

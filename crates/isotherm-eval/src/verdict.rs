@@ -13,6 +13,8 @@ const DRIVE_WRITES_MIN: f64 = 2.0;
 const WINDOW_DRIVE_WRITES_MIN: f64 = 1.0;
 const VICTIMS_PER_STREAM_MIN: u64 = 10;
 const QUARTERS_DIFFERENCE_MAX: f64 = 0.05;
+/// Parts of the window among which the lowest and the highest write amplification are looked for.
+const RANGE_PARTS: usize = 32;
 
 /// What the verdict is about.
 pub struct Evidence<'a> {
@@ -99,7 +101,16 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         gc_ran: victims > 0,
         steady: steady::is_steady(&rounds),
         write_amplification_quarters: quarters,
+        write_amplification_range: range(&recording.parts(window_start, RANGE_PARTS)),
     }
+}
+
+/// Lowest and highest of `parts`; nothing where one of them has no value.
+fn range(parts: &[Option<f64>]) -> Option<[f64; 2]> {
+    let values = parts.iter().copied().collect::<Option<Vec<f64>>>()?;
+    let least = values.iter().copied().reduce(f64::min)?;
+    let most = values.iter().copied().reduce(f64::max)?;
+    Some([least, most])
 }
 
 #[cfg(test)]
@@ -148,6 +159,17 @@ mod tests {
         assert_eq!(verdict.reasons, [""; 0]);
         assert!(verdict.valid && verdict.steady && verdict.gc_ran);
         assert_eq!(verdict.drive_writes, 20.0);
+    }
+
+    /// Phases of a workload: every quarter is like the others, though nothing within them is steady.
+    #[test]
+    fn a_swing_within_quarters_is_said() {
+        let phases = |i: u64| i / 2_500 * 1_250 + (i % 2_500).saturating_sub(1_250);
+        let verdict = run(20_000, phases);
+        assert!(verdict.valid, "{:?}", verdict.reasons);
+        let [least, most] = verdict.swing().expect("write amplification swings between 1 and 2");
+        assert!(least < 1.1 && most > 1.9, "{least} to {most}");
+        assert_eq!(run(20_000, |i| i / 2).swing(), None);
     }
 
     #[test]

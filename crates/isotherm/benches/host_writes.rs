@@ -2,7 +2,8 @@
 //!
 //! One run, interleaved: for each size, workload and spare factor, slices of the simulation alternate with slices of the
 //! bare loop, so that a machine whose speed drifts changes both. Printed: median ns per host write and per NAND program,
-//! the bare loop's ns per program, and the ratio. `cargo bench --bench host_writes -- [1M] [16M] [256M]` chooses sizes.
+//! the bare loop's ns per program, and the ratio. `cargo bench --bench host_writes -- [1M|16M|256M] [0.07|0.20]
+//! [uniform|zipf]` chooses sizes, spare factors and workloads.
 
 use isotherm::build::{Environment, build, plan};
 use isotherm::device::Device;
@@ -140,6 +141,8 @@ fn measure(pages: u64, spare: f64, workload: &Workload) {
     let last = device.snapshot();
     let programs = last.medium.programmed().total() - first.medium.programmed().total();
     let writes = last.host.pages_written - first.host.pages_written;
+    // Slices next to each other ran on the same machine, so to speak: their ratio is steadier than that of the medians.
+    let mut ratios: Vec<f64> = per_program.iter().zip(&per_bare).map(|(program, bare)| program / bare).collect();
     let (write, program, bare_ns) = (median(&mut per_write), median(&mut per_program), median(&mut per_bare));
     println!(
         "{:>5} Mi pages  Sf {spare:.2}  {:<8}  WA {:>6.3}  {write:>7.1} ns/host write ({:>5.1} M/s)  {program:>5.1} ns/program ({:>5.1} M/s)  bare {bare_ns:>5.1} ns  ratio {:.2}",
@@ -148,19 +151,30 @@ fn measure(pages: u64, spare: f64, workload: &Workload) {
         programs as f64 / writes as f64,
         1e3 / write,
         1e3 / program,
-        program / bare_ns,
+        median(&mut ratios),
     );
 }
 
+/// Whether the words of the command line leave `name` in: where some of its kind are named, it must be one of them.
+fn is_chosen(words: &[String], kind: &[&str], name: &str) -> bool {
+    let mut named = words.iter().filter(|word| kind.contains(&word.as_str())).peekable();
+    named.peek().is_none() || named.any(|word| word == name)
+}
+
 fn main() {
-    let chosen: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    for (name, pages) in [("1M", 1u64 << 20), ("16M", 16 << 20), ("256M", 256 << 20)] {
-        if !chosen.is_empty() && !chosen.iter().any(|c| c == name) {
-            continue;
-        }
-        for spare in [0.07, 0.20] {
-            for workload in [Workload::Uniform, Workload::Zipf] {
-                measure(pages, spare, &workload);
+    const SIZES: [&str; 3] = ["1M", "16M", "256M"];
+    const SPARES: [&str; 2] = ["0.07", "0.20"];
+    const WORKLOADS: [&str; 2] = ["uniform", "zipf"];
+    let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    for (size, pages) in SIZES.into_iter().zip([1u64 << 20, 16 << 20, 256 << 20]) {
+        for (spare, share) in SPARES.into_iter().zip([0.07, 0.20]) {
+            for (name, workload) in WORKLOADS.into_iter().zip([Workload::Uniform, Workload::Zipf]) {
+                if is_chosen(&words, &SIZES, size)
+                    && is_chosen(&words, &SPARES, spare)
+                    && is_chosen(&words, &WORKLOADS, name)
+                {
+                    measure(pages, share, &workload);
+                }
             }
         }
     }

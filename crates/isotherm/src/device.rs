@@ -9,7 +9,7 @@ use crate::stats::{Latencies, Snapshot, WearSummary};
 pub enum DeviceError {
     /// A request reaches past the end of the device.
     #[error(
-        "request {request}: bytes {offset} to {end} reach past the device's {capacity_bytes} bytes; give a larger --logical-size, or fold addresses with --address wrap or compact"
+        "bytes {offset} to {end} reach past the device's {capacity_bytes} bytes; give a larger --logical-size, or fold addresses with --address wrap or compact"
     )]
     OutOfRange {
         /// Index of the request in its batch.

@@ -200,6 +200,8 @@ pub enum AgeBase {
     Youngest,
     /// Since a page in it was last invalidated.
     LastInvalidation,
+    /// Since the block was closed, whatever is in it: pages that a collection copied are as young as their new block.
+    Sealed,
 }
 
 /// Cleaning.

@@ -5,7 +5,7 @@ use isotherm::random::Random;
 use isotherm::registry::PolicyName;
 use isotherm::sfs::log::SegmentLog;
 use isotherm::sfs::options::{LogOptions, parse_log};
-use isotherm::sfs::quantise::{Criterion, Quantiser, Scale};
+use isotherm::sfs::quantise::{Quantiser, QuantiserOptions};
 use isotherm::sfs::store::{SegmentStore, SegmentWrite};
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -264,7 +264,7 @@ fn hotnesses(segments: usize) -> Vec<f64> {
 #[test]
 fn quantisation_of_ten_thousand_segments_takes_less_than_a_millisecond() {
     let hotnesses = hotnesses(10_000);
-    let mut quantiser = Quantiser::new(Criterion::Iterative, Scale::Raw, 8, 10_000, 1);
+    let mut quantiser = Quantiser::new(QuantiserOptions { groups: 8, ..QuantiserOptions::PLAIN }, 1);
     let fastest = (0..20).map(|_| {
         let start = Instant::now();
         quantiser.update(hotnesses.len(), |i| Some(hotnesses[i]));
@@ -278,8 +278,9 @@ fn quantisation_of_ten_thousand_segments_takes_less_than_a_millisecond() {
 #[test]
 fn a_sample_of_a_million_segments_finds_the_centres_of_the_full_computation() {
     let hotnesses = hotnesses(1_000_000);
-    let mut full = Quantiser::new(Criterion::Iterative, Scale::Raw, 4, usize::MAX, 1);
-    let mut sampled = Quantiser::new(Criterion::Iterative, Scale::Raw, 4, 10_000, 1);
+    let options = QuantiserOptions { groups: 4, ..QuantiserOptions::PLAIN };
+    let mut full = Quantiser::new(QuantiserOptions { sample_max: usize::MAX, ..options }, 1);
+    let mut sampled = Quantiser::new(options, 1);
     let mut fastest = u128::MAX;
     for _ in 0..10 {
         full.update(hotnesses.len(), |i| Some(hotnesses[i]));

@@ -94,7 +94,7 @@ fn greedy_picks_the_fewest_valid_pages() {
 
 #[test]
 fn cost_benefit_picks_the_largest_benefit_for_every_base_of_age() {
-    for age in [AgeBase::Closed, AgeBase::Youngest, AgeBase::LastInvalidation] {
+    for age in [AgeBase::Closed, AgeBase::Youngest, AgeBase::LastInvalidation, AgeBase::Sealed] {
         picks_are_best("cost_benefit", age, |blocks, block, now| {
             let utilisation = blocks.utilisation(block);
             match utilisation {

@@ -227,19 +227,19 @@ fn block_series(blocks: &BlockHistogram, slot: usize, name: &str) -> Option<Hist
 }
 
 /// Upper edge of the last interval: the largest number in it, or one interval further where that would leave it no width.
-fn closing_edge(edges: &[f64], max: f64) -> Option<f64> {
+pub(super) fn closing_edge(edges: &[f64], max: f64) -> Option<f64> {
     let last = *edges.last()?;
     let width = edges.len().checked_sub(2).map_or(1.0, |before| last - edges[before]);
     Some(if max > last { max } else { last + width })
 }
 
 /// Counts as percentages of their sum; none where nothing was counted.
-fn shares(counts: &[u64]) -> Option<Vec<f64>> {
+pub(super) fn shares(counts: &[u64]) -> Option<Vec<f64>> {
     let sum: u64 = counts.iter().sum();
     (sum > 0).then(|| counts.iter().map(|c| *c as f64 / sum as f64 * 100.0).collect())
 }
 
-fn histogram(series: Vec<HistogramSeries>, x: Axis, y: Axis) -> Option<Chart> {
+pub(super) fn histogram(series: Vec<HistogramSeries>, x: Axis, y: Axis) -> Option<Chart> {
     (!series.is_empty()).then_some(Chart::Histogram(Histogram { x, y, series }))
 }
 
@@ -336,6 +336,15 @@ fn heat_map(run: &RunResult) -> HeatMap {
 fn byte_unit(bytes: f64) -> (&'static str, f64) {
     const UNITS: [(&str, f64); 3] = [("TiB", 1_099_511_627_776.0), ("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0)];
     UNITS.into_iter().find(|u| bytes >= 2.0 * u.1).unwrap_or(("KiB", 1024.0))
+}
+
+/// What `read` finds at `key` of each run, as JSON has it.
+pub(super) fn values_at<T>(
+    runs: &[&RunResult],
+    key: &str,
+    read: impl Fn(&Value, &str) -> Option<T>,
+) -> Result<Vec<Option<T>>, serde_json::Error> {
+    runs.iter().map(|run| Ok(read(&serde_json::to_value(run)?, key))).collect()
 }
 
 #[cfg(test)]

@@ -86,16 +86,31 @@ pub(super) fn verdict(runs: &[RunResult]) -> Notice {
             n => format!("All {n} runs are valid"),
         };
         let title = format!(
-            "{whole}: at least {} drive writes were done, garbage collection ran, and write amplification was steady.",
+            "{whole}: at least {} drive writes were done, garbage collection ran, and write amplification was steady from quarter to quarter.",
             number(writes)
         );
-        return Notice { tone: Tone::Good, title, reasons: Vec::new() };
+        return Notice { tone: Tone::Good, title, reasons: swing(runs).into_iter().collect() };
     }
     let title = match (invalid.len(), runs.len()) {
         (1, 1) => "The run is not valid: do not judge by its numbers.".to_owned(),
         (n, all) => format!("{n} of {all} runs are not valid: do not judge by their numbers."),
     };
     Notice { tone: Tone::Bad, title, reasons: by_reason(&invalid) }
+}
+
+/// What readers of a mean should know: how far write amplification swung within quarters that are alike.
+fn swing(runs: &[RunResult]) -> Option<String> {
+    let widest = runs
+        .iter()
+        .filter_map(|run| Some((run.verdict.swing()?, &run.label)))
+        .max_by(|(a, _), (b, _)| f64::total_cmp(&(a[1] - a[0]), &(b[1] - b[0])))?;
+    let ([least, most], label) = widest;
+    Some(format!(
+        "The workload comes in phases: from quarter to quarter write amplification is the same, within them it swings, under \
+         {label} between {} and {}.",
+        number(least),
+        number(most)
+    ))
 }
 
 /// Lines of reasons that a reader can still take in; the column "Valid" of the table has the rest.

@@ -1,9 +1,11 @@
 //! The report of an experiment: its figures over the runs of a sweep, with published numbers beside ours.
 
-use super::figure::{Axis, BarSeries, Bars, Chart, Figure, Mark, Origin, Panel, Plane, PlaneSeries, Rule};
+use super::figure::{
+    Axis, BarSeries, Bars, Chart, Figure, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries, Rule,
+};
 use super::page::{Block, Cell, Column, Page, Section, Table};
-use super::panels::{axis_text, axis_title, position, varying_axes};
-use super::table::{self, number, number_at};
+use super::panels::{axis_text, axis_title, closing_edge, histogram, position, shares, values_at, varying_axes};
+use super::table::{self, counts_at, number, number_at};
 use super::{ReportError, runs};
 use crate::results::{Experiment, Figure as Wanted, FigureKind, Published, ResultsFile, RunResult};
 use serde_json::Value;
@@ -34,38 +36,42 @@ pub(super) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Pag
     })
 }
 
-/// One measured number and where it is drawn.
-struct Point {
+/// What was measured, and where it is drawn.
+struct Point<T> {
     panel: usize,
     series: usize,
     /// Value of the series axis, which a joined line hides.
     label: String,
     x: Value,
-    y: Option<f64>,
+    y: Option<T>,
 }
 
 /// The runs of a figure, told apart by panel, series and x.
-struct Selection {
+struct Selection<T> {
     panels: Vec<String>,
     series: Vec<String>,
-    points: Vec<Point>,
+    points: Vec<Point<T>>,
 }
 
 fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
-    let selection = select(wanted, runs)?;
-    let panels = selection
-        .panels
-        .iter()
-        .enumerate()
-        .map(|(index, title)| {
-            let chart = match wanted.kind {
-                FigureKind::Bars => bars(wanted, &selection, index),
-                FigureKind::Lines => lines(wanted, &selection, index)?,
-                FigureKind::OverTime => over_time(wanted, &selection, index),
-            };
-            Ok(Panel { title: title.clone(), chart })
-        })
-        .collect::<Result<_, ReportError>>()?;
+    let panels = if wanted.kind == FigureKind::Histogram {
+        histograms(wanted, &select(wanted, runs, counts_at)?)
+    } else if wanted.kind == FigureKind::OverTime {
+        over_time(wanted, &select(wanted, runs, list_at)?)
+    } else {
+        let mut selection = select(wanted, runs, number_at)?;
+        if let Some(reference) = &wanted.relative_to {
+            divide(wanted, &mut selection, reference)?;
+        }
+        let chart = |index| match wanted.kind {
+            FigureKind::Lines => lines(wanted, &selection, index),
+            _ => Ok(bars(wanted, &selection, index)),
+        };
+        let titles = selection.panels.iter().enumerate();
+        titles
+            .map(|(index, title)| Ok(Panel { title: title.clone(), chart: chart(index)? }))
+            .collect::<Result<_, ReportError>>()?
+    };
     Ok(Figure { title: wanted.title.clone(), caption: wanted.note.clone(), panels })
 }
 
@@ -81,11 +87,36 @@ fn is_wanted(wanted: &Wanted, run: &RunResult) -> bool {
     })
 }
 
-/// Axes beyond x and series that still vary have a panel for each of their combinations.
-fn select(wanted: &Wanted, runs: &[RunResult]) -> Result<Selection, ReportError> {
+/// Whether an x is the key of a result rather than the name of an axis.
+fn is_measured(x: &str) -> bool {
+    x.contains('.')
+}
+
+/// What is at `key` of a run, as JSON has it.
+fn value_at(json: &Value, key: &str) -> Option<Value> {
+    key.split('.').try_fold(json, |at, key| at.get(key)).cloned()
+}
+
+/// The numbers of the list at `key`, absent where there is none.
+fn list_at(json: &Value, key: &str) -> Option<Vec<Option<f64>>> {
+    Some(value_at(json, key)?.as_array()?.iter().map(Value::as_f64).collect())
+}
+
+/// Axes beyond x and series that still vary have a panel for each of their combinations. `read` takes what is drawn out of a
+/// run.
+fn select<T>(
+    wanted: &Wanted,
+    runs: &[RunResult],
+    read: impl Fn(&Value, &str) -> Option<T>,
+) -> Result<Selection<T>, ReportError> {
     let chosen: Vec<&RunResult> = runs.iter().filter(|run| is_wanted(wanted, run)).collect();
     if chosen.is_empty() {
         return Err(refuse(wanted, "no run has the values under `only`".into(), axes_there_are(runs)));
+    }
+    let values = values_at(&chosen, &wanted.y, read)?;
+    if values.iter().all(Option::is_none) {
+        let fix = "name a number of a run in results.json (for a histogram, a list of counts), with dots into objects, such as erase_count.total".into();
+        return Err(refuse(wanted, format!("no run has a number at `{}`", wanted.y), fix));
     }
     let axis = |run: &RunResult, name: &str| {
         run.axes
@@ -97,46 +128,27 @@ fn select(wanted: &Wanted, runs: &[RunResult]) -> Result<Selection, ReportError>
     let others: Vec<String> =
         varying_axes(&owned).into_iter().filter(|a| *a != wanted.x && Some(a) != wanted.series.as_ref()).collect();
     let mut selection = Selection { panels: Vec::new(), series: Vec::new(), points: Vec::new() };
-    for run in chosen {
+    let measured_x = if is_measured(&wanted.x) { values_at(&chosen, &wanted.x, value_at)? } else { Vec::new() };
+    for (index, (run, y)) in chosen.iter().zip(values).enumerate() {
         let title =
             others.iter().map(|a| Ok(axis_title(a, &axis(run, a)?))).collect::<Result<Vec<_>, ReportError>>()?;
         let value = wanted.series.as_ref().map(|name| axis(run, name)).transpose()?;
-        let joined = wanted.joined.as_ref().filter(|j| value.as_ref().is_some_and(|v| j.values.contains(v)));
         let label = value.as_ref().map_or_else(|| "measured".to_owned(), axis_text);
-        let panel = position(&mut selection.panels, &title.join(", "));
-        let series = position(&mut selection.series, joined.map_or(&label, |j| &j.name));
-        let json = serde_json::to_value(run)?;
-        let point = |x: Value, y| Point { panel, series, label: label.clone(), x, y };
-        if wanted.kind == FigureKind::OverTime {
-            let list = |key| list_at(&json, key).into_iter().flatten();
-            selection.points.extend(list(&wanted.x).zip(list(&wanted.y)).map(|(x, y)| point(x.clone(), y.as_f64())));
-        } else {
-            let x = if is_measured(&wanted.x) {
-                number_at(&json, &wanted.x).map_or(Value::Null, Value::from)
-            } else {
-                axis(run, &wanted.x)?
-            };
-            selection.points.push(point(x, number_at(&json, &wanted.y)));
-        }
-    }
-    if selection.points.iter().all(|point| point.y.is_none()) {
-        let fix = "name a number of a run in results.json, with dots into objects, such as erase_count.total".into();
-        return Err(refuse(wanted, format!("no run has a number at `{}`", wanted.y), fix));
-    }
-    if let Some(reference) = &wanted.relative_to {
-        divide(wanted, &mut selection, reference)?;
+        let joined = wanted.joined.as_ref().filter(|j| value.as_ref().is_some_and(|v| j.values.contains(v)));
+        let x = match measured_x.get(index) {
+            Some(x) => x.clone().unwrap_or_default(),
+            None => axis(run, &wanted.x)?,
+        };
+        let point = Point {
+            panel: position(&mut selection.panels, &title.join(", ")),
+            series: position(&mut selection.series, joined.map_or(&label, |j| &j.name)),
+            label,
+            x,
+            y,
+        };
+        selection.points.push(point);
     }
     Ok(selection)
-}
-
-/// Whether an x is the key of a result rather than the name of an axis.
-fn is_measured(x: &str) -> bool {
-    x.contains('.')
-}
-
-/// The list at `key` of a run, as JSON has it.
-fn list_at<'a>(json: &'a Value, key: &str) -> Option<&'a Vec<Value>> {
-    key.split('.').try_fold(json, |at, key| at.get(key))?.as_array()
 }
 
 fn axes_there_are(runs: &[RunResult]) -> String {
@@ -145,9 +157,9 @@ fn axes_there_are(runs: &[RunResult]) -> String {
 }
 
 /// Divides each number by that of the reference series in the same panel, at the same x unless x was measured too.
-fn divide(wanted: &Wanted, selection: &mut Selection, reference: &str) -> Result<(), ReportError> {
-    let bases: Vec<(usize, Value, Option<f64>)> =
-        selection.points.iter().filter(|p| p.label == reference).map(|p| (p.panel, p.x.clone(), p.y)).collect();
+fn divide(wanted: &Wanted, selection: &mut Selection<f64>, reference: &str) -> Result<(), ReportError> {
+    let of_reference = selection.points.iter().filter(|p| p.label == reference);
+    let bases: Vec<(usize, Value, Option<f64>)> = of_reference.map(|p| (p.panel, p.x.clone(), p.y)).collect();
     if bases.is_empty() {
         let fix = format!("choose from {}", selection.series.join(", "));
         return Err(refuse(wanted, format!("`relative_to` names no series: \"{reference}\""), fix));
@@ -171,7 +183,7 @@ fn rules(wanted: &Wanted) -> Vec<Rule> {
 }
 
 /// Series of `wanted` that have published numbers with a place, with those numbers.
-fn placed<'a>(wanted: &'a Wanted, selection: &Selection) -> Vec<(usize, Vec<(&'a Published, &'a Value)>)> {
+fn placed<'a>(wanted: &'a Wanted, selection: &Selection<f64>) -> Vec<(usize, Vec<(&'a Published, &'a Value)>)> {
     let mut by_series: Vec<(usize, Vec<(&Published, &Value)>)> = Vec::new();
     for published in &wanted.published {
         let Some(x) = &published.x else { continue };
@@ -185,8 +197,8 @@ fn placed<'a>(wanted: &'a Wanted, selection: &Selection) -> Vec<(usize, Vec<(&'a
     by_series
 }
 
-fn bars(wanted: &Wanted, selection: &Selection, panel: usize) -> Chart {
-    let points: Vec<&Point> = selection.points.iter().filter(|p| p.panel == panel).collect();
+fn bars(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Chart {
+    let points: Vec<&Point<f64>> = selection.points.iter().filter(|p| p.panel == panel).collect();
     let mut categories = Vec::new();
     for point in &points {
         position(&mut categories, &axis_text(&point.x));
@@ -212,9 +224,10 @@ fn bars(wanted: &Wanted, selection: &Selection, panel: usize) -> Chart {
     })
 }
 
-fn lines(wanted: &Wanted, selection: &Selection, panel: usize) -> Result<Chart, ReportError> {
+fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Chart, ReportError> {
+    // Values of an experiment's axes are texts.
     let number_of = |x: &Value| {
-        x.as_f64().ok_or_else(|| {
+        x.as_f64().or_else(|| x.as_str()?.parse().ok()).ok_or_else(|| {
             let problem = format!("a line needs numbers along x, and `{}` takes the value {x}", wanted.x);
             refuse(wanted, problem, "write `kind = \"bars\"`, or choose an axis of numbers".into())
         })
@@ -241,20 +254,53 @@ fn lines(wanted: &Wanted, selection: &Selection, panel: usize) -> Result<Chart, 
     Ok(Chart::Plane(Plane { x: x_axis(wanted), y: value_axis(wanted), series, rules: rules(wanted) }))
 }
 
-/// Lines of the lists of runs.
-fn over_time(wanted: &Wanted, selection: &Selection, panel: usize) -> Chart {
-    let series = selection.series.iter().enumerate().map(|(slot, name)| {
-        let points = selection.points.iter().filter(|p| p.panel == panel && p.series == slot);
-        let points = points.filter_map(|p| Some((p.x.as_f64()?, p.y))).collect();
-        PlaneSeries { name: name.clone(), slot, points, ..PlaneSeries::default() }
-    });
-    let series = series.collect();
-    Chart::Plane(Plane { x: x_axis(wanted), y: value_axis(wanted), series, rules: rules(wanted) })
-}
-
 /// The name of x: of a key, what stands behind its dots.
 fn x_axis(wanted: &Wanted) -> Axis {
     Axis::linear(wanted.x.rsplit('.').next().unwrap_or_default().replace('_', " "), "")
+}
+
+/// A panel for each combination of the other axes, a line for each run.
+fn over_time(wanted: &Wanted, selection: &Selection<Vec<Option<f64>>>) -> Vec<Panel> {
+    let line = |point: &Point<Vec<Option<f64>>>| {
+        let x = point.x.as_array()?.iter().filter_map(Value::as_f64);
+        let points = x.zip(point.y.as_ref()?.iter().copied()).collect();
+        let name = selection.series[point.series].clone();
+        Some(PlaneSeries { name, slot: point.series, points, ..PlaneSeries::default() })
+    };
+    let panel = |(index, title): (usize, &String)| {
+        let series = selection.points.iter().filter(|p| p.panel == index).filter_map(line).collect();
+        let plane = Plane { x: x_axis(wanted), y: value_axis(wanted), series, rules: rules(wanted) };
+        Panel { title: title.clone(), chart: Chart::Plane(plane) }
+    };
+    selection.panels.iter().enumerate().map(panel).collect()
+}
+
+/// A panel for each x; full buckets have a step of their own at the right.
+fn histograms(wanted: &Wanted, selection: &Selection<Vec<u64>>) -> Vec<Panel> {
+    let mut titles: Vec<(usize, String)> = Vec::new();
+    for point in &selection.points {
+        let title = (point.panel, axis_title(&wanted.x, &point.x));
+        if !titles.contains(&title) {
+            titles.push(title);
+        }
+    }
+    let outline = |point: &Point<Vec<u64>>| {
+        let counts = point.y.as_ref()?;
+        let width = 100.0 / counts.len().checked_sub(1).filter(|w| *w > 0)? as f64;
+        let mut edges: Vec<f64> = (0..counts.len()).map(|bucket| bucket as f64 * width).collect();
+        edges.push(closing_edge(&edges, 100.0)?);
+        let name = selection.series[point.series].clone();
+        Some(HistogramSeries { name, slot: point.series, edges, values: shares(counts)? })
+    };
+    let panel = |(panel, title): (usize, String)| {
+        let here = |p: &&Point<Vec<u64>>| p.panel == panel && axis_title(&wanted.x, &p.x) == title;
+        let series = selection.points.iter().filter(here).filter_map(outline).collect();
+        let chart = histogram(series, Axis::linear(value_axis(wanted).label, "%"), Axis::linear("Share", "%"))?;
+        let parts = [title.as_str(), selection.panels[panel].as_str()];
+        let title = parts.into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(", ");
+        Some(Panel { title, chart })
+    };
+    titles.into_iter().filter_map(panel).collect()
 }
 
 fn published_table(wanted: &Wanted) -> Table {

@@ -101,9 +101,19 @@ pub(super) fn causes(runs: &[RunResult]) -> Vec<String> {
     names
 }
 
+/// What stands at a dotted path.
+fn at<'a>(json: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(json, |at, key| at.get(key))
+}
+
 /// The number at a dotted path; absent where it is null or no number.
 pub(super) fn number_at(json: &Value, path: &str) -> Option<f64> {
-    path.split('.').try_fold(json, |at, key| at.get(key))?.as_f64()
+    at(json, path)?.as_f64()
+}
+
+/// The counts at a dotted path; absent where there is no list of them.
+pub(super) fn counts_at(json: &Value, path: &str) -> Option<Vec<u64>> {
+    at(json, path)?.as_array()?.iter().map(Value::as_u64).collect()
 }
 
 fn number_cell(json: &Value, key: &str, unit: f64) -> Cell {

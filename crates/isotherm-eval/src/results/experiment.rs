@@ -26,8 +26,11 @@ pub enum FigureKind {
     Bars,
     /// One line for each value of `series`.
     Lines,
-    /// One line for each value of `series`, over the host's writes: `y` is a list of a run's `series`.
+    /// One line for each value of `series`, over the host's writes: `x` and `y` are lists of a run's `series`.
     OverTime,
+    /// The distribution that `y` names, a list of counts in equal buckets from 0 to 1, as an outline for each value of
+    /// `series`; each value of `x` has a panel of its own.
+    Histogram,
 }
 
 /// Runs that one line joins, though an axis tells them apart.
@@ -46,7 +49,7 @@ pub struct Joined {
 pub struct Figure {
     /// Title, such as "Figure 4: throughput".
     pub title: String,
-    /// Bars or lines.
+    /// Bars, lines or distributions.
     pub kind: FigureKind,
     /// Axis whose values stand along x: a key of the runs' `axes`. Lines may also lie over a number that was measured: then
     /// its key, as for `y`.
@@ -65,7 +68,7 @@ pub struct Figure {
     /// Divide by the run that agrees in every other axis and has this value of `series` (such as `single`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
-    /// Draw only runs whose axes have these values.
+    /// Draw only runs whose axes have these values: one for an axis, or a list.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub only: serde_json::Map<String, serde_json::Value>,
     /// Published numbers to stand beside ours.

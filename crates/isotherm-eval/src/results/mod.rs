@@ -12,6 +12,7 @@ pub use distribution::{BlockHistogram, LatencyBucket, LatencyDistribution, Serie
 pub use experiment::{Experiment, Figure, FigureKind, Joined, Published};
 pub use sections::{AsaSection, BufferSection, LogSection, MappingSection, MergesSection, SplitSection, SplitSeries};
 
+use crate::steady;
 use isotherm::spec::DeviceSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -373,4 +374,14 @@ pub struct Verdict {
     pub steady: bool,
     /// Write amplification in each quarter of the last window.
     pub write_amplification_quarters: Vec<Option<f64>>,
+    /// Lowest and highest write amplification among the 32 equal parts of the last window; `null` where it has fewer.
+    pub write_amplification_range: Option<[f64; 2]>,
+}
+
+impl Verdict {
+    /// Lowest and highest write amplification where they lie further apart than a steady device's rounds may: a workload
+    /// that comes in phases can be the same from quarter to quarter all the same.
+    pub fn swing(&self) -> Option<[f64; 2]> {
+        self.write_amplification_range.filter(|[least, most]| !steady::is_within_excursion(*least, *most))
+    }
 }

@@ -34,14 +34,14 @@ pub enum RunError {
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A request asks for what the device does not have.
-    #[error("{trace}: request {request}: {source}")]
+    #[error("{trace}: request {request}: {reason}")]
     Device {
         /// The trace.
         trace: String,
         /// Number of the request in the trace, from 1 (of its batch's first request where the device cannot tell).
         request: u64,
         /// What the device says.
-        source: DeviceError,
+        reason: DeviceError,
     },
     /// Too little memory.
     #[error("{what} needs {needed} of memory, but {available} is available; {fix}")]
@@ -61,14 +61,14 @@ pub enum RunError {
     )]
     Law(String),
     /// A file cannot be written or read.
-    #[error("{path}: cannot {action}: {source}; {fix}")]
+    #[error("{path}: cannot {action}: {reason}; {fix}")]
     File {
         /// The file.
         path: String,
         /// What was tried, as a verb.
         action: &'static str,
         /// What the system said.
-        source: std::io::Error,
+        reason: std::io::Error,
         /// What to do.
         fix: &'static str,
     },

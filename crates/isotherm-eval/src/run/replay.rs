@@ -39,9 +39,9 @@ pub(crate) fn submit(device: &mut dyn Device, batch: &[Request], trace: &str, fi
     match device.submit(batch) {
         Ok(()) => Ok(None),
         Err(error @ (DeviceError::NoSpace { .. } | DeviceError::WornOut { .. })) => Ok(Some(error.to_string())),
-        Err(source) => {
-            let within = if let DeviceError::OutOfRange { request, .. } = &source { *request as u64 } else { 0 };
-            Err(RunError::Device { trace: trace.to_owned(), request: first + within, source })
+        Err(reason) => {
+            let within = if let DeviceError::OutOfRange { request, .. } = &reason { *request as u64 } else { 0 };
+            Err(RunError::Device { trace: trace.to_owned(), request: first + within, reason })
         }
     }
 }

@@ -1,5 +1,6 @@
-//! State of every block: a structure of arrays, since the collector scans one column at a time.
+//! What is kept of every block: its validity and state in one record, and columns of what is asked for less often.
 
+use super::validity::Validity;
 use crate::address::{BlockId, StreamId};
 use crate::memory;
 use crate::spec::AgeBase;
@@ -23,13 +24,17 @@ pub enum BlockState {
     Retired,
 }
 
+impl BlockState {
+    /// Every state, in the order of their numbers.
+    pub(super) const ALL: [Self; 6] =
+        [Self::Free, Self::Open, Self::Closed, Self::Collecting, Self::Failing, Self::Retired];
+}
+
 /// The blocks of a log store. Policies read it; only the log store writes it.
 #[derive(Clone, Debug)]
 pub struct BlockTable {
-    pages_per_block: u32,
     age_base: AgeBase,
-    pub(super) states: Vec<BlockState>,
-    pub(super) valid: Vec<u16>,
+    pub(super) validity: Validity,
     pub(super) streams: Vec<StreamId>,
     /// What age counts from, in host page writes.
     pub(super) stamps: Vec<u64>,
@@ -37,13 +42,12 @@ pub struct BlockTable {
 }
 
 impl BlockTable {
-    pub(super) fn new(blocks: u32, pages_per_block: u32, age_base: AgeBase) -> Self {
+    pub(super) fn new(blocks: u32, log2_pages_per_block: u8, age_base: AgeBase) -> Self {
+        let validity = Validity::new(blocks, log2_pages_per_block);
         let blocks = blocks as usize;
         Self {
-            pages_per_block,
             age_base,
-            states: vec![BlockState::Free; blocks],
-            valid: memory::zeroed_table(blocks),
+            validity,
             streams: vec![StreamId(0); blocks],
             stamps: memory::zeroed_table(blocks),
             erases: memory::zeroed_table(blocks),
@@ -53,30 +57,25 @@ impl BlockTable {
     /// Number of blocks.
     #[inline(always)]
     pub fn blocks(&self) -> u32 {
-        self.states.len() as u32
+        self.validity.blocks()
     }
 
     /// Pages in a block.
     #[inline(always)]
     pub fn pages_per_block(&self) -> u32 {
-        self.pages_per_block
+        self.validity.pages_per_block()
     }
 
     /// What the block is doing.
     #[inline(always)]
     pub fn state(&self, block: BlockId) -> BlockState {
-        self.states[block.0 as usize]
+        self.validity.state(block)
     }
 
     /// Valid pages in the block.
     #[inline(always)]
     pub fn valid(&self, block: BlockId) -> u32 {
-        u32::from(self.valid[block.0 as usize])
-    }
-
-    /// Valid pages of every block, for scans.
-    pub fn valid_column(&self) -> &[u16] {
-        &self.valid
+        self.validity.count(block)
     }
 
     /// The stream that filled the block.
@@ -109,7 +108,16 @@ impl BlockTable {
     /// Utilisation: valid pages over pages.
     #[inline(always)]
     pub fn utilisation(&self, block: BlockId) -> f64 {
-        f64::from(self.valid(block)) / f64::from(self.pages_per_block)
+        f64::from(self.valid(block)) / f64::from(self.pages_per_block())
+    }
+
+    /// Brings the columns of `block` towards the cache.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, block: BlockId) {
+        let index = block.0 as usize;
+        memory::prefetch(&self.streams, index);
+        memory::prefetch(&self.stamps, index);
+        memory::prefetch(&self.erases, index);
     }
 
     /// Closed blocks in order of their number.
@@ -119,8 +127,7 @@ impl BlockTable {
 
     /// Bytes of the table.
     pub fn bytes(&self) -> u64 {
-        let per_block =
-            size_of::<BlockState>() + size_of::<u16>() + size_of::<StreamId>() + size_of::<u64>() + size_of::<u32>();
-        u64::from(self.blocks()) * per_block as u64
+        let columns = size_of::<StreamId>() + size_of::<u64>() + size_of::<u32>();
+        self.validity.bytes() + u64::from(self.blocks()) * columns as u64
     }
 }

@@ -7,18 +7,13 @@ use super::block_table::BlockState;
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
+use crate::memory;
 use crate::nand::{Kind, Medium, MediumError, Move, Owner};
 use crate::placement::{GcCopy, Placement};
 use crate::victim::VictimPolicy;
 
 /// Pages of the coming victim whose owners are prefetched: more than this would only evict what is needed first.
 const MOST_PREFETCHED_PAGES: u32 = 256;
-
-/// A word with its `width` lowest bits set, 1 to 64.
-#[inline(always)]
-fn low_bits(width: u32) -> u64 {
-    u64::MAX >> (64 - width)
-}
 
 /// What stands above a log store: it maps addresses to pages, and must hear where pages go.
 ///
@@ -160,7 +155,7 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
 ) -> Result<(), DeviceError> {
     if log.blocks.state(victim) == BlockState::Closed {
         log.victim.on_remove(victim, &log.blocks);
-        log.blocks.states[victim.0 as usize] = BlockState::Collecting;
+        log.blocks.validity.set_state(victim, BlockState::Collecting);
     }
     if cause == Cause::Gc {
         log.count_victim(victim);
@@ -180,8 +175,13 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     map.before_erase(log, victim)?;
     let cause = log.cause_of_erase(victim, cause);
     log.release(victim, cause, valid)?;
-    if let Some(next) = log.victim.hint() {
-        log.prefetch_block(next);
+    let [next, following] = log.victim.upcoming();
+    log.foreseen = next;
+    if let Some(next) = next {
+        log.prefetch_map(next, map);
+    }
+    if let Some(following) = following {
+        log.prefetch_block(following);
     }
     Ok(())
 }
@@ -206,27 +206,26 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         })
     }
 
-    /// The valid pages of `block`, in order; the map's entries are prefetched on the way.
+    /// The valid pages of `block`, in order. What the map and the placement keep of them is prefetched on the way, unless
+    /// that was done when the block was foreseen.
     fn list_valid(&self, block: BlockId, moves: &mut Vec<Move>, map: &impl Mapping<M, P, V>) {
-        let first = self.medium.geometry().first_page(block).0;
-        let pages = self.medium.geometry().pages_per_block();
-        let mut at = first;
-        while at < first + pages {
-            // A block of fewer than 64 pages is a part of one word.
-            let width = (64 - at % 64).min(first + pages - at);
-            let mut bits = self.valid[at as usize / 64] >> (at % 64) & low_bits(width);
-            while bits != 0 {
-                let from = Ppn(at + bits.trailing_zeros());
-                bits &= bits - 1;
-                let owner = self.medium.owner(from);
-                map.prefetch(owner);
-                if owner.kind() == Kind::Data {
-                    self.placement.prefetch(Lpn(owner.address()));
-                }
-                moves.push(Move { owner, from, to: Ppn::NONE });
-            }
-            at += width;
+        if self.foreseen != Some(block) {
+            self.prefetch_map(block, map);
         }
+        self.blocks
+            .validity
+            .for_each_valid(block, |from| moves.push(Move { owner: self.medium.owner(from), from, to: Ppn::NONE }));
+    }
+
+    /// Brings what the map and the placement keep of the valid pages of `block` towards the cache.
+    fn prefetch_map(&self, block: BlockId, map: &impl Mapping<M, P, V>) {
+        self.blocks.validity.for_each_valid(block, |from| {
+            let owner = self.medium.owner(from);
+            map.prefetch(owner);
+            if owner.kind() == Kind::Data {
+                self.placement.prefetch(Lpn(owner.address()));
+            }
+        });
     }
 
     /// Copies the pages of `moves` to the streams that the placement names, in runs of one stream and one cause.
@@ -282,8 +281,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             open.youngest = open.youngest.max(stamp);
             let full = open.next == open.end;
             let block = self.medium.geometry().block_of(target);
-            self.set_valid(target, copied as u32);
-            self.blocks.valid[block.0 as usize] += copied as u16;
+            self.blocks.validity.set_run(target, copied as u32);
             self.valid_pages += copied as u64;
             self.used_pages += copied as u64;
             match result {
@@ -296,43 +294,26 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         Ok(())
     }
 
-    /// Marks `count` pages of one block from `first` on as valid.
-    #[inline(always)]
-    fn set_valid(&mut self, first: Ppn, count: u32) {
-        let mut at = first.0;
-        let end = first.0 + count;
-        while at < end {
-            let width = (64 - at % 64).min(end - at);
-            self.valid[at as usize / 64] |= low_bits(width) << (at % 64);
-            at += width;
-        }
-    }
-
     /// Nothing in `block` is valid any more: its pages have moved.
     fn drop_all(&mut self, block: BlockId) {
-        let first = self.medium.geometry().first_page(block).0;
-        let end = first + self.medium.geometry().pages_per_block();
-        let mut at = first;
-        while at < end {
-            let width = (64 - at % 64).min(end - at);
-            self.valid[at as usize / 64] &= !(low_bits(width) << (at % 64));
-            at += width;
-        }
-        let dropped = u64::from(std::mem::take(&mut self.blocks.valid[block.0 as usize]));
+        let dropped = u64::from(self.blocks.validity.clear_block(block));
         self.valid_pages -= dropped;
         self.counters.invalidated_pages += dropped;
     }
 
-    /// Brings what a collection of `block` reads first towards the cache.
+    /// Brings what is kept of `block` towards the cache, owners of its pages first.
     #[inline(always)]
-    fn prefetch_block(&self, block: BlockId) {
+    pub(super) fn prefetch_block(&self, block: BlockId) {
         const OWNERS_PER_LINE: u32 = 16;
         let first = self.medium.geometry().first_page(block).0;
         let pages = self.medium.geometry().pages_per_block().min(MOST_PREFETCHED_PAGES);
-        crate::memory::prefetch(&self.valid, first as usize / 64);
+        self.blocks.validity.prefetch(Ppn(first));
         for at in (first..first + pages).step_by(OWNERS_PER_LINE as usize) {
             self.medium.prefetch_owner(Ppn(at));
         }
+        self.medium.prefetch_block(block);
+        self.blocks.prefetch(block);
+        memory::prefetch(&self.opened_at, block.0 as usize);
     }
 
     /// Where a moved page goes, and under which cause.

@@ -6,6 +6,7 @@
 
 pub mod block_table;
 mod collector;
+mod validity;
 
 pub use collector::{Mapping, collect_idle, collect_worn, make_room};
 
@@ -65,8 +66,6 @@ pub struct LogStore<M, P, V> {
     blocks: BlockTable,
     /// When each block was opened, in host page writes.
     opened_at: Vec<u64>,
-    /// One bit a page.
-    valid: Vec<u64>,
     valid_pages: u64,
     open: Vec<OpenBlock>,
     free: VecDeque<BlockId>,
@@ -83,6 +82,8 @@ pub struct LogStore<M, P, V> {
     erases_since_wear_check: u32,
     counters: CollectorCounters,
     moves: Vec<Move>,
+    /// The victim that the policy named in advance, whose map entries have been prefetched.
+    foreseen: Option<BlockId>,
 }
 
 /// Turns a medium's failure that no retry mends into the device's.
@@ -98,12 +99,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     pub fn new(medium: M, placement: P, victim: V, options: LogOptions) -> Self {
         let geometry = *medium.geometry();
         let streams = usize::from(placement.streams()) + usize::from(options.meta_streams);
-        let mut blocks = BlockTable::new(geometry.blocks, geometry.pages_per_block(), options.age);
+        let mut blocks = BlockTable::new(geometry.blocks, geometry.log2_pages_per_block, options.age);
         let mut free = VecDeque::with_capacity(geometry.blocks as usize);
         for block in (0..geometry.blocks).map(BlockId) {
             blocks.erases[block.0 as usize] = medium.erase_count(block);
             if medium.is_bad(block) {
-                blocks.states[block.0 as usize] = BlockState::Retired;
+                blocks.validity.set_state(block, BlockState::Retired);
             } else {
                 free.push_back(block);
             }
@@ -115,7 +116,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             options,
             blocks,
             opened_at: memory::zeroed_table(geometry.blocks as usize),
-            valid: memory::zeroed_table((geometry.pages() as usize).div_ceil(64)),
             valid_pages: 0,
             open: vec![OpenBlock::default(); streams],
             free,
@@ -128,6 +128,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             erases_since_wear_check: 0,
             counters: CollectorCounters::default(),
             moves: Vec::with_capacity(geometry.pages_per_block() as usize),
+            foreseen: None,
         };
         log.park();
         log
@@ -147,7 +148,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             if written == 0 || log.blocks.state(block) == BlockState::Retired {
                 continue;
             }
-            log.blocks.states[block.0 as usize] = BlockState::Closed;
+            log.blocks.validity.set_state(block, BlockState::Closed);
             log.used_pages += u64::from(written);
             log.restore_sort(block);
             if written < pages_per_block {
@@ -185,16 +186,13 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         let first = geometry.first_page(block).0;
         let end = first + geometry.pages_per_block();
         self.open[stream] = OpenBlock { next: first + written, end, ..OpenBlock::default() };
-        self.blocks.states[block.0 as usize] = BlockState::Open;
+        self.blocks.validity.set_state(block, BlockState::Open);
         self.blocks.streams[block.0 as usize] = StreamId(stream as u16);
     }
 
     /// A page of a store being restored is valid.
     pub fn adopt(&mut self, at: Ppn) {
-        debug_assert!(!self.is_valid(at));
-        let block = self.medium.geometry().block_of(at);
-        self.valid[at.0 as usize / 64] |= 1 << (at.0 % 64);
-        self.blocks.valid[block.0 as usize] += 1;
+        self.blocks.validity.set(at);
         self.valid_pages += 1;
         self.victim.on_program(at, Written::Meta(self.now));
     }
@@ -260,7 +258,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     }
     /// Whether a page is valid.
     pub fn is_valid(&self, at: Ppn) -> bool {
-        self.valid[at.0 as usize / 64] >> (at.0 % 64) & 1 == 1
+        self.blocks.validity.is_valid(at)
     }
     /// The first stream beyond the placement's own.
     pub fn meta_stream(&self, index: u16) -> StreamId {
@@ -277,10 +275,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     /// Brings what an overwrite of the page at `at` will touch towards the cache.
     #[inline(always)]
     pub fn prefetch(&self, at: Ppn) {
-        memory::prefetch(&self.valid, at.0 as usize / 64);
-        let block = self.medium.geometry().block_of(at).0 as usize;
-        memory::prefetch(&self.blocks.valid, block);
-        memory::prefetch(&self.blocks.states, block);
+        self.blocks.validity.prefetch(at);
     }
 
     /// Stream of a host write.
@@ -392,8 +387,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 open.next += 1;
                 let full = open.next == open.end;
                 self.used_pages += 1;
-                self.valid[at.0 as usize / 64] |= 1 << (at.0 % 64);
-                self.blocks.valid[block.0 as usize] += 1;
+                self.blocks.validity.set(at);
                 self.valid_pages += 1;
                 if full {
                     self.close_block(stream, block, BlockState::Closed);
@@ -423,6 +417,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             return other.map(|s| StreamId(s as u16)).ok_or_else(|| self.no_space());
         };
         debug_assert_eq!(self.blocks.state(block), BlockState::Free);
+        if let Some(next) = self.free.front() {
+            self.prefetch_block(*next);
+        }
         let geometry = self.medium.geometry();
         let first = geometry.first_page(block).0;
         self.open[usize::from(stream.0)] = OpenBlock {
@@ -431,7 +428,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             opened_at: self.now,
             ..OpenBlock::default()
         };
-        self.blocks.states[block.0 as usize] = BlockState::Open;
+        self.blocks.validity.set_state(block, BlockState::Open);
         self.blocks.streams[block.0 as usize] = stream;
         if self.is_meta(stream) {
             self.meta_blocks.push(block);
@@ -448,11 +445,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             AgeBase::Closed => (host_pages * self.now + open.copied_stamps) / pages.max(1),
             AgeBase::Youngest if host_pages > 0 => self.now,
             AgeBase::Youngest => open.youngest,
-            AgeBase::LastInvalidation => self.now,
+            AgeBase::LastInvalidation | AgeBase::Sealed => self.now,
         };
         self.opened_at[block.0 as usize] = open.opened_at;
         *open = OpenBlock::default();
-        self.blocks.states[block.0 as usize] = state;
+        self.blocks.validity.set_state(block, state);
         if state == BlockState::Closed {
             self.victim.on_close(block, &self.blocks);
         }
@@ -462,10 +459,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     #[inline(always)]
     pub fn invalidate(&mut self, at: Ppn) {
         let block = self.medium.geometry().block_of(at);
-        let word = &mut self.valid[at.0 as usize / 64];
-        debug_assert!(*word >> (at.0 % 64) & 1 == 1, "{at:?} is invalidated twice");
-        *word &= !(1 << (at.0 % 64));
-        self.blocks.valid[block.0 as usize] -= 1;
+        self.blocks.validity.clear(at);
         self.valid_pages -= 1;
         self.counters.invalidated_pages += 1;
         self.victim.on_page_death(at);
@@ -494,11 +488,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.blocks.erases[index] = self.medium.erase_count(block);
         self.erases_since_wear_check += 1;
         if usable {
-            self.blocks.states[index] = BlockState::Free;
+            self.blocks.validity.set_state(block, BlockState::Free);
             self.free.push_back(block);
             self.park();
         } else {
-            self.blocks.states[index] = BlockState::Retired;
+            self.blocks.validity.set_state(block, BlockState::Retired);
             self.counters.retired_blocks += 1;
         }
         self.placement.on_reclaim(&Reclaim {
@@ -521,8 +515,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         snapshot.free_blocks = self.free_blocks();
         snapshot.dram.push(("placement", self.placement.memory_bytes()));
         snapshot.dram.push(("victim", self.victim.memory_bytes()));
-        let bitmap = self.valid.len() as u64 * 8;
-        snapshot.dram.push(("blocks", self.blocks.bytes() + self.opened_at.len() as u64 * 8 + bitmap));
+        snapshot.dram.push(("blocks", self.blocks.bytes() + self.opened_at.len() as u64 * 8));
     }
 
     /// Why no page can be written.
@@ -569,7 +562,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.medium.table_bytes()
             + self.blocks.bytes()
             + self.opened_at.len() as u64 * 8
-            + self.valid.len() as u64 * 8
             + self.victim.memory_bytes()
             + self.placement.memory_bytes()
     }
@@ -581,16 +573,14 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     /// The law that is broken.
     pub fn check(&self) -> Result<(), String> {
         let law = |holds: bool, text: &dyn Fn() -> String| if holds { Ok(()) } else { Err(text()) };
-        let bits: u64 = self.valid.iter().map(|w| u64::from(w.count_ones())).sum();
-        law(bits == self.valid_pages, &|| format!("{bits} valid bits, {} valid pages", self.valid_pages))?;
         let programmed = self.medium.counters().programmed().total();
         let accounted = self.valid_pages + self.counters.invalidated_pages;
         law(programmed == accounted, &|| format!("{programmed} programs, {accounted} pages valid or invalidated"))?;
-        let mut used = 0;
+        let (mut used, mut valid) = (0, 0);
         for block in (0..self.blocks.blocks()).map(BlockId) {
-            let first = self.medium.geometry().first_page(block).0;
-            let pages = self.medium.geometry().pages_per_block();
-            let bits = (first..first + pages).filter(|p| self.is_valid(Ppn(*p))).count() as u32;
+            let mut bits = 0;
+            self.blocks.validity.for_each_valid(block, |_| bits += 1);
+            valid += u64::from(bits);
             let (state, written) = (self.blocks.state(block), self.medium.programmed_pages(block));
             law(bits == self.blocks.valid(block), &|| {
                 format!("{block}: {bits} bits, {} valid", self.blocks.valid(block))
@@ -601,6 +591,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 used += u64::from(written);
             }
         }
+        law(valid == self.valid_pages, &|| format!("{valid} valid bits, {} valid pages", self.valid_pages))?;
         law(used == self.used_pages, &|| format!("{used} pages programmed, {} accounted", self.used_pages))
     }
 }

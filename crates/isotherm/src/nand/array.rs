@@ -247,6 +247,14 @@ impl<S: PageStore> Medium for NandArray<S> {
         memory::prefetch(&self.owners, at.0 as usize);
     }
 
+    #[inline(always)]
+    fn prefetch_block(&self, block: BlockId) {
+        let index = block.0 as usize;
+        memory::prefetch(&self.next_pages, index);
+        memory::prefetch(&self.erase_counts, index);
+        memory::prefetch(&self.bad, index);
+    }
+
     fn spoil_page(&mut self, at: Ppn) {
         self.claim(at, Owner::new(Kind::Unreadable, 0));
     }

@@ -175,6 +175,8 @@ pub trait Medium: Sized {
     fn keeps_content(&self) -> bool;
     /// Brings the owner of a page towards the cache.
     fn prefetch_owner(&self, _at: Ppn) {}
+    /// Brings what is kept of a block towards the cache.
+    fn prefetch_block(&self, _block: BlockId) {}
     /// Makes the next page of a block unreadable, as a failed or torn program does.
     fn spoil_page(&mut self, at: Ppn);
     /// Makes all pages of a block unreadable, as a torn erase does.

@@ -299,6 +299,10 @@ impl<M: Medium> Medium for Timed<M> {
     fn prefetch_owner(&self, at: Ppn) {
         self.inner.prefetch_owner(at);
     }
+    #[inline(always)]
+    fn prefetch_block(&self, block: BlockId) {
+        self.inner.prefetch_block(block);
+    }
     fn spoil_page(&mut self, at: Ppn) {
         self.inner.spoil_page(at);
     }

@@ -15,6 +15,7 @@ mod multilog;
 mod ranges;
 mod rate_classes;
 mod sepbit;
+mod sfs;
 mod single;
 
 use crate::address::{Lpn, StreamId};
@@ -34,6 +35,7 @@ pub use midas::Midas;
 pub use multilog::MultiLog;
 pub use ranges::Ranges;
 pub use sepbit::SepBit;
+pub use sfs::SfsGroups;
 pub use single::Single;
 
 /// A page that the host writes.
@@ -182,7 +184,21 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(Single, HostGc, Epoch, Ranges, Clairvoyant, SepBit, Dac, MultiLog, MdcRates, Midas, ByHotness, Asa);
+dispatch!(
+    Single,
+    HostGc,
+    Epoch,
+    Ranges,
+    Clairvoyant,
+    SepBit,
+    Dac,
+    MultiLog,
+    MdcRates,
+    Midas,
+    SfsGroups,
+    ByHotness,
+    Asa
+);
 
 /// Every placement.
 pub const PLACEMENTS: &[Entry<BuildPlacement>] = &[
@@ -196,6 +212,7 @@ pub const PLACEMENTS: &[Entry<BuildPlacement>] = &[
     multilog::ENTRY,
     mdc::ENTRY,
     midas::ENTRY,
+    sfs::ENTRY,
     by_hotness::ENTRY,
     asa::ENTRY,
 ];

@@ -21,6 +21,26 @@ pub enum AgeFrom {
     Modified,
 }
 
+impl AgeFrom {
+    /// The switch's names, for parameters.
+    pub const NAMES: &[(&str, Self)] = &[("created", Self::Created), ("modified", Self::Modified)];
+}
+
+/// Which writes count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CountWrites {
+    /// Every write of the host.
+    #[default]
+    Host,
+    /// Writes that reach the log: those of a block that is dirty already do not.
+    Logged,
+}
+
+impl CountWrites {
+    /// The switch's names, for parameters.
+    pub const NAMES: &[(&str, Self)] = &[("host", Self::Host), ("logged", Self::Logged)];
+}
+
 /// Write count and time of a block or of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Heat {

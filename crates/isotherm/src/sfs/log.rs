@@ -15,7 +15,7 @@
 //! log-structured file system.
 
 use super::dirty::{Dirty, DirtyCache, Origin};
-use super::hotness::{Files, Heat, Time};
+use super::hotness::{CountWrites, Files, Heat, Time};
 use super::options::{LogOptions, TrimPoint};
 use super::quantise::Quantiser;
 use super::segments::{SegmentState, Segments};
@@ -94,13 +94,13 @@ impl<S: SegmentStore> SegmentLog<S> {
     /// An empty log of `segments` segments for `blocks` blocks.
     pub fn new(store: S, blocks: u32, segments: u32, options: LogOptions) -> Self {
         let positions = segments as usize * options.segment_blocks as usize;
-        let groups = options.groups;
+        let groups = options.quantiser.groups;
         Self {
             blocks: memory::table(blocks as usize, NO_DATA),
             owners: memory::table(positions, NO_BLOCK),
             segments: Segments::new(segments, options.payload_blocks()),
             files: Files::new(blocks, options.log2_file_blocks),
-            quantiser: Quantiser::new(options.criterion, options.scale, groups, options.sample_max, options.seed),
+            quantiser: Quantiser::new(options.quantiser, options.seed),
             dirty: DirtyCache::default(),
             open: None,
             now: 0,
@@ -176,6 +176,7 @@ impl<S: SegmentStore> SegmentLog<S> {
         self.now += 1;
         self.counters.host_blocks += 1;
         let state = &mut self.blocks[block as usize];
+        let mut absorbed = false;
         if state.slot == CLEAN {
             if state.position != NOWHERE {
                 self.segments.on_death(state.position / self.options.segment_blocks, state.heat);
@@ -183,10 +184,13 @@ impl<S: SegmentStore> SegmentLog<S> {
             state.slot = self.dirty.push(Dirty { block, origin: Origin::Host });
         } else if self.dirty.rewrite(state.slot) == Origin::Host {
             self.counters.absorbed_blocks += 1;
+            absorbed = true;
         }
-        state.heat.on_write(now, self.options.age);
         state.modified = now;
-        self.files.on_write(block, now, self.options.age);
+        if !absorbed || self.options.count == CountWrites::Host {
+            state.heat.on_write(now, self.options.age);
+            self.files.on_write(block, now, self.options.age);
+        }
         if self.dirty.len() >= self.options.dirty_blocks { self.write_segments(false) } else { Ok(()) }
     }
 

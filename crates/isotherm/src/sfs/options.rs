@@ -1,7 +1,7 @@
 //! What can be set of a log.
 
-use super::hotness::AgeFrom;
-use super::quantise::{Criterion, MAX_GROUPS, Scale};
+use super::hotness::{AgeFrom, CountWrites};
+use super::quantise::{MAX_GROUPS, QuantiserOptions};
 use super::segments::SegmentVictim;
 use crate::quantity::{ByteSize, Share};
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
@@ -25,12 +25,8 @@ pub enum TrimPoint {
 pub struct LogOptions {
     /// Blocks in a segment, summaries included.
     pub segment_blocks: u32,
-    /// Groups of hotness.
-    pub groups: usize,
     /// How groups are told apart.
-    pub criterion: Criterion,
-    /// In which measure.
-    pub scale: Scale,
+    pub quantiser: QuantiserOptions,
     /// Which segment is cleaned.
     pub victim: SegmentVictim,
     /// Whether groups that do not fill a segment wait.
@@ -39,6 +35,8 @@ pub struct LogOptions {
     pub dirty_blocks: usize,
     /// What the age of a block counts from.
     pub age: AgeFrom,
+    /// Which writes of a block count.
+    pub count: CountWrites,
     /// Time between segment writes; `u64::MAX` for never.
     pub write_interval_ns: u64,
     /// Time between checkpoints; `u64::MAX` for never.
@@ -53,8 +51,6 @@ pub struct LogOptions {
     pub summary_bytes: u32,
     /// Binary logarithm of the blocks that count as one file.
     pub log2_file_blocks: u32,
-    /// Segments that quantisation looks at, at most.
-    pub sample_max: usize,
     /// Whether blocks are written before the segment that holds their only copy is.
     pub guard: bool,
     /// When freed segments are trimmed.
@@ -96,6 +92,7 @@ const fn parameter(key: &'static str, default: &'static str, allowed: &'static s
     Parameter { key, default, allowed, help }
 }
 
+const QUANTISER: [Parameter; 5] = QuantiserOptions::parameters("10000");
 const SEGMENT: Parameter = parameter("segment", "32MiB", "a multiple of 4KiB, 8KiB..4GiB", "segment size");
 const CLEAN_AT: Parameter =
     parameter("clean_at", "95%", "50%..99.9%", "share of segments in use at which cleaning starts");
@@ -130,14 +127,22 @@ pub const LOGS: &[Entry<LogKind>] = &[
         paper: "Min et al., SFS, FAST'12",
         memory: "20 bytes a block, 4 bytes a position, 56 bytes a segment",
         parameters: &[
-            parameter("groups", "4", "1..=8", "groups of hotness"),
+            QUANTISER[0],
+            QUANTISER[1],
+            QUANTISER[2],
+            QUANTISER[3],
+            QUANTISER[4],
             SEGMENT,
-            parameter("criterion", "iterative", "iterative | equi_width | equi_height", "how groups are told apart"),
-            parameter("scale", "raw", "raw | log", "groups by hotness itself, or by its logarithm"),
             parameter("victim", "cost_hotness", "cost_hotness | cost_benefit | greedy", "which segment is cleaned"),
             parameter("defer", "true", "true | false", "whether groups that do not fill a segment stay dirty"),
             DIRTY,
             parameter("age", "created", "created | modified", "what the age of a block counts from"),
+            parameter(
+                "count",
+                "host",
+                "host | logged",
+                "which writes make a block hot: all of the host, or those that reach the log",
+            ),
             parameter("file", "1MiB", "a power of two, 4KiB..1GiB", "range of addresses that counts as one file"),
             WRITE_INTERVAL,
             CHECKPOINT_INTERVAL,
@@ -145,7 +150,6 @@ pub const LOGS: &[Entry<LogKind>] = &[
             CLEAN_AT,
             CLEAN_SEGMENTS,
             SUMMARY,
-            parameter("sample", "10000", "16..=100000000", "segments that quantisation looks at, at most"),
             SYNC,
             TRIM,
             parameter(
@@ -249,19 +253,10 @@ pub fn parse_log(name: &PolicyName, seed: u64) -> Result<LogChoice, SpecError> {
     choice.clean_at = Some(clean_at.0).filter(|s| (0.5..=0.999).contains(s)).ok_or_else(|| refuse("clean_at"))?;
     choice.sync = given.boolean("sync")?;
     if has("groups") {
-        options.groups = given.integer("groups", 1..=MAX_GROUPS as u64)? as usize;
-        options.criterion = given.choice(
-            "criterion",
-            &[
-                ("iterative", Criterion::Iterative),
-                ("equi_width", Criterion::EquiWidth),
-                ("equi_height", Criterion::EquiHeight),
-            ],
-        )?;
-        options.scale = given.choice("scale", &[("raw", Scale::Raw), ("log", Scale::Log)])?;
+        options.quantiser = QuantiserOptions::read(&given)?;
         options.defer = given.boolean("defer")?;
-        options.age = given.choice("age", &[("modified", AgeFrom::Modified), ("created", AgeFrom::Created)])?;
-        options.sample_max = given.integer("sample", 16..=100_000_000)? as usize;
+        options.age = given.choice("age", AgeFrom::NAMES)?;
+        options.count = given.choice("count", CountWrites::NAMES)?;
         options.guard = given.boolean("guard")?;
         let file: ByteSize = given.text("file").parse().map_err(|_| refuse("file"))?;
         if !file.0.is_power_of_two() || !(u64::from(BLOCK_BYTES)..=1 << 30).contains(&file.0) {
@@ -286,13 +281,12 @@ impl LogOptions {
     fn plain(seed: u64) -> Self {
         Self {
             segment_blocks: (32 << 20) / BLOCK_BYTES,
-            groups: 1,
-            criterion: Criterion::Iterative,
-            scale: Scale::Raw,
+            quantiser: QuantiserOptions::PLAIN,
             victim: SegmentVictim::CostBenefit,
             defer: false,
             dirty_blocks: 1,
             age: AgeFrom::Created,
+            count: CountWrites::Host,
             write_interval_ns: u64::MAX,
             checkpoint_interval_ns: u64::MAX,
             checkpoint_segments: 20,
@@ -300,7 +294,6 @@ impl LogOptions {
             clean_segments: 3,
             summary_bytes: 16,
             log2_file_blocks: 8,
-            sample_max: 10_000,
             guard: true,
             trim: TrimPoint::Reusable,
             seed,

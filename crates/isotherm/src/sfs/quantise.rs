@@ -3,9 +3,10 @@
 //! *Iterative*: every segment goes to the nearest centre, every centre to the mean of its segments, at most three rounds a
 //! time; centres are kept from one time to the next, so that three rounds suffice. *Equi-width* cuts the range of hotness
 //! into equal parts, *equi-height* the segments into equal counts. A time costs O(segments x groups); above
-//! [`Quantiser::new`]'s `sample_max`, segments are sampled at even distances, from a start that moves.
+//! `sample_max`, segments are sampled at even distances, from a start that moves.
 
 use crate::random::Random;
+use crate::registry::{Parameter, Parameters, SpecError};
 
 /// How the lines are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,7 +30,16 @@ pub enum Scale {
     Log,
 }
 
+impl Criterion {
+    /// The switch's names, for parameters.
+    pub const NAMES: &[(&str, Self)] =
+        &[("iterative", Self::Iterative), ("equi_width", Self::EquiWidth), ("equi_height", Self::EquiHeight)];
+}
+
 impl Scale {
+    /// The switch's names, for parameters.
+    pub const NAMES: &[(&str, Self)] = &[("raw", Self::Raw), ("log", Self::Log)];
+
     fn measure(self, hotness: f64) -> f64 {
         if self == Self::Log { hotness.max(f64::MIN_POSITIVE).ln() } else { hotness }
     }
@@ -39,16 +49,100 @@ impl Scale {
     }
 }
 
+/// What becomes of a centre that no segment is nearest to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EmptyGroup {
+    /// It stays where it is. Hotness falls as the log ages, so that a centre of the log's first moments may stay above all
+    /// segments for good.
+    #[default]
+    Keeps,
+    /// It moves to a segment picked at random, as centres are picked at the start.
+    Repicks,
+}
+
+impl EmptyGroup {
+    /// The switch's names, for parameters.
+    pub const NAMES: &[(&str, Self)] = &[("keep", Self::Keeps), ("repick", Self::Repicks)];
+}
+
+/// How segments are quantised.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct QuantiserOptions {
+    /// How the lines are found.
+    pub criterion: Criterion,
+    /// In which measure.
+    pub scale: Scale,
+    /// Groups, 1 to [`MAX_GROUPS`].
+    pub groups: usize,
+    /// What becomes of a centre without segments.
+    pub empty: EmptyGroup,
+    /// Segments looked at a time, at most.
+    pub sample_max: usize,
+}
+
+impl QuantiserOptions {
+    /// One group: nothing to quantise.
+    pub const PLAIN: Self = Self {
+        criterion: Criterion::Iterative,
+        scale: Scale::Raw,
+        groups: 1,
+        empty: EmptyGroup::Keeps,
+        sample_max: 10_000,
+    };
+
+    /// The parameters that [`QuantiserOptions::read`] reads; `sample` is the default of the last one.
+    pub const fn parameters(sample: &'static str) -> [Parameter; 5] {
+        [
+            Parameter { key: "groups", default: "4", allowed: "1..=8", help: "groups of hotness" },
+            Parameter {
+                key: "criterion",
+                default: "iterative",
+                allowed: "iterative | equi_width | equi_height",
+                help: "how groups are told apart",
+            },
+            Parameter {
+                key: "scale",
+                default: "raw",
+                allowed: "raw | log",
+                help: "groups by hotness itself, or by its logarithm",
+            },
+            Parameter {
+                key: "empty",
+                default: "keep",
+                allowed: "keep | repick",
+                help: "whether a group without segments keeps its centre, or takes that of a segment picked at random",
+            },
+            Parameter {
+                key: "sample",
+                default: sample,
+                allowed: "16..=100000000",
+                help: "segments that quantisation looks at, at most",
+            },
+        ]
+    }
+
+    /// Reads them.
+    ///
+    /// # Errors
+    /// A value out of range.
+    pub fn read(given: &Parameters<'_>) -> Result<Self, SpecError> {
+        Ok(Self {
+            criterion: given.choice("criterion", Criterion::NAMES)?,
+            scale: given.choice("scale", Scale::NAMES)?,
+            groups: given.integer("groups", 1..=MAX_GROUPS as u64)? as usize,
+            empty: given.choice("empty", EmptyGroup::NAMES)?,
+            sample_max: given.integer("sample", 16..=100_000_000)? as usize,
+        })
+    }
+}
+
 /// Most rounds of refinement at a time.
 const ROUNDS: u32 = 3;
 
 /// Finds groups of hotness among segments.
 #[derive(Clone, Debug)]
 pub struct Quantiser {
-    criterion: Criterion,
-    scale: Scale,
-    groups: usize,
-    sample_max: usize,
+    options: QuantiserOptions,
     random: Random,
     /// In the scale's measure, ascending; empty before the first segment was seen.
     centres: Vec<f64>,
@@ -59,32 +153,29 @@ pub struct Quantiser {
 }
 
 impl Quantiser {
-    /// A quantiser for `groups` groups, at least one, that looks at no more than `sample_max` segments a time.
-    pub fn new(criterion: Criterion, scale: Scale, groups: usize, sample_max: usize, seed: u64) -> Self {
-        assert!(groups >= 1 && sample_max >= 1);
+    /// A quantiser that has seen no segment.
+    pub fn new(options: QuantiserOptions, seed: u64) -> Self {
+        assert!((1..=MAX_GROUPS).contains(&options.groups) && options.sample_max >= 1);
         Self {
-            criterion,
-            scale,
-            groups,
-            sample_max,
+            options,
             random: Random::new(seed),
-            centres: Vec::with_capacity(groups),
-            bounds: Vec::with_capacity(groups),
+            centres: Vec::with_capacity(options.groups),
+            bounds: Vec::with_capacity(options.groups),
             hotnesses: Vec::new(),
         }
     }
 
     /// The centres in force, coldest first.
     pub fn centres(&self) -> Vec<f64> {
-        self.centres.iter().map(|centre| self.scale.hotness(*centre)).collect()
+        self.centres.iter().map(|centre| self.options.scale.hotness(*centre)).collect()
     }
 
     /// Puts back centres that a superblock kept.
     pub fn restore(&mut self, centres: &[f64]) {
-        self.centres = centres.iter().map(|centre| self.scale.measure(*centre)).collect();
+        self.centres = centres.iter().map(|centre| self.options.scale.measure(*centre)).collect();
         self.centres.sort_unstable_by(f64::total_cmp);
         self.bound_between_centres();
-        self.bounds.iter_mut().for_each(|bound| *bound = self.scale.hotness(*bound));
+        self.bounds.iter_mut().for_each(|bound| *bound = self.options.scale.hotness(*bound));
     }
 
     /// The group of a block, 0 the coldest.
@@ -95,30 +186,31 @@ impl Quantiser {
 
     /// Draws the lines anew. `hotness` gives the hotness of segment `0..segments`, or `None` for one that holds no data.
     pub fn update(&mut self, segments: usize, hotness: impl Fn(usize) -> Option<f64>) {
-        if self.groups == 1 {
+        if self.options.groups == 1 {
             return;
         }
-        let step = segments.div_ceil(self.sample_max).max(1);
+        let step = segments.div_ceil(self.options.sample_max).max(1);
         let start = if step > 1 { self.random.below(step as u64) as usize } else { 0 };
         self.hotnesses.clear();
-        self.hotnesses.extend((start..segments).step_by(step).filter_map(hotness).map(|h| self.scale.measure(h)));
+        self.hotnesses
+            .extend((start..segments).step_by(step).filter_map(hotness).map(|h| self.options.scale.measure(h)));
         if self.hotnesses.is_empty() {
             return;
         }
-        match self.criterion {
+        match self.options.criterion {
             Criterion::Iterative => self.refine(),
             Criterion::EquiWidth => self.cut_range(),
             Criterion::EquiHeight => self.cut_counts(),
         }
-        self.bounds.iter_mut().for_each(|bound| *bound = self.scale.hotness(*bound));
+        self.bounds.iter_mut().for_each(|bound| *bound = self.options.scale.hotness(*bound));
     }
 
     fn refine(&mut self) {
-        if self.centres.len() < self.groups || self.hotnesses.len() <= self.groups {
+        if self.centres.len() < self.options.groups || self.hotnesses.len() <= self.options.groups {
             // Too little to refine: any segments will do as centres.
             let count = self.hotnesses.len() as u64;
             self.centres.clear();
-            for _ in 0..self.groups {
+            for _ in 0..self.options.groups {
                 self.centres.push(self.hotnesses[self.random.below(count) as usize]);
             }
             self.centres.sort_unstable_by(f64::total_cmp);
@@ -133,11 +225,13 @@ impl Quantiser {
             }
             let mut moved = false;
             for (centre, (sum, count)) in self.centres.iter_mut().zip(sums) {
-                // An empty group keeps its centre.
                 if count > 0 {
                     let mean = sum / f64::from(count);
                     moved |= mean != *centre;
                     *centre = mean;
+                } else if self.options.empty == EmptyGroup::Repicks {
+                    moved = true;
+                    *centre = self.hotnesses[self.random.below(self.hotnesses.len() as u64) as usize];
                 }
             }
             if !moved {
@@ -159,16 +253,16 @@ impl Quantiser {
             .hotnesses
             .iter()
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), h| (least.min(*h), most.max(*h)));
-        let width = (most - least) / self.groups as f64;
+        let width = (most - least) / self.options.groups as f64;
         self.bounds.clear();
-        self.bounds.extend((1..self.groups).map(|i| least + width * i as f64));
+        self.bounds.extend((1..self.options.groups).map(|i| least + width * i as f64));
         self.centres.clear();
-        self.centres.extend((0..self.groups).map(|i| least + width * (i as f64 + 0.5)));
+        self.centres.extend((0..self.options.groups).map(|i| least + width * (i as f64 + 0.5)));
     }
 
     fn cut_counts(&mut self) {
         self.hotnesses.sort_unstable_by(f64::total_cmp);
-        let (count, groups) = (self.hotnesses.len(), self.groups);
+        let (count, groups) = (self.hotnesses.len(), self.options.groups);
         self.bounds.clear();
         self.bounds.extend((1..groups).map(|i| self.hotnesses[i * count / groups]));
         self.centres.clear();
@@ -183,6 +277,10 @@ pub const MAX_GROUPS: usize = 8;
 mod tests {
     use super::*;
 
+    fn build(criterion: Criterion, scale: Scale, groups: usize) -> Quantiser {
+        Quantiser::new(QuantiserOptions { criterion, scale, groups, ..QuantiserOptions::PLAIN }, 1)
+    }
+
     fn update(quantiser: &mut Quantiser, hotnesses: &[f64]) {
         quantiser.update(hotnesses.len(), |i| Some(hotnesses[i]));
     }
@@ -192,7 +290,7 @@ mod tests {
         let mut random = Random::new(3);
         let hotnesses: Vec<f64> =
             (0..1000).map(|i| [1.0, 10.0, 100.0, 1000.0][i % 4] * (0.95 + 0.1 * random.unit())).collect();
-        let mut quantiser = Quantiser::new(Criterion::Iterative, Scale::Raw, 4, 10_000, 1);
+        let mut quantiser = build(Criterion::Iterative, Scale::Raw, 4);
         quantiser.restore(&[0.0, 20.0, 90.0, 500.0]);
         for _ in 0..10 {
             update(&mut quantiser, &hotnesses);
@@ -205,22 +303,31 @@ mod tests {
 
     #[test]
     fn on_a_logarithmic_scale_lines_lie_at_ratios() {
-        let mut quantiser = Quantiser::new(Criterion::EquiWidth, Scale::Log, 2, 100, 1);
+        let mut quantiser = build(Criterion::EquiWidth, Scale::Log, 2);
         update(&mut quantiser, &[1.0, 3.0, 10_000.0]);
         assert_eq!([99.0, 101.0].map(|h| quantiser.group(h)), [0, 1]);
     }
 
     #[test]
     fn an_empty_group_keeps_its_centre() {
-        let mut quantiser = Quantiser::new(Criterion::Iterative, Scale::Raw, 2, 100, 1);
+        let mut quantiser = build(Criterion::Iterative, Scale::Raw, 2);
         quantiser.restore(&[1.0, 1000.0]);
         update(&mut quantiser, &[1.0, 2.0, 3.0]);
         assert_eq!(quantiser.centres(), [2.0, 1000.0]);
     }
 
     #[test]
+    fn a_group_that_repicks_comes_back_among_the_segments() {
+        let options = QuantiserOptions { groups: 2, empty: EmptyGroup::Repicks, ..QuantiserOptions::PLAIN };
+        let mut quantiser = Quantiser::new(options, 1);
+        quantiser.restore(&[1.0, 1000.0]);
+        (0..5).for_each(|_| update(&mut quantiser, &[1.0, 2.0, 9.0]));
+        assert_eq!(quantiser.centres(), [1.5, 9.0]);
+    }
+
+    #[test]
     fn few_segments_give_random_centres_among_them() {
-        let mut quantiser = Quantiser::new(Criterion::Iterative, Scale::Raw, 4, 100, 1);
+        let mut quantiser = build(Criterion::Iterative, Scale::Raw, 4);
         update(&mut quantiser, &[5.0, 7.0]);
         assert_eq!(quantiser.centres().len(), 4);
         assert!(quantiser.centres().iter().all(|c| (5.0..=7.0).contains(c)));
@@ -229,8 +336,8 @@ mod tests {
     #[test]
     fn equal_widths_and_equal_heights_cut_as_their_names_say() {
         let hotnesses: Vec<f64> = (0..100).map(|i| f64::from(i * i)).collect();
-        let mut width = Quantiser::new(Criterion::EquiWidth, Scale::Raw, 4, 1000, 1);
-        let mut height = Quantiser::new(Criterion::EquiHeight, Scale::Raw, 4, 1000, 1);
+        let mut width = build(Criterion::EquiWidth, Scale::Raw, 4);
+        let mut height = build(Criterion::EquiHeight, Scale::Raw, 4);
         update(&mut width, &hotnesses);
         update(&mut height, &hotnesses);
         let sizes = |quantiser: &Quantiser| {

@@ -143,8 +143,9 @@ impl VictimPolicy for Greedy {
         found
     }
 
-    fn hint(&self) -> Option<BlockId> {
-        self.lists.head(self.lowest)
+    fn upcoming(&self) -> [Option<BlockId>; 2] {
+        let mut candidates = (self.lowest..=self.ceiling.max(0) as usize).flat_map(|valid| self.lists.iter(valid));
+        [candidates.next(), candidates.next()]
     }
 
     fn memory_bytes(&self) -> u64 {

@@ -68,9 +68,9 @@ pub trait VictimPolicy {
     fn on_remove(&mut self, block: BlockId, blocks: &BlockTable);
     /// The block to clean next; `now` counts host page writes.
     fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId>;
-    /// The block that the next `pick` will probably name, where that is known for free.
-    fn hint(&self) -> Option<BlockId> {
-        None
+    /// The blocks that the next two calls of `pick` will probably name, where that is known for free.
+    fn upcoming(&self) -> [Option<BlockId>; 2] {
+        [None; 2]
     }
     /// Bytes of state.
     fn memory_bytes(&self) -> u64;
@@ -130,8 +130,8 @@ macro_rules! dispatch {
                 match self { $(Self::$variant(policy) => policy.pick(blocks, now)),* }
             }
             #[inline(always)]
-            fn hint(&self) -> Option<BlockId> {
-                match self { $(Self::$variant(policy) => policy.hint()),* }
+            fn upcoming(&self) -> [Option<BlockId>; 2] {
+                match self { $(Self::$variant(policy) => policy.upcoming()),* }
             }
             fn memory_bytes(&self) -> u64 {
                 match self { $(Self::$variant(policy) => policy.memory_bytes()),* }

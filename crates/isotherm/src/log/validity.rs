@@ -1,0 +1,218 @@
+//! Which pages are valid, how many of each block, and what the block is doing: one record a block.
+//!
+//! Every overwrite needs all three of the block where the old page lies, a place that no cache foresees on a large device.
+//! So they lie side by side: a header word (valid pages in its low half, the state above), then one bit a page. A record
+//! of a block of 64 pages has 16 bytes, within one cache line; as three tables the same took three lines and three
+//! entries of the TLB. Memory: 8 bytes a block and 1 bit a page (at least 8 bytes of them a block).
+
+use super::block_table::BlockState;
+use crate::address::{BlockId, Ppn};
+use crate::memory;
+
+const STATE_SHIFT: u32 = 32;
+const COUNT_MASK: u64 = (1 << STATE_SHIFT) - 1;
+
+/// Validity of every page, counted by block, and the state of every block.
+#[derive(Clone, Debug)]
+pub(super) struct Validity {
+    words: Vec<u64>,
+    /// Words of a block: its header and its bits.
+    stride: usize,
+    log2_pages_per_block: u8,
+}
+
+/// A word with its `width` lowest bits set, 1 to 64.
+#[inline(always)]
+fn low_bits(width: u32) -> u64 {
+    u64::MAX >> (64 - width)
+}
+
+impl Validity {
+    /// Free blocks without valid pages.
+    pub(super) fn new(blocks: u32, log2_pages_per_block: u8) -> Self {
+        const { assert!(BlockState::Free as u8 == 0, "a zero header is that of a free block") };
+        let stride = 1 + (1usize << log2_pages_per_block).div_ceil(64);
+        Self { words: memory::zeroed_table(blocks as usize * stride), stride, log2_pages_per_block }
+    }
+
+    #[inline(always)]
+    fn header(&self, block: BlockId) -> usize {
+        block.0 as usize * self.stride
+    }
+
+    /// The header of the page's block, the word of the page, and its bit there.
+    #[inline(always)]
+    fn locate(&self, at: Ppn) -> (usize, usize, u32) {
+        let header = (at.0 >> self.log2_pages_per_block) as usize * self.stride;
+        let index = at.0 & ((1 << self.log2_pages_per_block) - 1);
+        (header, header + 1 + index as usize / 64, index % 64)
+    }
+
+    pub(super) fn blocks(&self) -> u32 {
+        (self.words.len() / self.stride) as u32
+    }
+
+    pub(super) fn pages_per_block(&self) -> u32 {
+        1 << self.log2_pages_per_block
+    }
+
+    /// Valid pages of the block.
+    #[inline(always)]
+    pub(super) fn count(&self, block: BlockId) -> u32 {
+        (self.words[self.header(block)] & COUNT_MASK) as u32
+    }
+
+    /// What the block is doing.
+    #[inline(always)]
+    pub(super) fn state(&self, block: BlockId) -> BlockState {
+        BlockState::ALL[(self.words[self.header(block)] >> STATE_SHIFT) as usize]
+    }
+
+    /// Says what the block is doing from now on.
+    #[inline(always)]
+    pub(super) fn set_state(&mut self, block: BlockId, state: BlockState) {
+        let header = self.header(block);
+        let word = &mut self.words[header];
+        *word = *word & COUNT_MASK | (state as u64) << STATE_SHIFT;
+    }
+
+    #[inline(always)]
+    pub(super) fn is_valid(&self, at: Ppn) -> bool {
+        let (_, word, bit) = self.locate(at);
+        self.words[word] >> bit & 1 == 1
+    }
+
+    /// The page, which is not valid, becomes so.
+    #[inline(always)]
+    pub(super) fn set(&mut self, at: Ppn) {
+        debug_assert!(!self.is_valid(at), "{at:?} becomes valid twice");
+        let (header, word, bit) = self.locate(at);
+        self.words[word] |= 1 << bit;
+        self.words[header] += 1;
+    }
+
+    /// The page, which is valid, ceases to be so.
+    #[inline(always)]
+    pub(super) fn clear(&mut self, at: Ppn) {
+        debug_assert!(self.is_valid(at), "{at:?} is invalidated twice");
+        let (header, word, bit) = self.locate(at);
+        self.words[word] &= !(1 << bit);
+        self.words[header] -= 1;
+    }
+
+    /// The `count` pages of one block from `first` on, none of which is valid, become so.
+    #[inline(always)]
+    pub(super) fn set_run(&mut self, first: Ppn, count: u32) {
+        let (header, mut word, mut bit) = self.locate(first);
+        self.words[header] += u64::from(count);
+        let mut left = count;
+        while left > 0 {
+            let width = (64 - bit).min(left);
+            self.words[word] |= low_bits(width) << bit;
+            left -= width;
+            word += 1;
+            bit = 0;
+        }
+    }
+
+    /// No page of the block is valid any more; returns how many were.
+    pub(super) fn clear_block(&mut self, block: BlockId) -> u32 {
+        let (header, dropped) = (self.header(block), self.count(block));
+        self.words[header] &= !COUNT_MASK;
+        self.words[header + 1..header + self.stride].fill(0);
+        dropped
+    }
+
+    /// Calls `visit` with the valid pages of `block`, in order.
+    #[inline(always)]
+    pub(super) fn for_each_valid(&self, block: BlockId, mut visit: impl FnMut(Ppn)) {
+        let header = self.header(block);
+        let mut first = block.0 << self.log2_pages_per_block;
+        for word in &self.words[header + 1..header + self.stride] {
+            let mut bits = *word;
+            while bits != 0 {
+                visit(Ppn(first + bits.trailing_zeros()));
+                bits &= bits - 1;
+            }
+            first += 64;
+        }
+    }
+
+    /// Brings the record of a page towards the cache.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, at: Ppn) {
+        let (header, word, _) = self.locate(at);
+        memory::prefetch(&self.words, header);
+        // On blocks of 64 pages header and bits are on the same line.
+        if self.stride > 2 {
+            memory::prefetch(&self.words, word);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.words.len() as u64 * 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// Against a plain list of flags, on blocks smaller than a word, of a word, and of several.
+    #[test]
+    fn random_changes_agree_with_a_list_of_flags() {
+        for log2 in [2, 5, 6, 8] {
+            let pages = 1u32 << log2;
+            let mut validity = Validity::new(3, log2);
+            let mut flags = vec![false; 3 * pages as usize];
+            let mut random = Random::new(u64::from(pages));
+            for _ in 0..2000 {
+                let at = random.below(u64::from(3 * pages)) as u32;
+                let block = BlockId(at / pages);
+                match random.below(8) {
+                    0 => {
+                        let own = &mut flags[(block.0 * pages) as usize..][..pages as usize];
+                        assert_eq!(validity.clear_block(block), own.iter().filter(|f| **f).count() as u32);
+                        own.fill(false);
+                    }
+                    1 => {
+                        let own = &mut flags[at as usize..((block.0 + 1) * pages) as usize];
+                        let free = own.iter().take_while(|f| !**f).count();
+                        validity.set_run(Ppn(at), free as u32);
+                        own[..free].fill(true);
+                    }
+                    2 => validity.set_state(block, BlockState::ALL[at as usize % BlockState::ALL.len()]),
+                    _ if flags[at as usize] => {
+                        validity.clear(Ppn(at));
+                        flags[at as usize] = false;
+                    }
+                    _ => {
+                        validity.set(Ppn(at));
+                        flags[at as usize] = true;
+                    }
+                }
+                let state = validity.state(block);
+                for block in (0..3).map(BlockId) {
+                    let mut valid = Vec::new();
+                    validity.for_each_valid(block, |page| valid.push(page.0));
+                    let first = block.0 * pages;
+                    let expected: Vec<u32> = (first..first + pages).filter(|p| flags[*p as usize]).collect();
+                    assert_eq!(valid, expected);
+                    assert_eq!(validity.count(block), expected.len() as u32);
+                }
+                assert_eq!(validity.state(block), state);
+            }
+        }
+    }
+
+    #[test]
+    fn a_state_stays_until_it_is_set_anew() {
+        let mut validity = Validity::new(2, 6);
+        validity.set_state(BlockId(1), BlockState::Closed);
+        validity.set_run(Ppn(64), 64);
+        assert_eq!((validity.state(BlockId(1)), validity.count(BlockId(1))), (BlockState::Closed, 64));
+        validity.clear_block(BlockId(1));
+        assert_eq!((validity.state(BlockId(0)), validity.state(BlockId(1))), (BlockState::Free, BlockState::Closed));
+    }
+}
