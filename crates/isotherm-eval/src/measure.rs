@@ -3,7 +3,7 @@
 use crate::recorder::ratio;
 use crate::results::{
     AsaSection, BlockHistogram, BufferSection, EraseCount, LatencyBucket, LatencyByOperation, LatencyDistribution,
-    LatencySummary, MappingSection, MergesSection, SplitSection, VictimHistogram, WindowResult,
+    LatencySummary, MappingSection, MergesSection, SplitSection, SplitSeries, VictimHistogram, WindowResult,
 };
 use hdrhistogram::Histogram;
 use isotherm::cause::{ByCause, Cause};
@@ -85,8 +85,22 @@ pub fn buffer(from: &Snapshot, to: &Snapshot) -> Option<BufferSection> {
 
 /// The split of the DRAM between two snapshots.
 pub fn split(from: &Snapshot, to: &Snapshot) -> Option<SplitSection> {
-    let report = to.split.as_ref()?.report_since(from.split.as_ref()?);
-    Some(SplitSection { mapping_share_mean: report.mapping_share_mean, mapping_share_last: report.mapping_share_last })
+    let (from, to) = (from.split.as_ref()?, to.split.as_ref()?);
+    let report = to.report_since(from);
+    let mut series = SplitSeries::default();
+    for sample in to.series.iter().filter(|sample| sample.requests > from.requests) {
+        series.requests.push(sample.requests - from.requests);
+        series.mapping_share.push(sample.mapping_share);
+        series.cost_benefit_buffer.push(sample.cost_benefit_buffer);
+        series.cost_benefit_mapping.push(sample.cost_benefit_mapping);
+    }
+    // A split that stays has no costs to compare.
+    let judged = series.cost_benefit_buffer.iter().chain(&series.cost_benefit_mapping).any(|benefit| *benefit != 0.0);
+    Some(SplitSection {
+        mapping_share_mean: report.mapping_share_mean,
+        mapping_share_last: report.mapping_share_last,
+        series: judged.then_some(series),
+    })
 }
 
 /// Flash time between two snapshots.

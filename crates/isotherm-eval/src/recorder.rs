@@ -143,6 +143,7 @@ impl Recorder {
             start: self.start,
             samples: self.samples,
             window: self.window,
+            log2_page_bytes: self.log2_page_bytes,
         }
     }
 }
@@ -152,6 +153,7 @@ pub struct Recording {
     start: Sample,
     samples: Vec<Sample>,
     window: u64,
+    log2_page_bytes: u32,
     heat: WriteHeat,
 }
 
@@ -180,9 +182,11 @@ impl Recording {
             series.write_amplification.push(ratio(programmed.total() as f64, pages as f64));
             series.gc_count.push(sample.collections - before.collections);
             series.victim_invalid_share.push(ratio(invalid as f64, victim_pages as f64));
-            let time_ns = sample.flash_time_ns - before.flash_time_ns;
-            series.flash_time_ns.push(time_ns);
-            series.flash_time_per_host_page_ns.push(ratio(time_ns as f64, pages as f64));
+            let flash_time_ns = sample.flash_time_ns - before.flash_time_ns;
+            series.flash_time_ns.push(flash_time_ns);
+            series.flash_time_per_host_page_ns.push(ratio(flash_time_ns as f64, pages as f64));
+            let bytes = (pages << self.log2_page_bytes) as f64;
+            series.write_throughput_bytes_per_second.push(ratio(bytes * 1e9, flash_time_ns as f64));
             for (key, count) in programmed.by_key() {
                 match by_cause.iter_mut().find(|c| c.0 == key) {
                     Some(list) => list.1.push(count),

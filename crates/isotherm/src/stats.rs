@@ -182,6 +182,8 @@ pub struct SplitCounters {
     pub last: f64,
     /// Every 2^n-th decision, n growing so that there are at most 1024.
     pub series: Vec<SplitSample>,
+    /// Requests before the last decision.
+    pub requests: u64,
     log2_stride: u8,
 }
 
@@ -205,6 +207,7 @@ impl SplitCounters {
         self.decisions += 1;
         self.share_sum += sample.mapping_share;
         self.last = sample.mapping_share;
+        self.requests = sample.requests;
         if self.series.len() > Self::SERIES_MOST {
             let mut index = 0;
             self.series.retain(|_| {

@@ -180,10 +180,11 @@ struct Ear {
 }
 
 impl LogObserver for Ear {
-    fn on_write(&mut self, _: Lpn, is_hit: bool) {
+    fn on_write(&mut self, _: Lpn, is_hit: bool, _: bool) {
         self.writes += 1;
         self.hits += u64::from(is_hit);
     }
+    fn on_merge(&mut self, _: Lpn) {}
     fn on_reclaim(&mut self, lpn: Lpn) {
         self.reclaimed.push(lpn.0);
     }

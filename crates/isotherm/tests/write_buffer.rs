@@ -1,17 +1,24 @@
-//! Write buffers against models: every policy, with and without bytes, with power cut at every operation.
+//! Write buffers against models: every policy, with and without bytes, with power cut at every operation, alone and where the
+//! map shares their DRAM.
 
 use isotherm::address::{Geometry, Lpn};
 use isotherm::cause::Cause;
 use isotherm::device::{BlockDevice, Device, DeviceError};
-use isotherm::dram::WriteBuffer;
 use isotherm::dram::buffer::{BUFFERS, BufferContext, build_buffer};
+use isotherm::dram::partition::sides::{BufferSide, MapSide};
+use isotherm::dram::partition::{AnySplit, MappingSpace, Sizes, SplitContext, SplitRule, build_split};
+use isotherm::dram::{Partition, WriteBuffer};
 use isotherm::ftl::Ftl;
+use isotherm::ftl::dftl::cmt::Replacement;
+use isotherm::ftl::dftl::{DemandOptions, Dftl, TranslationSpace, WriteMiss, Writeback};
+use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS, log_block_map_bytes};
 use isotherm::ftl::page::PageFtl;
 use isotherm::log::LogOptions;
 use isotherm::nand::Medium;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::fault::{FaultPlan, Faulty};
 use isotherm::nand::store::{HeapBytes, NoBytes};
+use isotherm::nand::timing::Latency;
 use isotherm::placement::{AnyPlacement, PlacementContext, build_placement};
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
@@ -27,17 +34,16 @@ const FRAMES: u32 = 12;
 const OPTIONS: LogOptions =
     LogOptions { floor: 2, age: AgeBase::Closed, meta_streams: 0, meta_blocks: 0, wear_threshold: None };
 
-fn policies() -> (AnyPlacement, AnyVictim) {
+fn policies(blocks: u32) -> (AnyPlacement, AnyVictim) {
     let placement = PlacementContext {
         logical_pages: LOGICAL_PAGES,
         pages_per_block: PAGES_PER_BLOCK,
         page_bytes: PAGE as u32,
-        blocks: BLOCKS,
+        blocks,
         seed: 1,
         future: None,
     };
-    let victim =
-        VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 1 };
+    let victim = VictimContext { blocks, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 1 };
     (
         build_placement(&"single".parse().unwrap(), &placement).unwrap(),
         build_victim(&"greedy".parse().unwrap(), &victim).unwrap(),
@@ -55,7 +61,7 @@ type ByteFtl = PageFtl<ByteMedium, AnyPlacement, AnyVictim>;
 fn byte_device(policy: &str, plan: FaultPlan) -> Ssd<WriteBuffer<ByteFtl>> {
     let geometry = Geometry::simple(BLOCKS, PAGES_PER_BLOCK, PAGE as u32);
     let medium = Faulty::new(NandArray::with_bytes(geometry, 0), plan);
-    let (placement, victim) = policies();
+    let (placement, victim) = policies(BLOCKS);
     Ssd::new(buffered(PageFtl::new(medium, placement, victim, LOGICAL_PAGES, OPTIONS), policy), false)
 }
 
@@ -151,41 +157,167 @@ fn every_policy_returns_the_last_write_of_every_byte() {
     }
 }
 
-/// Runs until power fails after `operations`, and checks every page after recovery. False if power did not fail.
-fn cut_after(policy: &str, operations: u64, torn: bool) -> bool {
-    let plan = FaultPlan { operations_until_power_loss: operations, torn, ..FaultPlan::default() };
-    let mut device = byte_device(policy, plan);
-    let (mut model, mut random) = (Model::new(), Random::new(23));
-    let cut = (0..500).any(|_| step(&mut device, &mut model, &mut random) == Err(DeviceError::PowerLost));
-    let mut medium = device.into_ftl().into_medium();
-    medium.lose_power_after(u64::MAX);
-    let (placement, victim) = policies();
-    let mut ftl = PageFtl::recover(medium, placement, victim, LOGICAL_PAGES, OPTIONS).unwrap();
-    for (page, versions) in model.versions.iter().enumerate() {
-        let mut content = vec![0; PAGE];
-        if !ftl.read(Lpn(page as u32), &mut content, Cause::Host).unwrap() {
-            content.fill(0);
+/// How an FTL with something in front of it is made, and made again from the medium alone.
+struct Maker<F> {
+    name: &'static str,
+    blocks: u32,
+    make: fn(ByteMedium) -> F,
+    recover: fn(ByteMedium) -> Box<dyn Ftl<Medium = ByteMedium>>,
+}
+
+impl<F: Ftl<Medium = ByteMedium>> Maker<F> {
+    /// Runs until power fails after `operations`, and checks every page after recovery. False if power did not fail.
+    fn cut_after(&self, operations: u64, torn: bool) -> bool {
+        let geometry = Geometry::simple(self.blocks, PAGES_PER_BLOCK, PAGE as u32);
+        let plan = FaultPlan { torn, ..FaultPlan::default() };
+        let mut ftl = (self.make)(Faulty::new(NandArray::with_bytes(geometry, 0), plan));
+        ftl.medium_mut().lose_power_after(operations);
+        let mut device = Ssd::new(ftl, false);
+        let (mut model, mut random) = (Model::new(), Random::new(23));
+        let cut = (0..500).any(|_| step(&mut device, &mut model, &mut random) == Err(DeviceError::PowerLost));
+        let mut medium = device.into_ftl().into_medium();
+        medium.lose_power_after(u64::MAX);
+        let mut ftl = (self.recover)(medium);
+        for (page, versions) in model.versions.iter().enumerate() {
+            let mut content = vec![0; PAGE];
+            if !ftl.read(Lpn(page as u32), &mut content, Cause::Host).unwrap() {
+                content.fill(0);
+            }
+            let (name, count) = (self.name, versions.len());
+            assert!(versions.contains(&content), "{name}: page {page} has none of {count} versions after {operations}");
         }
-        let known = versions.contains(&content);
-        assert!(known, "{policy}: page {page} holds none of its {} versions after {operations}", versions.len());
+        cut
     }
-    cut
+
+    fn cut_everywhere(&self) {
+        let mut cuts = 0;
+        while self.cut_after(cuts + 1, cuts % 2 == 0) {
+            cuts += 1;
+        }
+        assert!(cuts > 500, "{}: only {cuts} operations", self.name);
+    }
 }
 
 #[test]
 fn flushed_data_survives_a_power_cut_at_every_operation_and_nothing_is_torn() {
-    for entry in BUFFERS {
-        let mut cuts = 0;
-        while cut_after(entry.name, cuts + 1, cuts % 2 == 0) {
-            cuts += 1;
-        }
-        assert!(cuts > 500, "{}: only {cuts} operations", entry.name);
+    // Function pointers carry no policy, so that each needs a maker of its own.
+    macro_rules! cut {
+        ($($policy:literal),*) => { $(
+            Maker {
+                name: concat!("page, ", $policy),
+                blocks: BLOCKS,
+                make: |medium| {
+                    let (placement, victim) = policies(BLOCKS);
+                    buffered(PageFtl::new(medium, placement, victim, LOGICAL_PAGES, OPTIONS), $policy)
+                },
+                recover: |medium| {
+                    let (placement, victim) = policies(BLOCKS);
+                    Box::new(PageFtl::recover(medium, placement, victim, LOGICAL_PAGES, OPTIONS).unwrap())
+                },
+            }
+            .cut_everywhere();
+        )* };
     }
+    cut!("lru", "fifo", "cflru", "bplru", "lb_clock", "arc");
+    assert_eq!(BUFFERS.len(), 6, "every policy is cut above");
+}
+
+/// Sixteen entries in a translation page, and room for ten.
+const DEMAND: DemandOptions = DemandOptions {
+    cache_bytes: 96,
+    cache_bytes_max: 4096,
+    entry_bytes: 8,
+    hotness_entry_bytes: 0,
+    sample_bytes: 0,
+    translation_entry_bytes: 32,
+    write_miss: WriteMiss::Dirty,
+    writeback: Writeback::Batch,
+    replacement: Replacement::Lru,
+    translation_space: TranslationSpace::OnTop,
+    reads_before_copies: false,
+};
+const DEMAND_BLOCKS: u32 = 24;
+const DEMAND_LOG: LogOptions = LogOptions { floor: 4, meta_streams: 1, meta_blocks: 3, ..OPTIONS };
+const FAST: FastOptions =
+    FastOptions { log_blocks: 3, reserve: RESERVE_BLOCKS, in_place_first_write: false, wear_threshold: None };
+
+/// A DRAM whose border moves every few requests.
+fn shared(sizes: Sizes) -> (AnySplit, Sizes, BufferSide, MapSide) {
+    let context = SplitContext {
+        dram_bytes: sizes.dram_bytes,
+        page_bytes: sizes.page_bytes,
+        paper_interval_requests: 10,
+        paper_unit_bytes: PAGE as u64,
+        is_demand: sizes.log_blocks_max == 0,
+        map_page_entries: sizes.map_page_entries,
+        seed: 1,
+    };
+    let rule = build_split(&"adaptive_paper:log2_bits=6".parse().unwrap(), &context).unwrap();
+    let sizes = Sizes { metadata_bytes: rule.metadata_bytes(), ..sizes };
+    let sizes = sizes.with_mapping(sizes.shared_bytes() / 2);
+    let (observer, judge) = rule.sides(&sizes);
+    (rule, sizes, observer, MapSide::new(judge))
+}
+
+fn partition<F: MappingSpace>(ftl: F, rule: AnySplit, sizes: Sizes, observer: BufferSide) -> Partition<F> {
+    let context = BufferContext { frames: sizes.frames_max(), pages_per_block: PAGES_PER_BLOCK };
+    let latency = Latency { read_ns: 72_800, program_ns: 252_800, erase_ns: 1_500_000, transfer_ns: 0 };
+    let policy = build_buffer(&"lru".parse().unwrap(), &context).unwrap();
+    Partition::new(ftl, policy, observer, rule, sizes, &latency).unwrap()
+}
+
+#[test]
+fn flushed_data_survives_a_power_cut_where_buffer_and_map_share_the_dram() {
+    Maker {
+        name: "dftl",
+        blocks: DEMAND_BLOCKS,
+        make: |medium| {
+            let sizes = Sizes {
+                mapping_bytes_min: 16 + 16 * 8,
+                mapping_bytes_fixed: 16,
+                entry_bytes: 8,
+                ghost_entry_bytes: 8,
+                map_pages: 4,
+                map_page_entries: 16,
+                ..Sizes::new(5000, PAGE as u64)
+            };
+            let (rule, sizes, observer, side) = shared(sizes);
+            let (placement, victim) = policies(DEMAND_BLOCKS);
+            let ftl = Dftl::new(medium, placement, victim, LOGICAL_PAGES, DEMAND_LOG, DEMAND, side).unwrap();
+            partition(ftl, rule, sizes, observer)
+        },
+        recover: |medium| {
+            let (placement, victim) = policies(DEMAND_BLOCKS);
+            Box::new(Dftl::recover(medium, placement, victim, LOGICAL_PAGES, DEMAND_LOG, DEMAND, ()).unwrap())
+        },
+    }
+    .cut_everywhere();
+    Maker {
+        name: "fast",
+        blocks: LOGICAL_PAGES / PAGES_PER_BLOCK + 1 + FAST.log_blocks + FAST.reserve,
+        make: |medium| {
+            let entry_bytes = log_block_map_bytes(medium.geometry());
+            let sizes = Sizes {
+                mapping_bytes_min: 32 + entry_bytes,
+                mapping_bytes_fixed: 32,
+                entry_bytes,
+                ghost_entry_bytes: entry_bytes / u64::from(PAGES_PER_BLOCK),
+                map_pages: LOGICAL_PAGES / PAGES_PER_BLOCK,
+                map_page_entries: PAGES_PER_BLOCK,
+                log_blocks_max: FAST.log_blocks,
+                ..Sizes::new(5000, PAGE as u64)
+            };
+            let (rule, sizes, observer, side) = shared(sizes);
+            partition(FastFtl::new(medium, LOGICAL_PAGES, FAST, side), rule, sizes, observer)
+        },
+        recover: |medium| Box::new(FastFtl::recover(medium, LOGICAL_PAGES, FAST, ()).unwrap()),
+    }
+    .cut_everywhere();
 }
 
 fn simulated(policy: &str) -> Ssd<WriteBuffer<PageFtl<NandArray<NoBytes>, AnyPlacement, AnyVictim>>> {
     let geometry = Geometry::simple(BLOCKS, PAGES_PER_BLOCK, PAGE as u32);
-    let (placement, victim) = policies();
+    let (placement, victim) = policies(BLOCKS);
     let ftl = PageFtl::new(NandArray::without_bytes(geometry, 0, false), placement, victim, LOGICAL_PAGES, OPTIONS);
     Ssd::new(buffered(ftl, policy), false)
 }

@@ -16,6 +16,7 @@ mod html;
 mod panels;
 mod runs;
 mod several;
+mod split;
 mod sweep;
 mod table;
 

@@ -2,6 +2,7 @@
 
 use super::page::{Block, Code, Fact, Notice, Page, Section, Tone};
 use super::panels::{self, Arrangement};
+use super::split;
 use super::table::{self, bytes, number, percent};
 use super::{Page as Report, ReportError};
 use crate::results::{DeviceSummary, ResultsFile, RunResult, TraceSummary, Workload};
@@ -24,6 +25,7 @@ pub(super) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
         ),
         figures("Garbage collection and wear", [panels::victims(&arrangement), panels::erases(&arrangement)]),
         figures("Latency of requests", [panels::latency(&arrangement)]),
+        figures("The device's DRAM", [split::split_over_time(runs)]),
         workload(results),
         repeat(results),
     ];

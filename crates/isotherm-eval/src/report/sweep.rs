@@ -40,6 +40,8 @@ pub(super) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Pag
 struct Point<T> {
     panel: usize,
     series: usize,
+    /// Value of the series axis, which a joined line hides.
+    label: String,
     x: Value,
     y: Option<T>,
 }
@@ -93,6 +95,16 @@ pub(super) fn refuse(wanted: &Wanted, problem: String, fix: String) -> ReportErr
     ReportError::Figure { figure: wanted.title.clone(), problem, fix }
 }
 
+/// Whether an x is the key of a result rather than the name of an axis.
+fn is_measured(x: &str) -> bool {
+    x.contains('.')
+}
+
+/// What is at `key` of a run, as JSON has it.
+fn value_at(json: &Value, key: &str) -> Option<Value> {
+    key.split('.').try_fold(json, |at, key| at.get(key)).cloned()
+}
+
 /// Axes beyond x and series that still vary have a panel for each of their combinations. `read` takes what is drawn out of a
 /// run.
 fn select<T>(
@@ -115,17 +127,22 @@ fn select<T>(
     let others: Vec<String> =
         varying_axes(runs).into_iter().filter(|a| *a != wanted.x && Some(a) != wanted.series.as_ref()).collect();
     let mut selection = Selection { panels: Vec::new(), series: Vec::new(), points: Vec::new() };
-    for (run, y) in chosen.iter().zip(values) {
+    let measured_x = if is_measured(&wanted.x) { values_at(&chosen, &wanted.x, value_at)? } else { Vec::new() };
+    for (index, (run, y)) in chosen.iter().zip(values).enumerate() {
         let title =
             others.iter().map(|a| Ok(axis_title(a, &axis(run, a)?))).collect::<Result<Vec<_>, ReportError>>()?;
-        let series = match &wanted.series {
-            Some(name) => axis_text(&axis(run, name)?),
-            None => "measured".to_owned(),
+        let value = wanted.series.as_ref().map(|name| axis(run, name)).transpose()?;
+        let label = value.as_ref().map_or_else(|| "measured".to_owned(), axis_text);
+        let joined = wanted.joined.as_ref().filter(|j| value.as_ref().is_some_and(|v| j.values.contains(v)));
+        let x = match measured_x.get(index) {
+            Some(x) => x.clone().unwrap_or_default(),
+            None => axis(run, &wanted.x)?,
         };
         let point = Point {
             panel: position(&mut selection.panels, &title.join(", ")),
-            series: position(&mut selection.series, &series),
-            x: axis(run, &wanted.x)?,
+            series: position(&mut selection.series, joined.map_or(&label, |j| &j.name)),
+            label,
+            x,
             y,
         };
         selection.points.push(point);
@@ -138,17 +155,18 @@ fn axes_there_are(runs: &[RunResult]) -> String {
     format!("the runs have the axes {}", names.join(", "))
 }
 
-/// Divides each number by that of the reference series at the same x in the same panel.
+/// Divides each number by that of the reference series in the same panel, at the same x unless x was measured too.
 fn divide(wanted: &Wanted, selection: &mut Selection<f64>, reference: &str) -> Result<(), ReportError> {
-    let Some(base) = selection.series.iter().position(|s| s == reference) else {
+    let of_reference = selection.points.iter().filter(|p| p.label == reference);
+    let bases: Vec<(usize, Value, Option<f64>)> = of_reference.map(|p| (p.panel, p.x.clone(), p.y)).collect();
+    if bases.is_empty() {
         let fix = format!("choose from {}", selection.series.join(", "));
         return Err(refuse(wanted, format!("`relative_to` names no series: \"{reference}\""), fix));
-    };
-    let bases: Vec<(usize, Value, Option<f64>)> =
-        selection.points.iter().filter(|p| p.series == base).map(|p| (p.panel, p.x.clone(), p.y)).collect();
+    }
+    let is_measured = is_measured(&wanted.x);
     for point in &mut selection.points {
-        let found = bases.iter().find(|b| b.0 == point.panel && b.1 == point.x).and_then(|b| b.2);
-        point.y = point.y.zip(found).filter(|(_, base)| *base != 0.0).map(|(y, base)| y / base);
+        let base = bases.iter().find(|b| b.0 == point.panel && (is_measured || b.1 == point.x)).and_then(|b| b.2);
+        point.y = point.y.zip(base).filter(|(_, base)| *base != 0.0).map(|(y, base)| y / base);
     }
     Ok(())
 }
@@ -224,7 +242,9 @@ fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Ch
             points.push((number_of(&point.x)?, point.y));
         }
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        series.push(PlaneSeries { name: name.clone(), slot, points, ..PlaneSeries::default() });
+        let is_beside = wanted.joined.as_ref().is_some_and(|joined| joined.name != *name);
+        let mark = if is_beside { Mark::Points } else { Mark::Line };
+        series.push(PlaneSeries { name: name.clone(), slot, mark, points, ..PlaneSeries::default() });
     }
     for (slot, numbers) in placed(wanted, selection) {
         let mut points = Vec::new();
@@ -234,8 +254,12 @@ fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Ch
         let name = format!("{} (published)", selection.series[slot]);
         series.push(PlaneSeries { name, slot, origin: Origin::Published, mark: Mark::Points, points });
     }
-    let x = Axis::linear(wanted.x.replace('_', " "), "");
-    Ok(Chart::Plane(Plane { x, y: value_axis(wanted), series, rules: rules(wanted) }))
+    Ok(Chart::Plane(Plane { x: x_axis(wanted), y: value_axis(wanted), series, rules: rules(wanted) }))
+}
+
+/// The name of x: of a key, what stands behind its dots.
+fn x_axis(wanted: &Wanted) -> Axis {
+    Axis::linear(wanted.x.rsplit('.').next().unwrap_or_default().replace('_', " "), "")
 }
 
 /// A panel for each x; full buckets have a step of their own at the right.

@@ -23,6 +23,9 @@ pub struct Series {
     /// Flash time for each page that the host wrote, within each window.
     #[serde(default)]
     pub flash_time_per_host_page_ns: Vec<Option<f64>>,
+    /// Host bytes of whole pages written within each window, by its flash time.
+    #[serde(default)]
+    pub write_throughput_bytes_per_second: Vec<Option<f64>>,
 }
 
 /// Victims by their share of invalid pages.

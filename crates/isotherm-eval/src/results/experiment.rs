@@ -40,6 +40,16 @@ pub enum FigureKind {
     Heat,
 }
 
+/// Runs that one line joins, though an axis tells them apart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Joined {
+    /// Name of the line.
+    pub name: String,
+    /// Values of the figure's `series` axis that are on it; the others are drawn as points.
+    pub values: Vec<serde_json::Value>,
+}
+
 /// One figure over the runs of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,7 +58,8 @@ pub struct Figure {
     pub title: String,
     /// Bars, lines or distributions.
     pub kind: FigureKind,
-    /// Axis whose values stand along x: a key of the runs' `axes`.
+    /// Axis whose values stand along x: a key of the runs' `axes`. Lines may also lie over a number that was measured: then
+    /// its key, as for `y`.
     pub x: String,
     /// What is measured: a key of a run, with dots into objects (`erase_count.total`).
     pub y: String,
@@ -58,6 +69,9 @@ pub struct Figure {
     /// Axis whose values tell the bars of a group or the lines apart; absent for a single series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<String>,
+    /// Values of `series` that one line joins: the others are points beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Joined>,
     /// Divide by the run that agrees in every other axis and has this value of `series` (such as `single`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,

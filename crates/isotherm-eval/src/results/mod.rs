@@ -9,8 +9,8 @@ mod experiment;
 mod sections;
 
 pub use distribution::{BlockHistogram, LatencyBucket, LatencyDistribution, Series, VictimHistogram, WriteHeat};
-pub use experiment::{Experiment, Figure, FigureKind, Published};
-pub use sections::{AsaSection, BufferSection, LogSection, MappingSection, MergesSection, SplitSection};
+pub use experiment::{Experiment, Figure, FigureKind, Joined, Published};
+pub use sections::{AsaSection, BufferSection, LogSection, MappingSection, MergesSection, SplitSection, SplitSeries};
 
 use crate::steady;
 use isotherm::spec::DeviceSpec;

@@ -50,6 +50,22 @@ pub struct SplitSection {
     pub mapping_share_mean: f64,
     /// Share of the mapping at the end.
     pub mapping_share_last: f64,
+    /// Decisions over time; absent for a split that stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<SplitSeries>,
+}
+
+/// Decisions on the split over time, or every 2^n-th of them. All lists are of one length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SplitSeries {
+    /// Requests since the start of the measured run.
+    pub requests: Vec<u64>,
+    /// Share of the mapping after the decision.
+    pub mapping_share: Vec<f64>,
+    /// Nanoseconds of flash time that a byte more of buffer would have saved, as the rule sees it.
+    pub cost_benefit_buffer: Vec<f64>,
+    /// Nanoseconds of flash time that a byte more of mapping would have saved.
+    pub cost_benefit_mapping: Vec<f64>,
 }
 
 /// Merges of a hybrid map.

@@ -128,8 +128,9 @@ impl ExperimentFile {
             }
         }
         for figure in &experiment.figures {
-            let axes = [Some(&figure.x), figure.series.as_ref()].into_iter().flatten().chain(figure.only.keys());
-            for axis in axes {
+            // An x with dots is the key of a result.
+            let x = Some(&figure.x).filter(|x| !x.contains('.'));
+            for axis in x.into_iter().chain(&figure.series).chain(figure.only.keys()) {
                 if axis != TRACE_AXIS && experiment.axes.iter().all(|a| a.name != *axis) {
                     let problem = format!("figure \"{}\" names the axis \"{axis}\", which there is not", figure.title);
                     return Err(SpecError::new(place, problem, "use \"trace\" or the name of one of [[axes]]"));

@@ -63,6 +63,7 @@ pub fn experiment() -> ResultsFile {
         y: "gc_count".into(),
         y_label: "Victims collected, relative to single".into(),
         series: Some("placement".into()),
+        joined: None,
         relative_to: Some("single".into()),
         only: Map::new(),
         published: vec![published("Fig. 5, Financial1", 0.672, Some("greedy")), published("abstract", 0.9, None)],

@@ -96,16 +96,20 @@ impl Shared {
         Self::new(parts, sizes, 1000, true)
     }
 
-    /// For a hybrid map: the block map is always resident, and the floor is the map of one log block.
-    pub(super) fn of_hybrid(parts: &DramParts<'_>) -> Result<Self, SpecError> {
+    /// For a hybrid map with room for `log_blocks`: the block map is always resident, the floor is the map of one log block.
+    pub(super) fn of_hybrid(parts: &DramParts<'_>, log_blocks: u32) -> Result<Self, SpecError> {
         let geometry = parts.plan.geometry;
         let entry_bytes = log_block_map_bytes(&geometry);
-        let fixed = u64::from(parts.plan.logical_pages.div_ceil(geometry.pages_per_block())) * 4;
+        let logical_blocks = parts.plan.logical_pages.div_ceil(geometry.pages_per_block());
+        let fixed = u64::from(logical_blocks) * 4;
         let sizes = Sizes {
             mapping_bytes_min: fixed + entry_bytes,
             mapping_bytes_fixed: fixed,
             entry_bytes,
             ghost_entry_bytes: entry_bytes / u64::from(geometry.pages_per_block()),
+            map_pages: logical_blocks,
+            map_page_entries: geometry.pages_per_block(),
+            log_blocks_max: log_blocks,
             ..Sizes::new(parts.spec.dram.size.map_or(0, |size| size.0), geometry.page_bytes().into())
         };
         Self::new(parts, sizes, 10_000, false)
@@ -118,10 +122,11 @@ impl Shared {
             paper_interval_requests: paper_interval,
             paper_unit_bytes: sizes.entry_bytes,
             is_demand,
+            map_page_entries: sizes.map_page_entries,
             seed: parts.seed,
         };
         let rule = build_split(parts.spec.dram.split.as_ref().unwrap_or(&PolicyName::plain("fixed")), &context)?;
-        let sizes = Sizes { metadata_bytes: rule.metadata_bytes(), ..sizes };
+        let sizes = Sizes { metadata_bytes: rule.metadata_bytes(), ghost_page_bytes: rule.ghost_page_bytes(), ..sizes };
         let least = sizes.metadata_bytes + sizes.mapping_bytes_min + sizes.page_bytes;
         if sizes.dram_bytes < least {
             return Err(SpecError::new(
@@ -160,7 +165,7 @@ impl Shared {
     where
         F: MappingSpace + Ftl<Medium = SimulatedMedium> + Send + 'static,
     {
-        let policy = buffer(parts.spec, Partition::<F>::frames(&self.sizes), &parts.plan.geometry)?;
+        let policy = buffer(parts.spec, self.sizes.frames_max(), &parts.plan.geometry)?;
         let shared =
             Partition::new(ftl, policy, self.observer, self.rule, self.sizes, parts.latency).map_err(failed)?;
         Ok(Box::new(Ssd::new(shared.protect(parts.spec.dram.power_loss_protection), parts.spec.gc.idle)))

@@ -337,13 +337,10 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
             dram::with_buffer(ftl, spec)?
         }
         FtlOptions::Hybrid(hybrid) if spec.dram.has_buffer() => {
-            let shared = dram::Shared::of_hybrid(&dram_parts)?;
-            let ftl = dram::SharedFastFtl::new(
-                medium,
-                plan.logical_pages,
-                shared.hybrid_options(hybrid.resolve(spec, &plan)?),
-                shared.map_side(),
-            );
+            let options = hybrid.resolve(spec, &plan)?;
+            let shared = dram::Shared::of_hybrid(&dram_parts, options.log_blocks)?;
+            let ftl =
+                dram::SharedFastFtl::new(medium, plan.logical_pages, shared.hybrid_options(options), shared.map_side());
             shared.finish(ftl, &dram_parts)?
         }
         FtlOptions::Hybrid(hybrid) => {

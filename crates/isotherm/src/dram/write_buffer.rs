@@ -175,6 +175,15 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
     /// Evicts what the policy names.
     fn evict(&mut self) -> Result<(), DeviceError> {
         let mut victims = std::mem::take(&mut self.victims);
+        // The map is asked for what leaves, not for what comes: each page's entry is fetched two evictions ahead, and the
+        // state of its old place, which the entry tells, one ahead.
+        let [sooner, later] = self.policy.upcoming();
+        if let Some(frame) = later {
+            self.ftl.prefetch_entry(Lpn(self.pages[frame as usize]));
+        }
+        if let Some(frame) = sooner {
+            self.ftl.prefetch_page(Lpn(self.pages[frame as usize]));
+        }
         self.policy.pick(&mut victims);
         debug_assert!(!victims.is_empty(), "a policy names at least one victim");
         if victims.len() > 1 {
@@ -279,13 +288,10 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
     fn logical_pages(&self) -> u32 {
         self.ftl.logical_pages()
     }
+    /// What is written soon is looked up here; the map below hears of it when it is evicted.
     #[inline(always)]
     fn prefetch_entry(&self, lpn: Lpn) {
-        self.ftl.prefetch_entry(lpn);
-    }
-    #[inline(always)]
-    fn prefetch_page(&self, lpn: Lpn) {
-        self.ftl.prefetch_page(lpn);
+        self.index.prefetch(lpn.0);
     }
 
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, F::Medium>, cause: Cause) -> Result<bool, DeviceError> {

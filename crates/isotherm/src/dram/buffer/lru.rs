@@ -46,6 +46,11 @@ impl BufferPolicy for Lru {
     fn pick(&mut self, victims: &mut Vec<u32>) {
         victims.extend(self.list.oldest());
     }
+    #[inline(always)]
+    fn upcoming(&self) -> [Option<u32>; 2] {
+        let second = self.list.oldest().and_then(|oldest| self.links.newer(oldest));
+        [second, second.and_then(|second| self.links.newer(second))]
+    }
     fn memory_bytes(&self) -> u64 {
         self.links.bytes()
     }

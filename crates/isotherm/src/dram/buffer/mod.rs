@@ -59,6 +59,10 @@ pub trait BufferPolicy {
     fn on_remove(&mut self, frame: u32, lpn: Lpn, departure: Departure);
     /// Names the frames to evict next.
     fn pick(&mut self, victims: &mut Vec<u32>);
+    /// Frames that are likely to be picked after the next one, soonest first: hints, from which nothing but speed follows.
+    fn upcoming(&self) -> [Option<u32>; 2] {
+        [None; 2]
+    }
     /// The buffer holds at most `frames` frames from now on.
     fn set_capacity(&mut self, _frames: u32) {}
     /// Whether pages that the host reads enter the buffer too.
@@ -116,6 +120,10 @@ macro_rules! dispatch {
             #[inline(always)]
             fn pick(&mut self, victims: &mut Vec<u32>) {
                 match self { $(Self::$variant(policy) => policy.pick(victims)),* }
+            }
+            #[inline(always)]
+            fn upcoming(&self) -> [Option<u32>; 2] {
+                match self { $(Self::$variant(policy) => policy.upcoming()),* }
             }
             fn set_capacity(&mut self, frames: u32) {
                 match self { $(Self::$variant(policy) => policy.set_capacity(frames)),* }

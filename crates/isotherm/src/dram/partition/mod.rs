@@ -9,7 +9,7 @@
 mod adaptive_paper;
 pub mod curves;
 mod fixed;
-mod marginal;
+mod least_cost;
 pub mod sides;
 mod space;
 
@@ -27,7 +27,7 @@ use sides::{BufferSide, MapJudge, MapSide};
 
 pub use adaptive_paper::AdaptivePaper;
 pub use fixed::Fixed;
-pub use marginal::Marginal;
+pub use least_cost::LeastCost;
 pub use space::{FlashCosts, MapWork, MappingSpace, Profits};
 
 /// The DRAM and the border in it.
@@ -35,8 +35,10 @@ pub use space::{FlashCosts, MapWork, MappingSpace, Profits};
 pub struct Sizes {
     /// All of it.
     pub dram_bytes: u64,
-    /// What the rule keeps in it.
+    /// What the rule keeps in it, whatever the border.
     pub metadata_bytes: u64,
+    /// What it keeps for each page that the buffer could have and has not.
+    pub ghost_page_bytes: u64,
     /// What the map has now.
     pub mapping_bytes: u64,
     /// What the map must have at least.
@@ -49,10 +51,12 @@ pub struct Sizes {
     pub ghost_entry_bytes: u64,
     /// A page: what the buffer must have at least.
     pub page_bytes: u64,
-    /// Translation pages of the map; 0 where there are none.
+    /// Translation pages of the map, or logical blocks.
     pub map_pages: u32,
-    /// Entries of each of them.
+    /// Entries of each of them, or pages.
     pub map_page_entries: u32,
+    /// Log blocks that there may be, whatever the DRAM; 0 where there is no log.
+    pub log_blocks_max: u32,
 }
 
 impl Sizes {
@@ -61,6 +65,7 @@ impl Sizes {
         Self {
             dram_bytes,
             metadata_bytes: 0,
+            ghost_page_bytes: 0,
             mapping_bytes: 0,
             mapping_bytes_min: 0,
             mapping_bytes_fixed: 0,
@@ -69,19 +74,37 @@ impl Sizes {
             page_bytes,
             map_pages: 0,
             map_page_entries: 0,
+            log_blocks_max: 0,
         }
     }
-    /// What the two sides share.
+    /// What the two sides share, ghosts included.
     pub fn shared_bytes(&self) -> u64 {
         self.dram_bytes - self.metadata_bytes
     }
-    /// What the map may have at most.
-    pub fn mapping_bytes_max(&self) -> u64 {
-        self.shared_bytes() - self.page_bytes
+    /// Pages that the buffer has with the largest border, and could have with any.
+    pub fn frames_max(&self) -> u32 {
+        self.pages(self.shared_bytes().saturating_sub(self.mapping_bytes_min)).max(1)
     }
-    /// What the buffer has now; a rest of less than a page stays unused.
+    /// Ghosts of a buffer without pages.
+    fn ghosts_max_bytes(&self) -> u64 {
+        u64::from(self.frames_max()) * self.ghost_page_bytes
+    }
+    /// What the map may have at most: all but a page, and the ghosts of the others.
+    pub fn mapping_bytes_max(&self) -> u64 {
+        self.shared_bytes().saturating_sub(self.page_bytes + self.ghosts_max_bytes() - self.ghost_page_bytes)
+    }
+    /// Pages that the buffer has now: every one of them takes a page and saves a ghost.
+    pub fn frames(&self) -> u32 {
+        let left = self.shared_bytes().saturating_sub(self.mapping_bytes + self.ghosts_max_bytes());
+        ((left / (self.page_bytes - self.ghost_page_bytes)) as u32).clamp(1, self.frames_max())
+    }
+    /// What the rule keeps now.
+    pub fn metadata_bytes_now(&self) -> u64 {
+        self.metadata_bytes + u64::from(self.frames_max() - self.frames()) * self.ghost_page_bytes
+    }
+    /// What the buffer has now.
     pub fn buffer_bytes(&self) -> u64 {
-        self.shared_bytes() - self.mapping_bytes
+        u64::from(self.frames()) * self.page_bytes
     }
     /// The border at `mapping_bytes`, or at the nearest floor.
     #[must_use]
@@ -117,15 +140,19 @@ pub struct Tuning {
 ///
 /// # Contract
 /// - `tune` is called every `interval_requests()` requests; what it returns is brought within the floors.
-/// - What it and its sides keep fits in `metadata_bytes()`.
+/// - What it and its sides keep fits in [`Sizes::metadata_bytes_now`].
 /// - The decision depends on the calls so far and the seed alone.
 pub trait SplitRule {
     /// The map's share of what both sides have, at first.
     fn start_share(&self) -> f64;
     /// Requests between two decisions.
     fn interval_requests(&self) -> u64;
-    /// DRAM that the rule takes from both sides.
+    /// DRAM that the rule takes from both sides, whatever the border.
     fn metadata_bytes(&self) -> u64;
+    /// DRAM that it takes for each page that the buffer could have and has not.
+    fn ghost_page_bytes(&self) -> u64 {
+        0
+    }
     /// What it wants to hear of the two sides.
     fn sides(&self, sizes: &Sizes) -> (BufferSide, MapJudge);
     /// Decides.
@@ -156,6 +183,8 @@ pub struct SplitContext {
     pub paper_unit_bytes: u64,
     /// Whether the map is demand-paged, so that it has misses.
     pub is_demand: bool,
+    /// Entries of a translation page, or pages of a logical block.
+    pub map_page_entries: u32,
     /// Seed of the run.
     pub seed: u64,
 }
@@ -181,6 +210,9 @@ macro_rules! dispatch {
             fn metadata_bytes(&self) -> u64 {
                 match self { $(Self::$variant(rule) => rule.metadata_bytes()),* }
             }
+            fn ghost_page_bytes(&self) -> u64 {
+                match self { $(Self::$variant(rule) => rule.ghost_page_bytes()),* }
+            }
             fn sides(&self, sizes: &Sizes) -> (BufferSide, MapJudge) {
                 match self { $(Self::$variant(rule) => rule.sides(sizes)),* }
             }
@@ -191,10 +223,10 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(Fixed, AdaptivePaper, Marginal);
+dispatch!(Fixed, AdaptivePaper, LeastCost);
 
 /// Every rule.
-pub const SPLITS: &[Entry<BuildSplit>] = &[fixed::ENTRY, adaptive_paper::ENTRY, marginal::ENTRY];
+pub const SPLITS: &[Entry<BuildSplit>] = &[fixed::ENTRY, adaptive_paper::ENTRY, least_cost::ENTRY];
 
 /// The share at which adaptive rules start.
 const START: Parameter = Parameter {
@@ -233,6 +265,8 @@ pub struct Partition<F: MappingSpace> {
     buffer: WriteBuffer<F, BufferSide>,
     rule: AnySplit,
     sizes: Sizes,
+    /// What the rule keeps at this border.
+    metadata_bytes: u64,
     flash: FlashCosts,
     requests: u64,
     next_tuning: u64,
@@ -245,7 +279,7 @@ pub struct Partition<F: MappingSpace> {
 
 impl<F: MappingSpace> Partition<F> {
     /// Splits the DRAM between `ftl`, which was built for [`Sizes::mapping_bytes_max`] and listens by what `rule` asked for,
-    /// and a buffer, whose `policy` was built for [`Partition::frames`].
+    /// and a buffer, whose `policy` was built for [`Sizes::frames_max`].
     ///
     /// # Errors
     /// Faults of the medium while the map takes its first size.
@@ -259,9 +293,10 @@ impl<F: MappingSpace> Partition<F> {
     ) -> Result<Self, DeviceError> {
         let pages_per_block = ftl.medium().geometry().pages_per_block();
         let mut partition = Self {
-            buffer: WriteBuffer::new(ftl, policy, Self::frames(&sizes), observer),
+            buffer: WriteBuffer::new(ftl, policy, sizes.frames_max(), observer),
             next_tuning: rule.interval_requests(),
             rule,
+            metadata_bytes: sizes.metadata_bytes_now(),
             sizes,
             flash: FlashCosts::new(latency, pages_per_block),
             requests: 0,
@@ -274,11 +309,6 @@ impl<F: MappingSpace> Partition<F> {
         partition.move_border(sizes)?;
         partition.counters.last = sizes.mapping_share();
         Ok(partition)
-    }
-
-    /// Frames that the buffer may have at most.
-    pub fn frames(sizes: &Sizes) -> u32 {
-        sizes.pages(sizes.shared_bytes() - sizes.mapping_bytes_min).max(1)
     }
 
     /// Ignores flushes, as [`WriteBuffer::protect`] says.
@@ -304,7 +334,7 @@ impl<F: MappingSpace> Partition<F> {
     #[inline(always)]
     pub fn dram_bytes_used(&self) -> u64 {
         let buffered = u64::from(self.buffer.used_pages()) * self.sizes.page_bytes;
-        self.sizes.metadata_bytes + buffered + self.buffer.ftl().mapping_bytes_used()
+        self.metadata_bytes + buffered + self.buffer.ftl().mapping_bytes_used()
     }
 
     /// Moves the border; the side that shrinks does so first, so that the budget holds on the way.
@@ -313,11 +343,12 @@ impl<F: MappingSpace> Partition<F> {
         if !grows {
             self.buffer.ftl_mut().set_mapping_bytes(to.mapping_bytes)?;
         }
-        self.buffer.resize(to.pages(to.buffer_bytes()))?;
+        self.buffer.resize(to.frames())?;
         if grows {
             self.buffer.ftl_mut().set_mapping_bytes(to.mapping_bytes)?;
         }
         self.sizes = to;
+        self.metadata_bytes = to.metadata_bytes_now();
         Ok(())
     }
 
@@ -374,10 +405,6 @@ impl<F: MappingSpace> Ftl for Partition<F> {
         self.buffer.prefetch_entry(lpn);
     }
     #[inline(always)]
-    fn prefetch_page(&self, lpn: Lpn) {
-        self.buffer.prefetch_page(lpn);
-    }
-    #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, F::Medium>, cause: Cause) -> Result<bool, DeviceError> {
         self.buffer.read(lpn, out, cause)
     }
@@ -413,7 +440,7 @@ impl<F: MappingSpace> Ftl for Partition<F> {
     fn fill_snapshot(&self, snapshot: &mut Snapshot) {
         self.buffer.fill_snapshot(snapshot);
         snapshot.split = Some(self.counters.clone());
-        snapshot.dram.push(("split rule", self.sizes.metadata_bytes));
+        snapshot.dram.push(("split rule", self.metadata_bytes));
     }
     fn wear(&self) -> WearSummary {
         self.buffer.wear()

@@ -1,6 +1,6 @@
-//! What listens on both sides of the split: ghosts for the paper's rule, curves for the marginal one.
+//! What listens on both sides of the split: ghosts for the paper's rule, curves for the one of least cost.
 
-use super::curves::{BufferCurve, MapCurve};
+use super::curves::{BufferCurve, LogCurve, MapCurve, MapMisses};
 use crate::address::Lpn;
 use crate::dram::buffer::Touch;
 use crate::dram::ghost::{GhostBitmap, GhostLru};
@@ -158,6 +158,27 @@ pub enum MapJudge {
     Ghost(MapGhost),
     /// By stack distances.
     Curve(MapCurve),
+    /// By the ages of pages in the log.
+    Log(LogCurve),
+}
+
+impl MapJudge {
+    /// What the map would have cost at each split, where curves tell.
+    pub(super) fn misses(&self) -> Option<MapMisses> {
+        match self {
+            Self::Curve(curve) => Some(curve.misses()),
+            Self::Log(curve) => Some(curve.misses()),
+            Self::Off | Self::Ghost(_) => None,
+        }
+    }
+
+    pub(super) fn decay(&mut self, factor: f64) {
+        match self {
+            Self::Curve(curve) => curve.decay(factor),
+            Self::Log(curve) => curve.decay(factor),
+            Self::Off | Self::Ghost(_) => {}
+        }
+    }
 }
 
 /// What listens to the map.
@@ -186,7 +207,8 @@ impl MapObserver for MapSide {
             self.misses.count(touch);
         }
         match &mut self.judge {
-            MapJudge::Off => {}
+            // A log's curve hears of writes below, where they say whether they go to the log.
+            MapJudge::Off | MapJudge::Log(_) => {}
             MapJudge::Ghost(ghost) => {
                 if !hit && ghost.entries.take(lpn) {
                     ghost.hits.count(touch);
@@ -211,15 +233,27 @@ impl MapObserver for MapSide {
 /// The log of a hybrid map: what a reclaim moves out of it enters the ghost log blocks.
 impl LogObserver for MapSide {
     #[inline(always)]
-    fn on_write(&mut self, lpn: Lpn, is_hit: bool) {
+    fn on_write(&mut self, lpn: Lpn, is_hit: bool, into_log: bool) {
         self.on_access(lpn, true, is_hit);
+        if let MapJudge::Log(curve) = &mut self.judge {
+            curve.on_write(lpn, into_log);
+        }
     }
     fn on_reclaim(&mut self, lpn: Lpn) {
         self.on_evict(lpn);
     }
+    fn on_merge(&mut self, first: Lpn) {
+        if let MapJudge::Log(curve) = &mut self.judge {
+            curve.on_merge(first);
+        }
+    }
     fn on_trim(&mut self, lpn: Lpn) {
-        if let MapJudge::Ghost(ghost) = &mut self.judge {
-            ghost.entries.take(lpn);
+        match &mut self.judge {
+            MapJudge::Ghost(ghost) => {
+                ghost.entries.take(lpn);
+            }
+            MapJudge::Log(curve) => curve.on_trim(lpn),
+            MapJudge::Off | MapJudge::Curve(_) => {}
         }
     }
 }

@@ -61,12 +61,14 @@ pub struct Profits {
     pub buffer_write_ns: f64,
     /// Tr.
     pub read_ns: f64,
-    /// Tw + Tdwo, or Tw + Tlog_GC / Nppb: a page write with its share of collections, without its map.
-    pub page_write_ns: f64,
-    /// Tr + Tw + Ttwo: a translation page read and written, with its share of collections.
+    /// Tw.
+    pub program_ns: f64,
+    /// Tr + Tw + Ttwo: a translation page read and written, with its share of collections; or a full merge as measured.
     pub map_rewrite_ns: f64,
-    /// Translation pages written lately, by evictions and by collections.
+    /// Translation pages written lately, by evictions and by collections; or full merges of reclaims.
     pub map_rewrites: f64,
+    /// Time that collections of data took lately, without what they wrote of the map.
+    pub collections_ns: f64,
 }
 
 /// What an FTL did, in amounts that can be subtracted and faded.
@@ -85,8 +87,10 @@ pub struct MapWork {
     pub writebacks: f64,
     /// See `writebacks`.
     pub entries_written_back: f64,
-    /// Translation pages written because collections moved pages.
+    /// Translation pages written because collections moved pages, and the time that took; none for a log.
     pub updates: f64,
+    /// See `updates`.
+    pub updates_ns: f64,
     /// Look-ups of the map and misses among them.
     pub reads: f64,
     /// See `reads`.
@@ -107,6 +111,7 @@ impl MapWork {
             writebacks: f(self.writebacks, other.writebacks),
             entries_written_back: f(self.entries_written_back, other.entries_written_back),
             updates: f(self.updates, other.updates),
+            updates_ns: f(self.updates_ns, other.updates_ns),
             reads: f(self.reads, other.reads),
             read_misses: f(self.read_misses, other.read_misses),
             writes: f(self.writes, other.writes),
@@ -187,6 +192,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> MappingSpace for Dftl<M, P, V, Ma
             writebacks: map.writebacks as f64,
             entries_written_back: map.entries_written_back as f64,
             updates: map.updates as f64,
+            updates_ns,
             ..MapWork::default()
         }
     }
@@ -200,16 +206,16 @@ impl<M: Medium, P: Placement, V: VictimPolicy> MappingSpace for Dftl<M, P, V, Ma
         let batch = ratio(recent.entries_written_back, recent.writebacks, 1.0).max(1.0);
         let map_rewrite_ns = read_ns + program_ns + translation_overhead;
         let map_write_ns = map_rewrite_ns / batch;
-        let page_write_ns = program_ns + data_overhead;
         Profits {
             map_read_ns: read_ns,
             map_write_ns,
             buffer_read_ns: read_ns + read_ns * ratio(recent.read_misses, recent.reads, 0.0),
-            buffer_write_ns: page_write_ns + map_write_ns * ratio(recent.write_misses, recent.writes, 0.0),
+            buffer_write_ns: program_ns + data_overhead + map_write_ns * ratio(recent.write_misses, recent.writes, 0.0),
             read_ns,
-            page_write_ns,
+            program_ns,
             map_rewrite_ns,
             map_rewrites: recent.writebacks + recent.updates,
+            collections_ns: recent.data_reclaims_ns - recent.updates_ns,
         }
     }
 }
@@ -257,13 +263,14 @@ impl<M: Medium> MappingSpace for FastFtl<M, MapSide> {
         let full_merge_ns = pages_per_block * (read_ns + program_ns) + erase_ns;
         let associated = ratio(recent.entries_written_back, recent.writebacks, 1.0).max(1.0);
         let reclaim_ns = ratio(recent.data_reclaims_ns, recent.data_reclaims, 0.0);
-        let page_write_ns = program_ns + reclaim_ns / pages_per_block;
         Profits {
             map_write_ns: full_merge_ns / associated,
             buffer_read_ns: read_ns,
-            buffer_write_ns: page_write_ns,
+            buffer_write_ns: program_ns + reclaim_ns / pages_per_block,
             read_ns,
-            page_write_ns,
+            program_ns,
+            map_rewrite_ns: ratio(recent.data_reclaims_ns, recent.writebacks, full_merge_ns),
+            map_rewrites: recent.writebacks,
             ..Profits::default()
         }
     }
@@ -286,6 +293,7 @@ mod tests {
             writebacks: 5.0,
             entries_written_back: 40.0,
             updates: 0.0,
+            updates_ns: 0.0,
             reads: 100.0,
             read_misses: 25.0,
             writes: 200.0,

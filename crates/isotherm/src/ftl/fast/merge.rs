@@ -124,6 +124,7 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
                 self.release(old, cause)?;
             }
         }
+        self.observer.on_merge(Lpn(pages.start as u32));
         // Trims that had to be written before an erase may have opened a log block too many.
         self.keep_to_limit(false)
     }

@@ -54,8 +54,11 @@ const NO_BLOCK: BlockId = BlockId(u32::MAX);
 
 /// Hears of what goes into the log and out of it: what ghost log blocks are built on.
 pub trait LogObserver {
-    /// The host writes `lpn`. A hit finds an older version in the RW log, which no merge has to move any more.
-    fn on_write(&mut self, lpn: Lpn, is_hit: bool);
+    /// The host writes `lpn`. A hit finds an older version in the RW log, which no merge has to move any more; the new one
+    /// goes `into_log` too, or elsewhere.
+    fn on_write(&mut self, lpn: Lpn, is_hit: bool, into_log: bool);
+    /// The sequential block of the logical block that begins with `first` was merged: none of it is in the RW log any more.
+    fn on_merge(&mut self, first: Lpn);
     /// A reclaim moves `lpn` out of the RW log: its page was still valid in the victim.
     fn on_reclaim(&mut self, lpn: Lpn);
     /// The host discards `lpn`.
@@ -64,7 +67,9 @@ pub trait LogObserver {
 
 impl LogObserver for () {
     #[inline(always)]
-    fn on_write(&mut self, _: Lpn, _: bool) {}
+    fn on_write(&mut self, _: Lpn, _: bool, _: bool) {}
+    #[inline(always)]
+    fn on_merge(&mut self, _: Lpn) {}
     #[inline(always)]
     fn on_reclaim(&mut self, _: Lpn) {}
     #[inline(always)]
@@ -212,16 +217,17 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     #[inline(always)]
     fn point(&mut self, lpn: Lpn, at: Ppn) {
         let old = std::mem::replace(&mut self.entries[lpn.0 as usize], MapEntry::page(at));
+        let role = |pool: &BlockPool<M>, at| pool.role(pool.medium.geometry().block_of(at));
+        let into_log = role(&self.log.pool, at) == Role::Random;
         match old.mapped() {
             Some(old) => {
-                let block = self.log.pool.medium.geometry().block_of(old);
-                let is_hit = self.log.pool.role(block) == Role::Random;
+                let is_hit = role(&self.log.pool, old) == Role::Random;
                 self.merges.log_hits += u64::from(is_hit);
                 self.log.pool.count_invalid();
-                self.observer.on_write(lpn, is_hit);
+                self.observer.on_write(lpn, is_hit, into_log);
             }
             None => {
-                self.observer.on_write(lpn, false);
+                self.observer.on_write(lpn, false, into_log);
                 self.mapped_pages += 1;
                 self.tombstones.forget(old, &mut self.log);
             }
