@@ -16,7 +16,7 @@
 //! that a map of any size has them.
 //!
 //! What the curves take is charged: the map's in bytes, the buffer's by page, less the more of them are in the
-//! buffer ([`curves::buffer`]). At a split of 0 % of 8 MiB, 99.6 % are left to
+//! buffer ([`super::curves::buffer`]). At a split of 0 % of 8 MiB, 99.6 % are left to
 //! a buffer before DFTL.
 
 use super::curves::{BufferCurve, Curve, Grid, LogCurve, MapCurve, MapMisses, SPLITS, buffer};
