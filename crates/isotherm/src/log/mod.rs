@@ -464,14 +464,14 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     #[inline(always)]
     pub fn invalidate(&mut self, at: Ppn) {
         let block = self.medium.geometry().block_of(at);
-        self.blocks.validity.clear(at);
+        let state = self.blocks.validity.clear(at);
         self.valid_pages -= 1;
         self.counters.invalidated_pages += 1;
         self.victim.on_page_death(at);
         if self.options.age == AgeBase::LastInvalidation {
             self.blocks.stamps[block.0 as usize] = self.now;
         }
-        if self.blocks.state(block) == BlockState::Closed {
+        if state == BlockState::Closed {
             self.victim.on_invalidate(block, &self.blocks);
         }
     }

@@ -91,13 +91,15 @@ impl Validity {
         self.words[header] += 1;
     }
 
-    /// The page, which is valid, ceases to be so.
+    /// The page, which is valid, ceases to be so; returns what its block is doing, which has just been at hand.
     #[inline(always)]
-    pub(super) fn clear(&mut self, at: Ppn) {
+    pub(super) fn clear(&mut self, at: Ppn) -> BlockState {
         debug_assert!(self.is_valid(at), "{at:?} is invalidated twice");
         let (header, word, bit) = self.locate(at);
         self.words[word] &= !(1 << bit);
-        self.words[header] -= 1;
+        let left = self.words[header] - 1;
+        self.words[header] = left;
+        BlockState::ALL[(left >> STATE_SHIFT) as usize]
     }
 
     /// The `count` pages of one block from `first` on, none of which is valid, become so.
