@@ -119,6 +119,19 @@ fn addresses_are_wrapped_or_compacted_when_asked() {
     assert!(reasons.contains("never ran") && reasons.contains("compact"), "{reasons}");
 }
 
+/// A device that wears out in the middle of a run has results up to there, and the verdict says where it ended.
+#[test]
+fn a_worn_out_device_has_results_and_says_so() {
+    for options in [&[][..], &["--ftl", "dftl"], &["--ftl", "fast"], &["--dram", "1MiB", "--buffer", "lru"]] {
+        let result = run(&[&["synth:uniform,pages=4Ki,writes=400k", "--set", "device.endurance=5"], options].concat());
+        assert_eq!(result["verdict"]["valid"], false, "{options:?}");
+        let reasons = result["verdict"]["reasons"].to_string();
+        assert!(reasons.contains("worn out"), "{options:?}: {reasons}");
+        let written = result["host_pages_written"].as_u64().unwrap();
+        assert!((1..400_000).contains(&written), "{options:?}: {written} pages written");
+    }
+}
+
 #[test]
 fn foresight_beats_every_placement_that_has_none() {
     let trace = "synth:zipf,theta=0.99,pages=32Ki,writes=300k";

@@ -399,3 +399,21 @@ fn block_padding_writes_whole_blocks_under_its_own_cause() {
     assert_eq!(after.medium.reads.since(&before.medium.reads)[Cause::Padding], 7);
     assert_eq!(after.buffer.unwrap().padded_pages - before.buffer.unwrap().padded_pages, 7);
 }
+
+/// A device that wears out refuses a page that leaves the buffer; what has come and what has left still add up.
+#[test]
+fn a_write_that_finds_no_room_has_not_come() {
+    for entry in BUFFERS {
+        let geometry = Geometry::simple(BLOCKS, PAGES_PER_BLOCK, PAGE as u32);
+        let (placement, victim) = policies(BLOCKS);
+        let medium = NandArray::without_bytes(geometry, 3, false);
+        let mut ftl = buffered(PageFtl::new(medium, placement, victim, LOGICAL_PAGES, OPTIONS), entry.name);
+        let mut random = Random::new(3);
+        let refusal = (0..100_000)
+            .find_map(|_| ftl.write(Lpn(random.below(u64::from(LOGICAL_PAGES)) as u32), (), Cause::Host).err());
+        assert!(matches!(refusal, Some(DeviceError::WornOut { .. })), "{}: {refusal:?}", entry.name);
+        // The FTL below stands in the middle of a collection; the buffer, which is checked first, must add up.
+        let law = ftl.check().err().unwrap_or_default();
+        assert!(!law.contains("writes came") && !law.contains("buffered"), "{}: {law}", entry.name);
+    }
+}

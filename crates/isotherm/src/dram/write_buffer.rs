@@ -153,10 +153,11 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
         Ppn(self.pages.len() as u32)
     }
 
-    /// Writes a dirty frame to flash.
+    /// Writes a dirty frame to flash, and so cleans it.
     #[inline(always)]
     fn write_back(&mut self, frame: u32) -> Result<(), DeviceError> {
         self.ftl.write(Lpn(self.pages[frame as usize]), self.frames.page(Ppn(frame)), Cause::Host)?;
+        self.set_dirty(frame, false);
         self.counters.flushed_pages += 1;
         Ok(())
     }
@@ -260,7 +261,6 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
         frames.sort_unstable_by_key(|frame| self.pages[*frame as usize]);
         for frame in frames.drain(..) {
             self.write_back(frame)?;
-            self.set_dirty(frame, false);
             self.policy.on_clean(frame);
         }
         self.victims = frames;
@@ -321,7 +321,6 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
     #[inline(always)]
     fn write(&mut self, lpn: Lpn, page: PageRef<'_, F::Medium>, cause: Cause) -> Result<(), DeviceError> {
         debug_assert_eq!(cause, Cause::Host, "what is above a write buffer writes for the host alone");
-        self.counters.writes += 1;
         let hit = self.index.get(lpn.0);
         self.observer.on_access(lpn, Touch::Write, hit.is_some());
         let frame = match hit {
@@ -333,6 +332,8 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
             }
             None => self.admit(lpn, Touch::Write)?,
         };
+        // A write that found no room, because the device below is full, has not come.
+        self.counters.writes += 1;
         self.frames.program(Ppn(frame), page);
         Ok(())
     }

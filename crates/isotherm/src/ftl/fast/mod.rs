@@ -264,10 +264,24 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
                 return Ok(());
             }
             if attempts == 0 || self.log_blocks() == 0 {
-                return Err(self.log.pool.no_space());
+                return Err(self.log_is_full());
             }
             self.reclaim()?;
             attempts -= 1;
+        }
+    }
+
+    /// Why the RW log cannot take a page though merges were tried: what is left in it is trims.
+    fn log_is_full(&self) -> DeviceError {
+        if self.log.pool.retired_blocks() > 0 || self.log_blocks() == 0 {
+            return self.log.pool.no_space();
+        }
+        DeviceError::NoSpace {
+            detail: format!(
+                "the log may have {} blocks, and they are full of trims that are still needed; a larger log (log_blocks, or \
+                 the map's share of the DRAM) holds more",
+                self.log_blocks()
+            ),
         }
     }
 
