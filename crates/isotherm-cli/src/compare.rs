@@ -103,8 +103,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     } else {
         print(&format!("\n{}\n{}", tables(&file.runs), written))?;
     }
-    let stopped = file.runs.iter().any(|r| r.stopped.is_some());
-    Ok(if stopped { ExitCode::from(crate::CHECK_FAILED) } else { ExitCode::SUCCESS })
+    Ok(crate::run::exit_code(&file.runs))
 }
 
 fn spares(args: &CompareArgs) -> anyhow::Result<Vec<Spare>> {

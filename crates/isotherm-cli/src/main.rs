@@ -23,8 +23,10 @@ use std::process::ExitCode;
 /// how fast it is, how long it lasts, and whether that answer can be trusted.
 #[derive(Parser)]
 #[command(name = "isotherm", version, max_term_width = 110, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 all went well, 1 a check failed, 2 wrong usage or input, 130 interrupted.\n\
-    Begin with: isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch")]
+#[command(
+    after_help = "Exit codes: 0 all went well, 1 a check failed, 2 wrong usage or input, or a device that ended full or worn out, 130 interrupted.\n\
+    Begin with: isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch"
+)]
 struct Command {
     #[command(subcommand)]
     verb: Verb,
@@ -52,7 +54,7 @@ enum Verb {
 
 /// Exit code for a check that failed, or a bug.
 const CHECK_FAILED: u8 = 1;
-/// Exit code for wrong usage or input.
+/// Exit code for wrong usage or input, and for a device that was full or worn out before the trace ended.
 const WRONG_INPUT: u8 = 2;
 /// Exit code after Ctrl-C, as shells have it.
 const INTERRUPTED: u8 = 130;

@@ -81,8 +81,19 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     } else {
         print(&text(&result))?;
     }
-    // A device that stopped is a result with its reason, but not what was asked for.
-    Ok(if result.stopped.is_some() { ExitCode::from(crate::CHECK_FAILED) } else { ExitCode::SUCCESS })
+    Ok(exit_code(std::slice::from_ref(&result)))
+}
+
+/// A device that stopped, full or worn out, has results up to there, but not those that were asked for.
+pub fn exit_code(runs: &[RunResult]) -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
+    for run in runs {
+        if let Some(reason) = &run.stopped {
+            eprintln!("isotherm: {}: {}: the run stopped before the trace ended: {reason}", run.trace, run.label);
+            code = ExitCode::from(crate::WRONG_INPUT);
+        }
+    }
+    code
 }
 
 /// `host 1 000 + gc 500`.

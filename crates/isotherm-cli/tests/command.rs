@@ -123,7 +123,12 @@ fn addresses_are_wrapped_or_compacted_when_asked() {
 #[test]
 fn a_worn_out_device_has_results_and_says_so() {
     for options in [&[][..], &["--ftl", "dftl"], &["--ftl", "fast"], &["--dram", "1MiB", "--buffer", "lru"]] {
-        let result = run(&[&["synth:uniform,pages=4Ki,writes=400k", "--set", "device.endurance=5"], options].concat());
+        let asked = ["run", "synth:uniform,pages=4Ki,writes=400k", "--set", "device.endurance=5", "--json"];
+        let output = isotherm(&[&asked[..], options].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {error}");
+        assert!(error.contains("worn out"), "{options:?}: {error}");
+        let result: Value = serde_json::from_slice(&output.stdout).expect("one JSON object on standard output");
         assert_eq!(result["verdict"]["valid"], false, "{options:?}");
         let reasons = result["verdict"]["reasons"].to_string();
         assert!(reasons.contains("worn out"), "{options:?}: {reasons}");
