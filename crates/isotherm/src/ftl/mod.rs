@@ -21,8 +21,8 @@ use crate::stats::{Snapshot, WearSummary};
 ///
 /// # Contract
 /// - A read returns the last write of the page, or nothing if it was never written or trimmed since.
-/// - A write is durable when it returns, behind a write buffer after the next flush; a trim after the next flush. After a loss of power, an unflushed trim
-///   may bring back the newest data before it, never older data.
+/// - A write is durable when it returns, behind a write buffer after the next flush; a trim after the next flush. After a loss
+///   of power, an unflushed trim may bring back the newest data before it, never older data.
 /// - LPNs are below `logical_pages()`; the caller has checked that.
 pub trait Ftl {
     /// The medium below.

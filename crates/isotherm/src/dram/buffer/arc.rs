@@ -165,7 +165,7 @@ mod tests {
         let rounds = (0..200).flat_map(|round| (0..40).chain(1000 + round * 60..1060 + round * 60));
         let accesses: Vec<u32> = (0..40).chain(rounds).collect();
         let arc = hits(&mut Arc::new(64), 64, &accesses);
-        let lru = hits(&mut super::super::Lru::new(64), 64, &accesses);
+        let lru = hits(&mut super::super::Queue::new(64, true), 64, &accesses);
         assert!(lru < 0.01 && arc > 0.39, "LRU hits {lru:.3}, ARC {arc:.3}");
     }
 

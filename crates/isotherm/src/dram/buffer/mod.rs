@@ -6,9 +6,8 @@
 mod arc;
 mod bplru;
 mod cflru;
-mod fifo;
 mod lb_clock;
-mod lru;
+mod queue;
 mod units;
 
 use crate::address::Lpn;
@@ -17,9 +16,8 @@ use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find}
 pub use arc::Arc;
 pub use bplru::Bplru;
 pub use cflru::Cflru;
-pub use fifo::Fifo;
 pub use lb_clock::LbClock;
-pub use lru::Lru;
+pub use queue::Queue;
 
 /// How a page that is in the buffer was touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -141,11 +139,11 @@ macro_rules! dispatch {
     };
 }
 
-dispatch!(Lru, Fifo, Cflru, Bplru, LbClock, Arc);
+dispatch!(Queue, Cflru, Bplru, LbClock, Arc);
 
 /// Every buffer policy.
 pub const BUFFERS: &[Entry<BuildBuffer>] =
-    &[lru::ENTRY, fifo::ENTRY, cflru::ENTRY, bplru::ENTRY, lb_clock::ENTRY, arc::ENTRY];
+    &[queue::LRU, queue::FIFO, cflru::ENTRY, bplru::ENTRY, lb_clock::ENTRY, arc::ENTRY];
 
 /// No parameters.
 const NONE: &[Parameter] = &[];

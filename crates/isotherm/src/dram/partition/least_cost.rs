@@ -15,9 +15,8 @@
 //! pages that reach flash. That a smaller buffer sends more accesses to the map is left out: what it sends are re-uses so close
 //! that a map of any size has them.
 //!
-//! What the curves take is charged: the map's in bytes, the buffer's by page, less the more of them are in the
-//! buffer ([`super::curves::buffer`]). At a split of 0 % of 8 MiB, 99.6 % are left to
-//! a buffer before DFTL.
+//! What the curves take is charged: the map's in bytes, the buffer's by page, less the more of them are in the buffer
+//! ([`super::curves::buffer`]). At a split of 0 % of 8 MiB, 99.6 % are left to a buffer before DFTL.
 
 use super::curves::{BufferCurve, Curve, Grid, LogCurve, MapCurve, MapMisses, SPLITS, buffer};
 use super::sides::{BufferSide, MapJudge, MapSide};

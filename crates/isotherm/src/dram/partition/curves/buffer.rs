@@ -141,7 +141,7 @@ mod tests {
     use crate::random::Random;
     use std::collections::BTreeMap;
 
-    /// A write buffer as `dram::buffer::Lru` orders it, without a device.
+    /// A write buffer as `dram::buffer::Queue` orders it for LRU, without a device.
     struct Buffer {
         frames: u32,
         links: Links,
