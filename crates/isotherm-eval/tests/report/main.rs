@@ -5,7 +5,7 @@ mod fixture;
 
 use browser::Browser;
 use isotherm_eval::report::render;
-use isotherm_eval::results::ResultsFile;
+use isotherm_eval::results::{ResultsFile, RunResult};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -180,5 +180,17 @@ fn an_experiment_shows_published_numbers_beside_ours() {
         "figures[1].panels[0].chart.series[0].edges.length - figures[1].panels[0].chart.series[0].values.length",
     );
     assert_eq!(edges, 1);
+    // An agreement has one panel with a point for each run, and a line from the least to the largest number of both axes.
+    let panel = browser.evaluate("figures[2].panels.length === 1 && figures[2].panels[0].chart");
+    let series = panel["series"].as_array().unwrap();
+    let points = |s: &Value| s["points"].as_array().unwrap().clone();
+    let (line, runs) = series.split_last().unwrap();
+    assert_eq!((&line["origin"], &line["name"], runs.len()), (&"theory".into(), &"y = x".into(), 3));
+    let drawn: Vec<Value> = runs.iter().flat_map(points).collect();
+    assert_eq!(drawn.len(), results.runs.len());
+    let total = |run: &RunResult| run.pages_programmed_total as f64;
+    let least = results.runs.iter().map(total).fold(f64::INFINITY, f64::min);
+    let most = results.runs.iter().map(total).fold(0.0, f64::max);
+    assert_eq!(points(line), [serde_json::json!([least, least]), serde_json::json!([most, most])]);
     assert_quiet(&mut browser);
 }
