@@ -315,8 +315,8 @@ impl Placement for Asa {
         self.stream(self.pages[copy.lpn.0 as usize].irr)
     }
     #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        memory::prefetch(&self.pages, lpn.0 as usize);
+    fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+        lpns.for_each(|lpn| memory::prefetch(&self.pages, lpn.0 as usize));
     }
     #[inline(always)]
     fn samples(&self) -> &[Lpn] {
