@@ -1,10 +1,11 @@
 //! Options that several verbs share: the trace, the device, the replay.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
+use isotherm::ftl::FTLS;
 use isotherm::quantity::{ByteSize, Share};
-use isotherm::registry::{PolicyName, SpecError, parse_integer};
-use isotherm::spec::{DeviceSpec, FillMode};
+use isotherm::registry::{Entry, PolicyName, SpecError, parse_integer};
+use isotherm::spec::{DeviceSpec, FillMode, TimeMode};
 use isotherm_eval::compare::Spare;
 use isotherm_eval::fold::AddressMode;
 use isotherm_eval::precondition::Precondition;
@@ -72,7 +73,7 @@ pub struct DeviceOptions {
     /// Pages of an erase block, a power of two [default: 64]
     #[arg(long, value_name = "N")]
     pub pages_per_block: Option<u32>,
-    /// Named set of flash latencies (see `isotherm list timings`) [default: mlc]
+    /// Named set of flash latencies (see `isotherm list timings`), or none for a device without a clock [default: mlc]
     #[arg(long, value_name = "PRESET")]
     pub timing: Option<String>,
     /// DRAM that a demand-paged map may use, such as 8MiB [default: the FTL's own]
@@ -138,11 +139,10 @@ impl DeviceOptions {
         if let Some(pages) = self.pages_per_block {
             spec.device.pages_per_block = pages;
         }
-        if let Some(preset) = &self.timing {
-            spec.timing.preset.clone_from(preset);
-        }
-        if let Some(size) = self.cache_bytes {
-            spec.dram.cache_bytes = Some(size);
+        match self.timing.as_deref() {
+            None => {}
+            Some("none") => spec.timing.mode = TimeMode::None,
+            Some(preset) => preset.clone_into(&mut spec.timing.preset),
         }
         if let Some(size) = self.dram {
             spec.dram.size = Some(size);
@@ -161,8 +161,27 @@ impl DeviceOptions {
             log.fill_mode = self.fill_mode.unwrap_or(log.fill_mode);
             log.drive = self.drive.clone().unwrap_or_else(|| log.drive.clone());
         }
+        if let Some(size) = self.cache_bytes {
+            check_has_cache(&spec)?;
+            spec.dram.cache_bytes = Some(size);
+        }
         Ok(spec)
     }
+}
+
+/// In a sweep, sizes of a cache may well meet an FTL that has none. On the command line that is a slip.
+fn check_has_cache(spec: &DeviceSpec) -> anyhow::Result<()> {
+    let name = &spec.log.as_ref().map_or(&spec.ftl.name, |log| &log.below).name;
+    let has_cache = |entry: &Entry<_>| entry.parameters.iter().any(|parameter| parameter.key == "cache");
+    // A name that is unknown is told later, where it is looked up.
+    if FTLS.iter().any(|entry| entry.name == name && !has_cache(entry)) || name == "none" {
+        let with: Vec<_> = FTLS.iter().filter(|entry| has_cache(entry)).map(|entry| entry.name).collect();
+        bail!(
+            "--cache-bytes: the FTL \"{name}\" has no cache of its map; choose {}, or leave it out",
+            with.join(" or ")
+        );
+    }
+    Ok(())
 }
 
 /// How the trace is brought to the device.

@@ -56,6 +56,10 @@ fn traces() {
 
 #[test]
 fn devices() {
+    for without in [["--ftl", "page"], ["--ftl", "fast"], ["--log", "sfs"]] {
+        let arguments = [&["run", SYNTH, "--cache-bytes", "1MiB"], &without[..]].concat();
+        refused(&arguments, &["--cache-bytes", "no cache", "dftl or asa"]);
+    }
     refused(&["run", SYNTH, "--op", "0"], &["over_provisioning", "more than 0"]);
     refused(&["run", SYNTH, "--op", "-5%"], &["--op"]);
     refused(&["run", SYNTH, "--op", "7%", "--spare", "7%"], &["--op", "--spare"]);

@@ -45,7 +45,7 @@ fn ratios(trace: &Path) -> Vec<(f64, f64)> {
                     let page = pages.entry(page).or_insert((now, None));
                     *page = (now, Some(now - page.0).filter(|recency| *recency > 0));
                     if now % every == 0 {
-                        let known: Vec<f64> = pages.values().filter_map(|p| p.1).map(|irr| irr as f64).collect();
+                        let known: Vec<u32> = pages.values().filter_map(|p| p.1).map(|irr| irr as u32).collect();
                         ratios.extend(compare(&known, &mut random, &mut clusterer));
                     }
                 }
@@ -56,11 +56,11 @@ fn ratios(trace: &Path) -> Vec<(f64, f64)> {
     ratios
 }
 
-fn compare(known: &[f64], random: &mut Random, clusterer: &mut Clusterer) -> Option<(f64, f64)> {
+fn compare(known: &[u32], random: &mut Random, clusterer: &mut Clusterer) -> Option<(f64, f64)> {
     if known.is_empty() {
         return None;
     }
-    let samples: Vec<f64> = (0..SAMPLES).map(|_| known[random.below(known.len() as u64) as usize]).collect();
+    let samples: Vec<u32> = (0..SAMPLES).map(|_| known[random.below(known.len() as u64) as usize]).collect();
     let sorted = cost(&samples, &clusterer.cluster(&samples, 3, Init::Sorted));
     let exact = cost(&samples, &clusterer.cluster(&samples, 3, Init::Exact));
     // The best of many starts of Lloyd's iteration, as a bound that does not come from the dynamic programme.
@@ -69,12 +69,13 @@ fn compare(known: &[f64], random: &mut Random, clusterer: &mut Clusterer) -> Opt
 }
 
 /// Lloyd's iteration from three random values.
-fn lloyd(samples: &[f64], random: &mut Random) -> Vec<f64> {
-    let mut centroids: Vec<f64> = (0..3).map(|_| samples[random.below(samples.len() as u64) as usize]).collect();
+fn lloyd(samples: &[u32], random: &mut Random) -> Vec<f64> {
+    let mut centroids: Vec<f64> =
+        (0..3).map(|_| f64::from(samples[random.below(samples.len() as u64) as usize])).collect();
     centroids.sort_by(f64::total_cmp);
     for _ in 0..50 {
         let mut sums = [(0.0, 0.0); 3];
-        for value in samples {
+        for value in samples.iter().map(|value| f64::from(*value)) {
             let nearest =
                 (1..3).fold(
                     0,

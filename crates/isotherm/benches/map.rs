@@ -133,8 +133,8 @@ fn print(traffic: &str, spare: &str, contestant: &Contestant, base: &Contestant)
 /// Time to cluster recency as it is on a device under 90/10 traffic.
 fn cluster(samples: usize) {
     let mut random = Random::new(5);
-    let exponential = |random: &mut Random, mean: f64| (-random.unit().max(1e-12).ln() * mean).ceil();
-    let values: Vec<f64> =
+    let exponential = |random: &mut Random, mean: f64| (-random.unit().max(1e-12).ln() * mean).ceil() as u32;
+    let values: Vec<u32> =
         (0..samples).map(|i| exponential(&mut random, if i % 10 == 0 { 1.2e5 } else { 9.4e6 })).collect();
     let mut clusterer = Clusterer::default();
     let least = cost(&values, &clusterer.cluster(&values, 3, Init::Exact));

@@ -31,16 +31,6 @@ pub struct Ssd<F> {
     scratch: Vec<u8>,
 }
 
-/// The pages of a byte range.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct PageRange {
-    first: u32,
-    /// One past the last page touched.
-    end: u32,
-    /// Pages touched only in part.
-    partial: u32,
-}
-
 impl<F: Ftl> Ssd<F> {
     /// A device over `ftl`; `clean_when_idle` cleans in the gaps between requests that a queueing clock sees.
     pub fn new(ftl: F, clean_when_idle: bool) -> Self {
@@ -81,16 +71,6 @@ impl<F: Ftl> Ssd<F> {
         Ok(end)
     }
 
-    /// The pages that bytes `offset..end` touch; the range is not empty.
-    #[inline(always)]
-    fn pages(&self, offset: u64, end: u64) -> PageRange {
-        let mask = (1 << self.log2_page_bytes) - 1;
-        let (first, last) = (self.page_of(offset).0, self.page_of(end - 1).0);
-        let (head, tail) = (offset & mask != 0, end & mask != 0);
-        let partial = if first == last { u32::from(head || tail) } else { u32::from(head) + u32::from(tail) };
-        PageRange { first, end: last + 1, partial }
-    }
-
     /// Trims the pages that bytes `offset..end` cover whole.
     fn trim_range(&mut self, offset: u64, end: u64) -> Result<(), DeviceError> {
         self.host.bytes_trimmed += end - offset;
@@ -103,15 +83,20 @@ impl<F: Ftl> Ssd<F> {
         Ok(())
     }
 
-    /// Prefetches for the two groups of requests that follow the first one of `batch`.
+    /// The first pages of a group of requests from `start` on. Past the end of the batch the last request stands in.
+    #[inline(always)]
+    fn first_pages(&self, batch: &[Request], start: usize) -> [Lpn; GROUP] {
+        match batch.get(start..).and_then(|rest| rest.first_chunk::<GROUP>()) {
+            Some(group) => std::array::from_fn(|index| self.page_of(group[index].offset)),
+            None => std::array::from_fn(|index| self.page_of(batch[(start + index).min(batch.len() - 1)].offset)),
+        }
+    }
+
+    /// Prefetches for the two groups of requests that follow the one that `batch` begins with.
     #[inline(always)]
     fn prefetch_groups(&self, batch: &[Request]) {
-        for ahead in batch.iter().skip(2 * GROUP).take(GROUP) {
-            self.ftl.prefetch_entry(self.page_of(ahead.offset));
-        }
-        for ahead in batch.iter().skip(GROUP).take(GROUP) {
-            self.ftl.prefetch_page(self.page_of(ahead.offset));
-        }
+        self.ftl.prefetch_entries(&self.first_pages(batch, 2 * GROUP));
+        self.ftl.prefetch_pages(&self.first_pages(batch, GROUP));
     }
 
     fn flush_all(&mut self) -> Result<(), DeviceError> {
@@ -128,25 +113,23 @@ where
     fn carry_out(&mut self, index: usize, request: &Request) -> Result<(), DeviceError> {
         let end = self.check_range(index, request.offset, request.length)?;
         match request.op {
-            Op::Flush => return self.flush_all(),
-            _ if request.length == 0 => return Ok(()),
-            Op::Trim => return self.trim_range(request.offset, end),
-            Op::Write => self.write_pages(request, self.pages(request.offset, end))?,
-            Op::Read => self.read_pages(request, self.pages(request.offset, end))?,
+            Op::Flush => self.flush_all(),
+            _ if request.length == 0 => Ok(()),
+            Op::Trim => self.trim_range(request.offset, end),
+            Op::Write => self.write_pages(request.offset, end),
+            Op::Read => self.read_pages(request.offset, end),
         }
-        Ok(())
     }
 
     #[inline(always)]
-    fn write_pages(&mut self, request: &Request, pages: PageRange) -> Result<(), DeviceError> {
-        self.host.bytes_written += request.length;
-        self.host.pages_partly_written += u64::from(pages.partial);
+    fn write_pages(&mut self, offset: u64, end: u64) -> Result<(), DeviceError> {
+        self.host.bytes_written += end - offset;
         let mask = (1 << self.log2_page_bytes) - 1;
-        for lpn in pages.first..pages.end {
-            let is_partial = pages.partial > 0
-                && (lpn == pages.first && request.offset & mask != 0
-                    || lpn + 1 == pages.end && (request.offset + request.length) & mask != 0);
-            if is_partial {
+        let (head, tail) = (offset & mask != 0, end & mask != 0);
+        let (first, last) = (self.page_of(offset).0, self.page_of(end - 1).0);
+        for lpn in first..last + 1 {
+            if (head && lpn == first) || (tail && lpn == last) {
+                self.host.pages_partly_written += 1;
                 self.ftl.read(Lpn(lpn), (), Cause::Modify)?;
             }
             self.ftl.write(Lpn(lpn), (), Cause::Host)?;
@@ -155,9 +138,9 @@ where
         Ok(())
     }
 
-    fn read_pages(&mut self, request: &Request, pages: PageRange) -> Result<(), DeviceError> {
-        self.host.bytes_read += request.length;
-        for lpn in pages.first..pages.end {
+    fn read_pages(&mut self, offset: u64, end: u64) -> Result<(), DeviceError> {
+        self.host.bytes_read += end - offset;
+        for lpn in self.page_of(offset).0..self.page_of(end - 1).0 + 1 {
             let mapped = self.ftl.read(Lpn(lpn), (), Cause::Host)?;
             self.host.pages_read += 1;
             self.host.pages_read_unmapped += u64::from(!mapped);

@@ -117,6 +117,9 @@ struct Ages {
 }
 
 impl VictimPolicy for Ages {
+    fn watches_pages(&self) -> bool {
+        true
+    }
     fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
         let (stamp, sources) = (blocks.stamp(block), std::mem::take(&mut self.sources[block.0 as usize]));
         self.stamps[block.0 as usize] = stamp;

@@ -174,12 +174,9 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
         // The map is asked for what leaves, not for what comes: each page's entry is fetched two evictions ahead, and the
         // state of its old place, which the entry tells, one ahead.
         let [sooner, later] = self.policy.upcoming();
-        if let Some(frame) = later {
-            self.ftl.prefetch_entry(Lpn(self.pages[frame as usize]));
-        }
-        if let Some(frame) = sooner {
-            self.ftl.prefetch_page(Lpn(self.pages[frame as usize]));
-        }
+        let page_in = |frame: u32| Lpn(self.pages[frame as usize]);
+        self.ftl.prefetch_entries(later.map(page_in).as_slice());
+        self.ftl.prefetch_pages(sooner.map(page_in).as_slice());
         self.policy.pick(&mut victims);
         debug_assert!(!victims.is_empty(), "a policy names at least one victim");
         if victims.len() > 1 {
@@ -285,8 +282,8 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
     }
     /// What is written soon is looked up here; the map below hears of it when it is evicted.
     #[inline(always)]
-    fn prefetch_entry(&self, lpn: Lpn) {
-        self.index.prefetch(lpn.0);
+    fn prefetch_entries(&self, lpns: &[Lpn]) {
+        lpns.iter().for_each(|lpn| self.index.prefetch(lpn.0));
     }
 
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, F::Medium>, cause: Cause) -> Result<bool, DeviceError> {

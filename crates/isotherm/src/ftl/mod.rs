@@ -30,10 +30,10 @@ pub trait Ftl {
 
     /// Logical pages.
     fn logical_pages(&self) -> u32;
-    /// First of two hints that `lpn` will be written soon: brings its map entry towards the cache.
-    fn prefetch_entry(&self, _lpn: Lpn) {}
-    /// Second hint, a few writes later: brings the state of its old page towards the cache.
-    fn prefetch_page(&self, _lpn: Lpn) {}
+    /// First of two hints that pages will be written soon: brings their map entries towards the cache.
+    fn prefetch_entries(&self, _lpns: &[Lpn]) {}
+    /// Second hint, a few writes later: brings the state of their old pages towards the cache.
+    fn prefetch_pages(&self, _lpns: &[Lpn]) {}
     /// Reads a page; false if it holds no data, and then `out` is left alone.
     ///
     /// # Errors

@@ -38,6 +38,26 @@ impl PageMap {
         self.entries[lpn.0 as usize].mapped().is_some()
     }
 
+    /// Brings the entries of `lpns` towards the cache.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, lpns: &[Lpn]) {
+        lpns.iter().for_each(|lpn| memory::prefetch(&self.entries, lpn.0 as usize));
+    }
+
+    /// Brings the state of the pages that hold `lpns` now towards the cache.
+    #[inline(always)]
+    pub(super) fn prefetch_pages<M: Medium, P: Placement, V: VictimPolicy>(
+        &self,
+        lpns: &[Lpn],
+        log: &LogStore<M, P, V>,
+    ) {
+        for lpn in lpns {
+            if let Some(at) = self.entries.get(lpn.0 as usize).and_then(|e| e.mapped()) {
+                log.prefetch(at);
+            }
+        }
+    }
+
     /// Points `lpn` to the page that was just written for it, and invalidates the old one.
     #[inline(always)]
     pub(super) fn commit<M: Medium, P: Placement, V: VictimPolicy>(

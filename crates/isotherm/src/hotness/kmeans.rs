@@ -3,12 +3,14 @@
 //!
 //! - `sorted`: three runs of equal count of the values in rising order give the first centroids, their means; Lloyd's
 //!   iteration follows until no value changes its cluster. All it asks is how many values lie below a bound, and their sum.
-//!   One counting sort groups the values into intervals of equal width, about eight values each, with counts and sums in front
-//!   of each; an answer is then a look at one interval. Nothing has to be sorted: O(n) in all, and O(n) an iteration at worst,
-//!   where outliers squeeze most values into one interval.
+//!   One counting sort groups the values into intervals of equal width, of some four to eight values, and every 64 values have
+//!   their sum; an answer is then a look at one interval and one partial sum. Nothing has to be sorted: O(n) in all, and O(n)
+//!   an iteration at worst, where outliers squeeze most values into one interval.
 //! - `exact`: clusters of an optimal solution are runs of the sorted values, and the best cut in front of the last run moves
 //!   only to the right as values are added (Wang & Song, "Ckmeans.1d.dp"; Gronlund et al.), so that divide and conquer finds
 //!   all of them in O(K n log n).
+//!
+//! Values are integers, so that sums are exact whatever their order.
 
 /// Where the centroids start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,12 +34,13 @@ impl Clusterer {
     ///
     /// # Panics
     /// If there is no sample, or no cluster is asked for.
-    pub fn cluster(&mut self, samples: &[f64], clusters: usize, init: Init) -> Vec<f64> {
+    pub fn cluster(&mut self, samples: &[u32], clusters: usize, init: Init) -> Vec<f64> {
         assert!(!samples.is_empty() && clusters > 0, "there is nothing to cluster");
         match init {
             Init::Sorted => {
                 self.groups.group(samples);
                 let first = self.groups.equal_runs(clusters);
+                self.groups.sum_up();
                 self.groups.iterate(first)
             }
             Init::Exact => self.optimum.find(samples, clusters),
@@ -46,120 +49,132 @@ impl Clusterer {
 }
 
 /// Sum of the squared distances of `samples` to the nearest of `centroids`: what K-means makes small.
-pub fn cost(samples: &[f64], centroids: &[f64]) -> f64 {
+pub fn cost(samples: &[u32], centroids: &[f64]) -> f64 {
     let squared = |value: f64| centroids.iter().map(|c| (value - c) * (value - c)).fold(f64::INFINITY, f64::min);
-    samples.iter().map(|value| squared(*value)).sum()
+    samples.iter().map(|value| squared(f64::from(*value))).sum()
 }
 
-/// Values that one interval holds if they are spread evenly: fewer make more intervals to sum over, more make longer looks.
-const VALUES_PER_INTERVAL: usize = 8;
+/// Values that one interval holds at least if they are spread evenly: fewer make more intervals to deal out to, more make
+/// longer looks.
+const VALUES_PER_INTERVAL: usize = 4;
 /// More intervals than this do not stay in the processor's cache while values are dealt out.
 const INTERVALS_MAX: usize = 1 << 15;
+/// Values that one partial sum spans.
+const VALUES_PER_SUM: usize = 64;
+
+fn sum(values: &[u32]) -> u64 {
+    values.iter().map(|value| u64::from(*value)).sum()
+}
 
 /// Values dealt out to intervals of equal width.
 #[derive(Clone, Default, Debug)]
 struct Groups {
     /// The values, interval after interval, in no order within one.
-    values: Vec<f64>,
-    /// The interval of every value, in the order in which they were given.
-    intervals: Vec<u32>,
+    values: Vec<u32>,
     /// Where each interval starts in `values`, and the end.
     starts: Vec<u32>,
-    /// Sum of the values in front of each interval, and of all. Exact for integers below 2^32.
-    sums: Vec<f64>,
-    low: f64,
-    intervals_per_unit: f64,
+    /// Entry `i` is the sum of the first `VALUES_PER_SUM` x `i` of `values`.
+    sums: Vec<u64>,
+    low: u32,
+    high: u32,
+    log2_width: u32,
 }
 
 impl Groups {
-    /// The interval of a value or of a bound; a larger value is never in a lower one.
+    /// The interval of a value; a larger value is never in a lower one.
     #[inline(always)]
-    fn interval(&self, value: f64) -> usize {
-        (((value - self.low) * self.intervals_per_unit) as usize).min(self.starts.len() - 2)
+    fn interval(&self, value: u32) -> usize {
+        ((value - self.low) >> self.log2_width) as usize
     }
 
-    fn group(&mut self, samples: &[f64]) {
-        let (low, high) =
-            samples.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)));
-        let intervals = (samples.len() / VALUES_PER_INTERVAL).clamp(1, INTERVALS_MAX);
-        self.low = low;
-        self.intervals_per_unit = if high > low { intervals as f64 / (high - low) } else { 0.0 };
+    fn group(&mut self, samples: &[u32]) {
+        (self.low, self.high) =
+            samples.iter().fold((u32::MAX, 0), |(low, high), value| (low.min(*value), high.max(*value)));
+        let most = (samples.len() / VALUES_PER_INTERVAL).clamp(1, INTERVALS_MAX);
+        let span = self.high - self.low;
+        self.log2_width = (0..32).find(|log2| ((span >> log2) as usize) < most).unwrap_or(31);
         self.starts.clear();
-        self.starts.resize(intervals + 1, 0);
-        self.sums.clear();
-        self.sums.resize(intervals + 1, 0.0);
-        let mut of_sample = std::mem::take(&mut self.intervals);
-        of_sample.clear();
-        of_sample.extend(samples.iter().map(|value| self.interval(*value) as u32));
-        self.intervals = of_sample;
-        for (value, interval) in samples.iter().zip(&self.intervals) {
-            self.starts[*interval as usize] += 1;
-            self.sums[*interval as usize] += value;
+        self.starts.resize(self.interval(self.high) + 2, 0);
+        for value in samples {
+            let interval = self.interval(*value);
+            self.starts[interval] += 1;
         }
-        let (mut end, mut sum) = (0, 0.0);
-        for (start, part) in self.starts.iter_mut().zip(&mut self.sums) {
+        let mut end = 0;
+        for start in &mut self.starts {
             // Each start is the interval's end for now: values are dealt out from there downwards.
             end += *start;
             *start = end;
-            sum += std::mem::replace(part, sum);
         }
-        self.values.resize(samples.len(), 0.0);
-        for (value, interval) in samples.iter().zip(&self.intervals) {
-            let start = &mut self.starts[*interval as usize];
+        self.values.resize(samples.len(), 0);
+        for value in samples {
+            let interval = self.interval(*value);
+            let start = &mut self.starts[interval];
             *start -= 1;
             self.values[*start as usize] = *value;
         }
     }
 
-    /// How many values are at most `bound`, and their sum.
-    fn up_to(&self, bound: f64) -> (u32, f64) {
-        let interval = self.interval(bound);
-        let (start, end) = (self.starts[interval], self.starts[interval + 1]);
-        let inside = self.values[start as usize..end as usize].iter().filter(|value| **value <= bound);
-        inside.fold((start, self.sums[interval]), |(count, sum), value| (count + 1, sum + value))
-    }
-
-    /// Sum of the `count` smallest values.
-    fn sum_of_smallest(&mut self, count: usize) -> f64 {
-        let interval = self.starts.partition_point(|start| *start as usize <= count) - 1;
-        let Some(end) = self.starts.get(interval + 1) else { return self.sums[interval] };
-        let start = self.starts[interval] as usize;
-        let inside = &mut self.values[start..*end as usize];
-        inside.select_nth_unstable_by(count - start, f64::total_cmp);
-        self.sums[interval] + inside[..count - start].iter().sum::<f64>()
-    }
-
-    /// Means of `clusters` runs of as many values each.
+    /// Means of `clusters` runs of as many values each, for which values change places within their intervals.
     fn equal_runs(&mut self, clusters: usize) -> Vec<f64> {
         let samples = self.values.len();
         let mut centroids = Vec::with_capacity(clusters);
-        let mut before = (0, 0.0);
+        let mut before = 0;
         for run in 1..=clusters {
             let cut = samples * run / clusters;
-            if cut > before.0 {
-                let sum = self.sum_of_smallest(cut);
-                centroids.push((sum - before.1) / (cut - before.0) as f64);
-                before = (cut, sum);
+            if cut > before {
+                self.part_at(cut);
+                centroids.push(sum(&self.values[before..cut]) as f64 / (cut - before) as f64);
+                before = cut;
             }
         }
         centroids.dedup();
         centroids
     }
 
+    /// Puts the `count` smallest values in front.
+    fn part_at(&mut self, count: usize) {
+        let interval = self.starts.partition_point(|start| *start as usize <= count) - 1;
+        let Some(end) = self.starts.get(interval + 1) else { return };
+        let start = self.starts[interval] as usize;
+        self.values[start..*end as usize].select_nth_unstable(count - start);
+    }
+
+    /// Adds the values up, once they stay where they are.
+    fn sum_up(&mut self) {
+        self.sums.clear();
+        let mut before = 0;
+        for chunk in self.values.chunks(VALUES_PER_SUM) {
+            self.sums.push(before);
+            before += sum(chunk);
+        }
+        self.sums.push(before);
+    }
+
+    /// How many values are at most `bound`, and their sum.
+    fn up_to(&self, bound: f64) -> (u32, u64) {
+        let bound = bound as u32;
+        let interval = self.interval(bound);
+        let (start, end) = (self.starts[interval] as usize, self.starts[interval + 1] as usize);
+        let chunk = start / VALUES_PER_SUM;
+        let before = self.sums[chunk] + sum(&self.values[chunk * VALUES_PER_SUM..start]);
+        let inside = self.values[start..end].iter().filter(|value| **value <= bound);
+        inside.fold((start as u32, before), |(count, sum), value| (count + 1, sum + u64::from(*value)))
+    }
+
     /// Lloyd's iteration: the centroids once no value changes its cluster.
     fn iterate(&self, mut centroids: Vec<f64>) -> Vec<f64> {
-        let all = (self.values.len() as u32, self.sums[self.sums.len() - 1]);
-        let mut cuts: Vec<(u32, f64)> = Vec::new();
+        let all = (self.values.len() as u32, sum(&self.values));
+        let mut cuts: Vec<(u32, u64)> = Vec::new();
         loop {
             // A value halfway between two centroids goes to the lower one.
-            let mut next = vec![(0, 0.0)];
+            let mut next = vec![(0, 0)];
             next.extend(centroids.windows(2).map(|w| self.up_to(w[0] + (w[1] - w[0]) / 2.0)));
             next.push(all);
             next.dedup_by_key(|cut| cut.0);
             if next.iter().map(|cut| cut.0).eq(cuts.iter().map(|cut| cut.0)) {
                 return centroids;
             }
-            centroids = next.windows(2).map(|w| (w[1].1 - w[0].1) / f64::from(w[1].0 - w[0].0)).collect();
+            centroids = next.windows(2).map(|w| (w[1].1 - w[0].1) as f64 / f64::from(w[1].0 - w[0].0)).collect();
             cuts = next;
         }
     }
@@ -168,7 +183,7 @@ impl Groups {
 /// The dynamic programme over distinct values in rising order.
 #[derive(Clone, Default, Debug)]
 struct Optimum {
-    sorted: Vec<f64>,
+    sorted: Vec<u32>,
     /// Distinct values; entry `i` of the sums is over what stands before value `i`: counts, values and their squares, the
     /// values taken from the mean of all so that squares do not cancel.
     values: usize,
@@ -184,29 +199,29 @@ struct Optimum {
 }
 
 impl Optimum {
-    fn find(&mut self, samples: &[f64], clusters: usize) -> Vec<f64> {
+    fn find(&mut self, samples: &[u32], clusters: usize) -> Vec<f64> {
         self.sum_up(samples);
         let cuts = self.cuts(clusters.min(self.values));
         cuts.windows(2).map(|w| self.mean(w[0], w[1])).collect()
     }
 
-    fn sum_up(&mut self, samples: &[f64]) {
+    fn sum_up(&mut self, samples: &[u32]) {
         self.sorted.clear();
         self.sorted.extend_from_slice(samples);
-        self.sorted.sort_unstable_by(f64::total_cmp);
+        self.sorted.sort_unstable();
         for column in [&mut self.counts, &mut self.sums, &mut self.squares] {
             column.clear();
             column.push(0.0);
         }
-        self.centre = samples.iter().sum::<f64>() / samples.len() as f64;
-        let (mut count, mut sum, mut square) = (0.0, 0.0, 0.0);
+        self.centre = sum(samples) as f64 / samples.len() as f64;
+        let (mut count, mut total, mut square) = (0.0, 0.0, 0.0);
         for run in self.sorted.chunk_by(|a, b| a == b) {
-            let (weight, value) = (run.len() as f64, run[0] - self.centre);
+            let (weight, value) = (run.len() as f64, f64::from(run[0]) - self.centre);
             count += weight;
-            sum += weight * value;
+            total += weight * value;
             square += weight * value * value;
             self.counts.push(count);
-            self.sums.push(sum);
+            self.sums.push(total);
             self.squares.push(square);
         }
         self.values = self.counts.len() - 1;
@@ -275,12 +290,13 @@ mod tests {
     use crate::random::Random;
     use proptest::prelude::*;
 
+    fn mean(values: &[u32]) -> f64 {
+        values.iter().map(|value| f64::from(*value)).sum::<f64>() / values.len() as f64
+    }
+
     /// The dynamic programme as it is defined: O(K n^2) over all cuts.
-    fn least_cost(sorted: &[f64], clusters: usize) -> f64 {
-        let cost = |run: &[f64]| {
-            let mean = run.iter().sum::<f64>() / run.len() as f64;
-            run.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>()
-        };
+    fn least_cost(sorted: &[u32], clusters: usize) -> f64 {
+        let cost = |run: &[u32]| cost(run, &[mean(run)]);
         let mut costs: Vec<f64> =
             (0..=sorted.len()).map(|end| if end == 0 { 0.0 } else { cost(&sorted[..end]) }).collect();
         for _ in 1..clusters {
@@ -297,10 +313,10 @@ mod tests {
             values in prop::collection::vec(prop_oneof![0u32..20, 0u32..1000, 0u32..1 << 30], 1..60),
             clusters in 1usize..5,
         ) {
-            let mut samples: Vec<f64> = values.iter().map(|v| f64::from(*v)).collect();
-            samples.sort_by(f64::total_cmp);
+            let mut samples = values;
+            samples.sort_unstable();
             let least = least_cost(&samples, clusters);
-            let scale = samples.iter().map(|v| v * v).sum::<f64>().max(1.0);
+            let scale = cost(&samples, &[0.0]).max(1.0);
             let exact = cost(&samples, &Clusterer::default().cluster(&samples, clusters, Init::Exact));
             prop_assert!((exact - least).abs() <= 1e-9 * scale, "{exact} against {least}");
             let sorted = cost(&samples, &Clusterer::default().cluster(&samples, clusters, Init::Sorted));
@@ -309,14 +325,13 @@ mod tests {
     }
 
     /// The faithful mode as it is defined: sort, means of equal runs, Lloyd's iteration over all values.
-    fn plain_lloyd(sorted: &[f64], clusters: usize) -> Vec<f64> {
-        let mean = |run: &[f64]| run.iter().sum::<f64>() / run.len() as f64;
+    fn plain_lloyd(sorted: &[u32], clusters: usize) -> Vec<f64> {
         let cut = |i: usize| sorted.len() * i / clusters;
         let runs = (0..clusters).map(|i| &sorted[cut(i)..cut(i + 1)]).filter(|run| !run.is_empty());
         let mut centroids: Vec<f64> = runs.map(mean).collect();
         centroids.dedup();
         loop {
-            let nearest = |v: f64| centroids.windows(2).filter(|w| v > w[0] + (w[1] - w[0]) / 2.0).count();
+            let nearest = |v: u32| centroids.windows(2).filter(|w| f64::from(v) > w[0] + (w[1] - w[0]) / 2.0).count();
             let next: Vec<f64> = sorted.chunk_by(|a, b| nearest(*a) == nearest(*b)).map(mean).collect();
             if next == centroids {
                 return centroids;
@@ -331,9 +346,9 @@ mod tests {
             values in prop::collection::vec(prop_oneof![0u32..20, 0u32..1000, 0u32..1 << 30], 1..300),
             clusters in 1usize..5,
         ) {
-            let samples: Vec<f64> = values.iter().map(|v| f64::from(*v)).collect();
+            let samples = values;
             let mut sorted = samples.clone();
-            sorted.sort_by(f64::total_cmp);
+            sorted.sort_unstable();
             let grouped = Clusterer::default().cluster(&samples, clusters, Init::Sorted);
             prop_assert_eq!(grouped, plain_lloyd(&sorted, clusters));
         }
@@ -343,10 +358,10 @@ mod tests {
     fn sorted_runs_can_cost_more_than_twice_the_optimum() {
         // Recency with a long tail: a few very cold pages pull the optimum's last centroid far out, where equal runs,
         // followed by Lloyd's iteration, do not reach.
-        let mut samples: Vec<f64> = (0..3000).map(|i| 10.0 + f64::from(i % 30)).collect();
-        samples.extend((0..900).map(|i| 1000.0 + f64::from(i % 100)));
-        samples.extend((0..60).map(|i| 30_000.0 + f64::from(i * 10)));
-        samples.extend((0..5).map(|i| 400_000.0 + f64::from(i * 1000)));
+        let mut samples: Vec<u32> = (0..3000).map(|i| 10 + i % 30).collect();
+        samples.extend((0..900).map(|i| 1000 + i % 100));
+        samples.extend((0..60).map(|i| 30_000 + i * 10));
+        samples.extend((0..5).map(|i| 400_000 + i * 1000));
         let mut clusterer = Clusterer::default();
         let sorted = cost(&samples, &clusterer.cluster(&samples, 3, Init::Sorted));
         let exact = cost(&samples, &clusterer.cluster(&samples, 3, Init::Exact));
@@ -356,8 +371,8 @@ mod tests {
     #[test]
     fn few_different_values_make_few_clusters() {
         for init in [Init::Sorted, Init::Exact] {
-            assert_eq!(Clusterer::default().cluster(&[7.0; 9], 3, init), [7.0]);
-            assert_eq!(Clusterer::default().cluster(&[9.0, 7.0, 7.0, 9.0, 9.0], 3, init), [7.0, 9.0]);
+            assert_eq!(Clusterer::default().cluster(&[7; 9], 3, init), [7.0]);
+            assert_eq!(Clusterer::default().cluster(&[9, 7, 7, 9, 9], 3, init), [7.0, 9.0]);
         }
     }
 
@@ -366,7 +381,7 @@ mod tests {
         let mut random = Random::new(1);
         let mut clusterer = Clusterer::default();
         for count in [5000, 10, 700] {
-            let samples: Vec<f64> = (0..count).map(|_| random.unit().powi(4) * 1e6).collect();
+            let samples: Vec<u32> = (0..count).map(|_| (random.unit().powi(4) * 1e6) as u32).collect();
             for init in [Init::Exact, Init::Sorted] {
                 let again = clusterer.cluster(&samples, 3, init);
                 assert_eq!(again, Clusterer::default().cluster(&samples, 3, init));

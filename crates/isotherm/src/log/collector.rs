@@ -222,13 +222,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
 
     /// Brings what the map and the placement keep of the valid pages of `block` towards the cache.
     fn prefetch_map(&self, block: BlockId, map: &impl Mapping<M, P, V>) {
-        self.blocks.validity.for_each_valid(block, |from| {
-            let owner = self.medium.owner(from);
-            map.prefetch(owner);
-            if owner.kind() == Kind::Data {
-                self.placement.prefetch(Lpn(owner.address()));
-            }
-        });
+        self.blocks.validity.for_each_valid(block, |from| map.prefetch(self.medium.owner(from)));
+        let owners = self.blocks.validity.valid_pages(block).map(|from| self.medium.owner(from));
+        self.placement.prefetch(owners.filter(|owner| owner.kind() == Kind::Data).map(|owner| Lpn(owner.address())));
     }
 
     /// Copies the pages of `moves` to the streams that the placement names, in runs of one stream and one cause.
@@ -276,7 +272,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             for (entry, at) in fitting[..copied].iter_mut().zip(target.0..) {
                 entry.to = Ppn(at);
             }
-            self.victim.on_copies(&fitting[..copied]);
+            if self.watches_pages {
+                self.victim.on_copies(&fitting[..copied]);
+            }
             done += copied;
             open.next += copied as u32;
             open.copied += copied as u64;

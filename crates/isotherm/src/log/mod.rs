@@ -84,6 +84,8 @@ pub struct LogStore<M, P, V> {
     moves: Vec<Move>,
     /// The victim that the policy named in advance, whose map entries have been prefetched.
     foreseen: Option<BlockId>,
+    /// What [`VictimPolicy::watches_pages`] says, here because every write asks.
+    watches_pages: bool,
 }
 
 /// Turns a medium's failure that no retry mends into the device's.
@@ -109,6 +111,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 free.push_back(block);
             }
         }
+        let watches_pages = victim.watches_pages();
         let mut log = Self {
             medium,
             placement,
@@ -129,6 +132,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             counters: CollectorCounters::default(),
             moves: Vec::with_capacity(geometry.pages_per_block() as usize),
             foreseen: None,
+            watches_pages,
         };
         log.park();
         log
@@ -346,8 +350,17 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         cause: Cause,
     ) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner: Owner::new(Kind::Data, lpn.0), sequence: self.next_sequence() };
-        let at = self.append(stream, |medium, at| medium.program(at, oob, page, cause))?;
-        self.victim.on_program(at, Written::Host(lpn, self.now));
+        let mut stream = stream;
+        let at = loop {
+            let at = self.next_page(&mut stream)?;
+            let result = self.medium.program(at, oob, page, cause);
+            if self.appended(stream, at, result)? {
+                break at;
+            }
+        };
+        if self.watches_pages {
+            self.victim.on_program(at, Written::Host(lpn, self.now));
+        }
         self.now += 1;
         Ok(at)
     }
@@ -364,42 +377,47 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         cause: Cause,
     ) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner, sequence: self.next_sequence() };
-        let at = self.append(stream, |medium, at| medium.program_meta(at, oob, content, cause))?;
-        self.victim.on_program(at, Written::Meta(self.now));
-        Ok(at)
-    }
-
-    /// Writes the next page of `stream` by `write`, in another block where a program fails.
-    #[inline(always)]
-    fn append(
-        &mut self,
-        stream: StreamId,
-        mut write: impl FnMut(&mut M, Ppn) -> Result<(), MediumError>,
-    ) -> Result<Ppn, DeviceError> {
         let mut stream = stream;
         loop {
-            if !self.has_room(stream) {
-                stream = self.open_block(stream)?;
+            let at = self.next_page(&mut stream)?;
+            let result = self.medium.program_meta(at, oob, content, cause);
+            if self.appended(stream, at, result)? {
+                self.victim.on_program(at, Written::Meta(self.now));
+                return Ok(at);
             }
-            let open = &mut self.open[usize::from(stream.0)];
-            let at = Ppn(open.next);
-            let result = write(&mut self.medium, at);
-            if let Err(MediumError::PowerLost) = result {
-                return Err(DeviceError::PowerLost);
-            }
-            let block = self.medium.geometry().block_of(at);
-            if result.is_ok() {
+        }
+    }
+
+    /// The page that `stream` programs next; another stream's where no block is left to open.
+    #[inline(always)]
+    fn next_page(&mut self, stream: &mut StreamId) -> Result<Ppn, DeviceError> {
+        if !self.has_room(*stream) {
+            *stream = self.open_block(*stream)?;
+        }
+        Ok(Ppn(self.open[usize::from(stream.0)].next))
+    }
+
+    /// The page at `at`, the next of `stream`, was programmed with this result; false if another must be tried.
+    #[inline(always)]
+    fn appended(&mut self, stream: StreamId, at: Ppn, result: Result<(), MediumError>) -> Result<bool, DeviceError> {
+        match result {
+            Ok(()) => {
+                let open = &mut self.open[usize::from(stream.0)];
                 open.next += 1;
                 let full = open.next == open.end;
                 self.used_pages += 1;
                 self.blocks.validity.set(at);
                 self.valid_pages += 1;
                 if full {
-                    self.close_block(stream, block, self.closed_state(stream));
+                    self.close_block(stream, self.medium.geometry().block_of(at), self.closed_state(stream));
                 }
-                return Ok(at);
+                Ok(true)
             }
-            self.abandon(stream, block);
+            Err(MediumError::PowerLost) => Err(DeviceError::PowerLost),
+            Err(_) => {
+                self.abandon(stream, self.medium.geometry().block_of(at));
+                Ok(false)
+            }
         }
     }
 
@@ -467,7 +485,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         let state = self.blocks.validity.clear(at);
         self.valid_pages -= 1;
         self.counters.invalidated_pages += 1;
-        self.victim.on_page_death(at);
+        if self.watches_pages {
+            self.victim.on_page_death(at);
+        }
         if self.options.age == AgeBase::LastInvalidation {
             self.blocks.stamps[block.0 as usize] = self.now;
         }

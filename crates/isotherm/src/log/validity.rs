@@ -140,6 +140,19 @@ impl Validity {
         }
     }
 
+    /// The valid pages of `block`, in order.
+    pub(super) fn valid_pages(&self, block: BlockId) -> impl Iterator<Item = Ppn> + '_ {
+        let (header, first) = (self.header(block), block.0 << self.log2_pages_per_block);
+        self.words[header + 1..header + self.stride].iter().zip((first..).step_by(64)).flat_map(|(word, first)| {
+            let mut bits = *word;
+            std::iter::from_fn(move || {
+                let next = (bits != 0).then(|| Ppn(first + bits.trailing_zeros()))?;
+                bits &= bits - 1;
+                Some(next)
+            })
+        })
+    }
+
     /// Brings the record of a page towards the cache.
     #[inline(always)]
     pub(super) fn prefetch(&self, at: Ppn) {

@@ -136,8 +136,12 @@ const CLUSTERS: usize = 3;
 /// Page writes between two looks at the share of misses.
 const CHECK_INTERVAL: u32 = 1000;
 
-/// Samples ahead whose recency is prefetched: they lie anywhere in a table larger than the processor's caches.
-const SAMPLES_AHEAD: usize = 48;
+/// Samples are drawn so many at a time, and their recency is prefetched while that of those before is read: they lie
+/// anywhere in a table larger than the processor's caches.
+const SAMPLES_AHEAD: usize = 32;
+
+/// Steps of a logarithm of recency that is clustered: that of the largest, 22.2, makes the largest integer that fits.
+const STEPS_PER_UNIT: f64 = (1u64 << 27) as f64;
 
 /// No recency: written once.
 const INFINITE: u32 = u32::MAX;
@@ -170,7 +174,7 @@ pub struct Asa {
     clustered_at: u64,
     random: Random,
     clusterer: Clusterer,
-    values: Vec<f64>,
+    values: Vec<u32>,
     sampled: Vec<Lpn>,
     counters: AsaCounters,
 }
@@ -230,28 +234,37 @@ impl Asa {
         }
     }
 
-    fn cluster(&mut self, now: u64) {
+    /// Draws samples, and collects those that have a recency.
+    fn sample(&mut self) {
         let pages = self.pages.len() as u64;
+        let all = u64::from(self.options.samples) >= pages;
+        let samples = u64::from(self.options.samples).min(pages) as usize;
+        self.counters.samples += samples as u64;
         self.sampled.clear();
-        if u64::from(self.options.samples) >= pages {
-            self.sampled.extend((0..pages as u32).map(Lpn));
-        } else {
-            self.sampled.extend((0..self.options.samples).map(|_| Lpn(self.random.below(pages) as u32)));
+        self.values.resize(samples, 0);
+        let (mut read, mut found) = (0, 0);
+        while read < samples {
+            let unread = self.sampled.len();
+            for next in unread..(unread + SAMPLES_AHEAD).min(samples) {
+                let lpn = if all { next as u32 } else { self.random.below(pages) as u32 };
+                memory::prefetch(&self.pages, lpn as usize);
+                self.sampled.push(Lpn(lpn));
+            }
+            for lpn in &self.sampled[read..unread] {
+                let irr = self.pages[lpn.0 as usize].irr;
+                self.values[found] = irr;
+                found += usize::from(irr != INFINITE);
+            }
+            read = unread;
         }
-        self.counters.samples += self.sampled.len() as u64;
+        self.values.truncate(found);
+    }
+
+    fn cluster(&mut self, now: u64) {
+        self.sample();
         let logarithmic = self.options.logarithmic;
-        self.values.clear();
-        for (at, lpn) in self.sampled.iter().enumerate() {
-            if let Some(ahead) = self.sampled.get(at + SAMPLES_AHEAD) {
-                memory::prefetch(&self.pages, ahead.0 as usize);
-            }
-            let irr = self.pages[lpn.0 as usize].irr;
-            if irr != INFINITE {
-                self.values.push(f64::from(irr));
-            }
-        }
         if logarithmic {
-            self.values.iter_mut().for_each(|value| *value = value.ln());
+            self.values.iter_mut().for_each(|value| *value = (f64::from(*value).ln() * STEPS_PER_UNIT) as u32);
         }
         self.clustered_at = now;
         if self.values.is_empty() {
@@ -259,7 +272,7 @@ impl Asa {
         }
         self.counters.clusterings += 1;
         let centroids = self.clusterer.cluster(&self.values, CLUSTERS, self.options.init);
-        let scale = |value: f64| if logarithmic { value.exp() } else { value };
+        let scale = |value: f64| if logarithmic { (value / STEPS_PER_UNIT).exp() } else { value };
         let halfway = |i: usize| {
             // Where values are too few for three clusters, the colder ones are empty.
             let pair = centroids.get(i).zip(centroids.get(i + 1));
@@ -315,8 +328,8 @@ impl Placement for Asa {
         self.stream(self.pages[copy.lpn.0 as usize].irr)
     }
     #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        memory::prefetch(&self.pages, lpn.0 as usize);
+    fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+        lpns.for_each(|lpn| memory::prefetch(&self.pages, lpn.0 as usize));
     }
     #[inline(always)]
     fn samples(&self) -> &[Lpn] {

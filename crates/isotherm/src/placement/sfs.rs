@@ -188,9 +188,11 @@ impl Placement for SfsGroups {
         self.pages[lpn.0 as usize] = Heat::default();
     }
     #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        memory::prefetch(&self.pages, lpn.0 as usize);
-        memory::prefetch(&self.segment_of, lpn.0 as usize);
+    fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+        for lpn in lpns {
+            memory::prefetch(&self.pages, lpn.0 as usize);
+            memory::prefetch(&self.segment_of, lpn.0 as usize);
+        }
     }
     fn memory_bytes(&self) -> u64 {
         let pages = self.pages.len() * (size_of::<Heat>() + 4);

@@ -65,6 +65,9 @@ impl VictimPolicy for CostHotness {
     fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
         self.shortlist.offer(block, || score(&self.live, blocks, block, self.now));
     }
+    fn watches_pages(&self) -> bool {
+        true
+    }
     #[inline(always)]
     fn on_program(&mut self, at: Ppn, written: Written) {
         match written {

@@ -126,6 +126,9 @@ impl VictimPolicy for Mdc {
     fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
         self.shortlist.offer(block, || score(&self.live, self.exact, blocks, block, self.now));
     }
+    fn watches_pages(&self) -> bool {
+        true
+    }
     #[inline(always)]
     fn on_program(&mut self, at: Ppn, written: Written) {
         match written {

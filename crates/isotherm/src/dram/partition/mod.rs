@@ -402,8 +402,8 @@ impl<F: MappingSpace> Ftl for Partition<F> {
         self.buffer.logical_pages()
     }
     #[inline(always)]
-    fn prefetch_entry(&self, lpn: Lpn) {
-        self.buffer.prefetch_entry(lpn);
+    fn prefetch_entries(&self, lpns: &[Lpn]) {
+        self.buffer.prefetch_entries(lpns);
     }
     #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, F::Medium>, cause: Cause) -> Result<bool, DeviceError> {

@@ -30,7 +30,6 @@ use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::log::{LogOptions, LogStore, collect_idle, fatal, make_room};
-use crate::memory;
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::placement::Placement;
 use crate::registry::Entry;
@@ -212,17 +211,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
     }
 
     #[inline(always)]
-    fn prefetch_entry(&self, lpn: Lpn) {
-        memory::prefetch(&self.map.pages.entries, lpn.0 as usize);
-        self.map.cache.prefetch(lpn);
-        self.log.placement().prefetch(lpn);
+    fn prefetch_entries(&self, lpns: &[Lpn]) {
+        self.map.pages.prefetch(lpns);
+        lpns.iter().for_each(|lpn| self.map.cache.prefetch(*lpn));
+        self.log.placement().prefetch(lpns.iter().copied());
     }
 
     #[inline(always)]
-    fn prefetch_page(&self, lpn: Lpn) {
-        if let Some(at) = self.map.pages.entries.get(lpn.0 as usize).and_then(|e| e.mapped()) {
-            self.log.prefetch(at);
-        }
+    fn prefetch_pages(&self, lpns: &[Lpn]) {
+        self.map.pages.prefetch_pages(lpns, &self.log);
     }
 
     #[inline(always)]

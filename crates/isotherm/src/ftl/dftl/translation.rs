@@ -189,8 +189,10 @@ impl DemandMap {
         log: &mut LogStore<M, P, V>,
     ) -> Result<(), DeviceError> {
         for lpn in log.placement().samples() {
-            if !self.cache.contains(*lpn) {
-                self.sampled.insert(self.layout.page_of(lpn.0));
+            let page = self.layout.page_of(lpn.0);
+            // The set is small and near, the cache is neither: it is asked only where the answer matters.
+            if !self.sampled.contains(page) && !self.cache.contains(*lpn) {
+                self.sampled.insert(page);
             }
         }
         log.placement_mut().forget_samples();

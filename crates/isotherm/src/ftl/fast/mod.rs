@@ -394,8 +394,8 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
     }
 
     #[inline(always)]
-    fn prefetch_entry(&self, lpn: Lpn) {
-        memory::prefetch(&self.entries, lpn.0 as usize);
+    fn prefetch_entries(&self, lpns: &[Lpn]) {
+        lpns.iter().for_each(|lpn| memory::prefetch(&self.entries, lpn.0 as usize));
     }
 
     #[inline(always)]
