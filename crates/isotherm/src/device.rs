@@ -46,6 +46,13 @@ pub enum DeviceError {
     PowerLost,
 }
 
+impl DeviceError {
+    /// Whether nothing could be written for want of room, so that the device still answers reads.
+    pub fn is_out_of_room(&self) -> bool {
+        matches!(self, Self::NoSpace { .. } | Self::WornOut { .. })
+    }
+}
+
 /// A device that replays requests and counts. One virtual call serves a batch of a few thousand requests.
 ///
 /// # Contract

@@ -152,6 +152,38 @@ fn a_worn_out_device_says_so() {
 }
 
 #[test]
+fn whatever_is_stacked_keeps_its_laws_when_the_device_wears_out() {
+    let stacks: [&[&str]; 8] = [
+        &["dram.size=1MiB", "dram.buffer=cflru"],
+        &["dram.size=1MiB", "dram.buffer=arc"],
+        &["ftl=dftl", "dram.size=256KiB", "dram.buffer=lru", "dram.split=adaptive_paper"],
+        &["ftl=fast", "dram.size=256KiB", "dram.split=least_cost"],
+        &["log.name=sfs:segment=256KiB", "log.below=page"],
+        &["log.name=lfs:segment=256KiB", "log.below=dftl"],
+        &["log.name=sfs:segment=256KiB", "log.below=fast"],
+        &["log.name=in_place", "log.below=page"],
+    ];
+    for (stack, endurance) in stacks.into_iter().flat_map(|stack| [(stack, 3), (stack, 5)]) {
+        let endurance = format!("device.endurance={endurance}");
+        let sets = [stack, &[endurance.as_str(), "device.over_provisioning=0.25"]].concat();
+        let mut device = device(32 * MIB, &sets);
+        let mut random = Random::new(3);
+        let error = loop {
+            let op = if random.below(20) == 0 { Op::Trim } else { Op::Write };
+            let at = random.below(8192) >> (random.below(2) * 3);
+            if let Err(error) = device.submit(&[request(op, at * 4096, 4096)]) {
+                break error;
+            }
+        };
+        assert!(matches!(error, DeviceError::WornOut { .. }), "{stack:?}: {error}");
+        device.check().unwrap_or_else(|law| panic!("{stack:?}, {endurance}: {law}"));
+        let reads: Vec<Request> = (0..8192).map(|page| request(Op::Read, page * 4096, 4096)).collect();
+        device.submit(&reads).unwrap_or_else(|error| panic!("{stack:?}, {endurance}: {error}"));
+        device.check().unwrap_or_else(|law| panic!("{stack:?}, {endurance}: {law}"));
+    }
+}
+
+#[test]
 fn idle_cleaning_takes_collections_out_of_the_way_of_requests() {
     let run = |idle: &str| {
         let mut device = device(4 * MIB, &[idle, "timing.mode=open", "device.over_provisioning=0.2"]);

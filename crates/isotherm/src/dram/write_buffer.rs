@@ -304,9 +304,13 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
         if !self.ftl.read(lpn, self.frames.page_mut(register), cause)? {
             return Ok(false);
         }
-        let frame = self.admit(lpn, Touch::Read)?;
-        self.frames.copy(register, Ppn(frame));
-        self.frames.read(Ppn(frame), out);
+        match self.admit(lpn, Touch::Read) {
+            Ok(frame) => self.frames.copy(register, Ppn(frame)),
+            // A device without room for what would have to leave the buffer answers all the same, and keeps nothing.
+            Err(error) if error.is_out_of_room() => {}
+            Err(error) => return Err(error),
+        }
+        self.frames.read(register, out);
         Ok(true)
     }
 

@@ -209,12 +209,15 @@ impl Tombstones {
     pub fn write_page(&mut self, entries: &mut [MapEntry], space: &mut impl TombstoneSpace) -> Result<(), DeviceError> {
         let size = self.waiting.len().min(self.extents_per_page);
         if size > 0 {
-            let extents: Vec<Extent> = self.waiting.drain(..size).collect();
             let slot = self.take_slot();
             self.content.clear();
-            extents.iter().for_each(|e| e.encode(&mut self.content));
-            let owner = Owner::new(Kind::Tombstone, slot);
-            let at = space.append_tombstone(owner, &self.content)?;
+            self.waiting[..size].iter().for_each(|e| e.encode(&mut self.content));
+            let written = space.append_tombstone(Owner::new(Kind::Tombstone, slot), &self.content);
+            if written.is_err() {
+                self.free_slots.push(slot);
+            }
+            let at = written?;
+            let extents: Vec<Extent> = self.waiting.drain(..size).collect();
             // One live page more than counted keeps the slot until the whole batch is claimed.
             self.slots[slot as usize] = Slot { at, live: 1, extents };
             self.batch.push(slot);

@@ -164,18 +164,12 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
         log.count_victim(victim);
     }
     let mut moves = std::mem::take(&mut log.moves);
-    moves.clear();
-    log.list_valid(victim, &mut moves, map);
-    let valid = moves.len() as u32;
-    map.before_copy(log, &moves)?;
-    if log.blocks.valid(victim) < valid {
-        // The map has written pages of its own, and so invalidated some of these.
-        moves.retain(|entry| log.is_valid(entry.from));
+    let emptied = empty(log, map, victim, &mut moves, cause);
+    if emptied.is_err() {
+        log.give_up(victim, state, &moves);
     }
-    log.copy_moves(victim, &mut moves, cause)?;
-    map.relocate(log, &moves)?;
     log.moves = moves;
-    map.before_erase(log, victim)?;
+    let valid = emptied?;
     let cause = log.cause_of_erase(victim, cause);
     log.release(victim, cause, valid)?;
     let [next, following] = log.victim.upcoming();
@@ -189,7 +183,53 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     Ok(())
 }
 
+/// Moves what is valid out of `victim`, and returns how many pages that were.
+#[inline(always)]
+fn empty<M: Medium, P: Placement, V: VictimPolicy>(
+    log: &mut LogStore<M, P, V>,
+    map: &mut impl Mapping<M, P, V>,
+    victim: BlockId,
+    moves: &mut Vec<Move>,
+    cause: Cause,
+) -> Result<u32, DeviceError> {
+    moves.clear();
+    log.list_valid(victim, moves, map);
+    let valid = moves.len() as u32;
+    map.before_copy(log, moves)?;
+    if log.blocks.valid(victim) < valid {
+        // The map has written pages of its own, and so invalidated some of these.
+        moves.retain(|entry| log.is_valid(entry.from));
+    }
+    log.copy_moves(victim, moves, cause)?;
+    map.relocate(log, moves)?;
+    map.before_erase(log, victim)?;
+    Ok(valid)
+}
+
 impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
+    /// A collection ended halfway, because no space or power was left. Copies that the map has not heard of are void, and
+    /// the victim is again what it was: the device is readable, and may go on once something is trimmed.
+    #[cold]
+    fn give_up(&mut self, victim: BlockId, state: BlockState, moves: &[Move]) {
+        let heard = self.blocks.valid(victim) == 0;
+        for entry in moves.iter().filter(|entry| !heard && entry.to != Ppn::NONE) {
+            if self.watches_pages {
+                self.victim.on_copies(&[Move { from: entry.to, to: entry.from, ..*entry }]);
+            }
+            self.valid_pages -= 1;
+            self.counters.invalidated_pages += 1;
+            if self.blocks.validity.clear(entry.to) == BlockState::Closed {
+                self.victim.on_invalidate(self.medium.geometry().block_of(entry.to), &self.blocks);
+            }
+        }
+        self.blocks.validity.set_state(victim, state);
+        match state {
+            BlockState::Closed => self.victim.on_close(victim, &self.blocks),
+            BlockState::Failing => self.failing.push(victim),
+            _ => {}
+        }
+    }
+
     /// Whether a page for `stream` must wait for a collection: the reserve has been drawn upon, or opening a block for the
     /// stream would draw upon it.
     #[inline(always)]

@@ -19,12 +19,14 @@ pub struct Below {
     segment_blocks: u32,
     checkpoint_blocks: u32,
     arrival_ns: u64,
+    /// Bytes of the writes that the device took up and then failed: counted below, and for the log not written.
+    failed_bytes: u64,
 }
 
 impl Below {
     /// The device below a log of `segments` segments; it has room for [`Below::bytes`].
     pub fn new(device: Option<Box<dyn Device>>, segments: u32, segment_blocks: u32) -> Self {
-        Self { device, segment_blocks, checkpoint_blocks: checkpoint_blocks(segments), arrival_ns: 0 }
+        Self { device, segment_blocks, checkpoint_blocks: checkpoint_blocks(segments), arrival_ns: 0, failed_bytes: 0 }
     }
 
     /// Bytes that a log of `segments` segments takes of the device below.
@@ -35,12 +37,13 @@ impl Below {
 
     fn submit(&mut self, op: Op, block: u64, blocks: u32) -> Result<(), DeviceError> {
         let Some(device) = &mut self.device else { return Ok(()) };
-        device.submit(&[Request {
-            arrival_ns: self.arrival_ns,
-            offset: block * u64::from(BLOCK_BYTES),
-            length: u64::from(blocks) * u64::from(BLOCK_BYTES),
-            op,
-        }])
+        let length = u64::from(blocks) * u64::from(BLOCK_BYTES);
+        let offset = block * u64::from(BLOCK_BYTES);
+        let submitted = device.submit(&[Request { arrival_ns: self.arrival_ns, offset, length, op }]);
+        if submitted.is_err() && op == Op::Write {
+            self.failed_bytes += length;
+        }
+        submitted
     }
 
     /// The block of the device at which a position of the log lies.
@@ -230,7 +233,7 @@ impl Device for LogDevice {
         let Some(below) = self.below() else { return Ok(()) };
         below.check()?;
         let arrived = below.snapshot().host.bytes_written;
-        let sent = counters.written_blocks() * u64::from(BLOCK_BYTES);
+        let sent = counters.written_blocks() * u64::from(BLOCK_BYTES) + self.log.store().failed_bytes;
         if arrived == sent { Ok(()) } else { Err(format!("the log wrote {sent} bytes, {arrived} arrived below")) }
     }
 

@@ -338,6 +338,18 @@ impl<F: MappingSpace> Partition<F> {
         self.metadata_bytes + buffered + self.buffer.ftl().mapping_bytes_used()
     }
 
+    /// Moves the border; a device without room for what a side must give up keeps the old one.
+    fn try_border(&mut self, to: Sizes) -> Result<(), DeviceError> {
+        match self.move_border(to) {
+            Err(error) if error.is_out_of_room() => {
+                // Both sides have at most what they had, and growing writes nothing.
+                self.buffer.resize(self.sizes.frames())?;
+                self.buffer.ftl_mut().set_mapping_bytes(self.sizes.mapping_bytes)
+            }
+            moved => moved,
+        }
+    }
+
     /// Moves the border; the side that shrinks does so first, so that the budget holds on the way.
     fn move_border(&mut self, to: Sizes) -> Result<(), DeviceError> {
         let grows = to.mapping_bytes > self.sizes.mapping_bytes;
@@ -375,11 +387,11 @@ impl<F: MappingSpace> Partition<F> {
         let tuning = self.rule.tune(&view, buffer, map);
         let to = self.sizes.with_mapping(tuning.mapping_bytes);
         if to.mapping_bytes != self.sizes.mapping_bytes {
-            self.move_border(to)?;
+            self.try_border(to)?;
         }
         self.counters.record(SplitSample {
             requests: self.requests,
-            mapping_share: to.mapping_share(),
+            mapping_share: self.sizes.mapping_share(),
             cost_benefit_buffer: tuning.cost_benefit_buffer,
             cost_benefit_mapping: tuning.cost_benefit_mapping,
         });

@@ -192,14 +192,24 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
         self.map.counters.misses += 1;
         if let Some(evicted) = self.map.cache.reserve(lpn) {
             self.observer.on_evict(evicted);
-            self.map.write_back(evicted, &mut self.log)?;
+            let written = self.map.write_back(evicted, &mut self.log);
+            if written.is_err() {
+                // What cannot be written may not leave.
+                self.map.cache(evicted);
+            }
+            written?;
         }
         if fetch {
-            self.map.counters.fetches += 1;
-            self.map.read(self.map.layout.page_of(lpn.0), &mut self.log, Cause::Translation)?;
+            self.fetch(lpn)?;
         }
         self.map.cache(lpn);
         Ok(())
+    }
+
+    /// Reads the translation page that has the entry of `lpn`.
+    fn fetch(&mut self, lpn: Lpn) -> Result<(), DeviceError> {
+        self.map.counters.fetches += 1;
+        self.map.read(self.map.layout.page_of(lpn.0), &mut self.log, Cause::Translation)
     }
 }
 
@@ -224,7 +234,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
 
     #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, M>, cause: Cause) -> Result<bool, DeviceError> {
-        self.touch(lpn, false, true)?;
+        match self.touch(lpn, false, true) {
+            // A device without room for what would have to leave the cache answers all the same, and keeps nothing.
+            Err(error) if error.is_out_of_room() => self.fetch(lpn)?,
+            touched => touched?,
+        }
         let Some(at) = self.map.pages.entries[lpn.0 as usize].mapped() else { return Ok(false) };
         self.log.medium_mut().read(at, out, cause).map_err(|e| fatal(e, lpn.0))?;
         Ok(true)

@@ -315,24 +315,27 @@ impl DemandMap {
         read: bool,
         log: &mut LogStore<M, P, V>,
     ) -> Result<(), DeviceError> {
-        let Some(page) = self.pending.pop() else { return Ok(()) };
-        self.is_pending[page as usize] = false;
+        let Some(page) = self.pending.last().copied() else { return Ok(()) };
         if read {
             self.counters.update_reads += 1;
             self.read(page, log, Cause::Translation)?;
         }
         self.program(page, Update::All, log)?;
+        self.pending.pop();
+        self.is_pending[page as usize] = false;
         self.counters.updates += 1;
         Ok(())
     }
 
-    /// Checks that dirty entries are cached, that the columns agree, and that the directory points to valid pages.
+    /// Checks that dirty entries are cached, or wait with their translation page to be written after a collection; that the
+    /// columns agree, and that the directory points to valid pages.
     pub(super) fn check<M: Medium, P: Placement, V: VictimPolicy>(
         &self,
         log: &LogStore<M, P, V>,
     ) -> Result<(), String> {
-        if let Some(lpn) = self.dirty.iter().find(|lpn| !self.cache.contains(Lpn(*lpn))) {
-            return Err(format!("LPN {lpn} is dirty and not cached"));
+        let is_kept = |lpn: u32| self.cache.contains(Lpn(lpn)) || self.is_pending[self.layout.page_of(lpn) as usize];
+        if let Some(lpn) = self.dirty.iter().find(|lpn| !is_kept(*lpn)) {
+            return Err(format!("LPN {lpn} is dirty, and neither cached nor about to be written"));
         }
         let mut dirty_entries = vec![0; self.dirty_entries.len()];
         self.dirty.iter().for_each(|lpn| dirty_entries[self.layout.page_of(lpn) as usize] += 1);

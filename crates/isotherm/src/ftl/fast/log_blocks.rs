@@ -106,6 +106,11 @@ impl<M: Medium> LogBlocks<M> {
         Some(victim)
     }
 
+    /// Puts a victim that could not be emptied back: the next one to be reclaimed.
+    pub(super) fn put_back(&mut self, victim: BlockId) {
+        self.random.push_front(victim);
+    }
+
     /// Programs the next page of the random-write log by `write`, in another block where a program fails. Opens a block
     /// when there is no room, from the reserve if need be.
     #[inline(always)]

@@ -81,7 +81,14 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
             if !is_mapped {
                 break NO_BLOCK;
             }
-            let target = self.log.pool.take(Role::Data)?;
+            let target = match self.log.pool.take(Role::Data) {
+                Ok(target) => target,
+                Err(error) => {
+                    // What was copied is current where it is now, as in any block of the log.
+                    abandoned.into_iter().for_each(|block| self.log.adopt(block, false));
+                    return Err(error);
+                }
+            };
             if self.gather(logical, target, 0, cause)? {
                 break target;
             }
@@ -111,6 +118,8 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         if cause == Cause::FullMerge
             || cause == Cause::PartialMerge && !self.gather(current.logical, current.block, current.next, cause)?
         {
+            let next = self.log.pool.medium.programmed_pages(current.block);
+            self.log.sequential = Some(SequentialBlock { next, ..current });
             self.full_merge(current.logical, Cause::FullMerge)?;
         } else {
             match cause {
@@ -140,6 +149,14 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     /// Reclaims a random-write log block: merges every logical block with a valid page in it, then erases it.
     pub(super) fn reclaim(&mut self) -> Result<(), DeviceError> {
         let Some(victim) = self.log.pop_victim() else { return Ok(()) };
+        let emptied = self.empty_log_block(victim);
+        if emptied.is_err() {
+            self.log.put_back(victim);
+        }
+        emptied
+    }
+
+    fn empty_log_block(&mut self, victim: BlockId) -> Result<(), DeviceError> {
         let mut pages = std::mem::take(&mut self.victim_pages);
         self.list_valid(victim, &mut pages);
         self.count_victim(pages.len() as u64);

@@ -27,11 +27,16 @@ impl<S: SegmentStore> SegmentLog<S> {
             let cleaned = self.clean_if_needed()?;
             self.classify();
             let before = self.counters.segments_written;
-            let mut progress = self.write_full_groups()?;
+            let full_groups = self.write_full_groups();
+            // Also if a write failed: those before it are written.
+            self.forget_written();
+            let mut progress = full_groups?;
             // A cache too small for one full group in any case writes what it has.
             let at_limit = self.dirty.len() >= self.options.dirty_blocks;
             if progress == Progress::Done && (everything || !self.options.defer || at_limit) {
-                progress = self.write_remainder()?;
+                let remainder = self.write_remainder();
+                self.forget_written();
+                progress = remainder?;
             }
             let stuck = cleaned == 0 && self.counters.segments_written == before;
             if progress == Progress::OutOfSegments && stuck {
@@ -85,7 +90,6 @@ impl<S: SegmentStore> SegmentLog<S> {
                 self.counters.groups[group].blocks += self.run.len() as u64;
             }
         }
-        self.forget_written();
         Ok(progress)
     }
 
@@ -184,7 +188,6 @@ impl<S: SegmentStore> SegmentLog<S> {
             }
             self.append_to_open(open)?;
         }
-        self.forget_written();
         Ok(progress)
     }
 
@@ -223,19 +226,24 @@ impl<S: SegmentStore> SegmentLog<S> {
         Ok(segment)
     }
 
-    /// Writes `run` from `position` on: summaries, then blocks.
+    /// Writes `run` from `position` on: summaries, then blocks. Where that fails the blocks stay dirty, and where they were.
     fn write_run(&mut self, position: u32, run: &[u32]) -> Result<(), DeviceError> {
         let summary_blocks = self.options.summary_blocks(run.len() as u32);
-        let segment = self.segment_of(position);
-        let urgent = self.segments.next_two().0;
-        let (mut cleaned, mut guarded) = (0, 0);
+        let mut cleaned = 0;
         for (index, block) in run.iter().enumerate() {
             if let Some(ahead) = run.get(index + 16) {
                 memory::prefetch(&self.blocks, *ahead as usize);
             }
-            let to = position + summary_blocks + index as u32;
+            cleaned += u32::from(self.dirty.origin(self.blocks[*block as usize].slot) == Origin::Cleaning);
+        }
+        let sequence = self.sequence + 1;
+        self.store.write(&SegmentWrite { position, summary_blocks, blocks: run, cleaned, sequence })?;
+        self.sequence = sequence;
+        let segment = self.segment_of(position);
+        let urgent = self.segments.next_two().0;
+        let mut guarded = 0;
+        for (to, block) in (position + summary_blocks..).zip(run) {
             let state = &mut self.blocks[*block as usize];
-            cleaned += u32::from(self.dirty.origin(state.slot) == Origin::Cleaning);
             if state.position != NOWHERE {
                 let from = state.position / self.options.segment_blocks;
                 guarded += u64::from(Some(from) == urgent);
@@ -250,8 +258,7 @@ impl<S: SegmentStore> SegmentLog<S> {
         self.counters.summary_blocks += u64::from(summary_blocks);
         self.counters.cleaned_blocks += u64::from(cleaned);
         self.counters.logged_blocks += run.len() as u64 - u64::from(cleaned);
-        self.sequence += 1;
-        self.store.write(&SegmentWrite { position, summary_blocks, blocks: run, cleaned, sequence: self.sequence })
+        Ok(())
     }
 
     /// Takes out of the dirty cache what is written.
@@ -270,10 +277,10 @@ impl<S: SegmentStore> SegmentLog<S> {
     /// Writes the superblock, and trims the segments that are reusable from now on.
     pub(super) fn commit(&mut self) -> Result<(), DeviceError> {
         self.store.flush()?;
+        self.store.checkpoint(self.checkpoints + 1, self.sequence)?;
         self.checkpoints += 1;
         self.counters.checkpoints += 1;
         self.counters.checkpoint_blocks += u64::from(checkpoint_blocks(self.segments.count()));
-        self.store.checkpoint(self.checkpoints, self.sequence)?;
         self.store.flush()?;
         let reusable = self.segments.on_checkpoint();
         if self.options.trim == TrimPoint::Reusable {

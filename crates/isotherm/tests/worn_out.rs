@@ -1,0 +1,114 @@
+//! A device that wears out stops in the middle of an operation. It is read-only then: its books still balance, and every
+//! page reads back.
+
+#[allow(dead_code, reason = "the payloads alone are used here")]
+mod support;
+
+use isotherm::address::{Geometry, Lpn};
+use isotherm::device::DeviceError;
+use isotherm::ftl::Ftl;
+use isotherm::ftl::dftl::{DemandOptions, Dftl};
+use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS};
+use isotherm::ftl::page::PageFtl;
+use isotherm::log::LogOptions;
+use isotherm::nand::Medium;
+use isotherm::nand::array::NandArray;
+use isotherm::nand::fault::{FaultPlan, Faulty};
+use isotherm::nand::store::HeapBytes;
+use isotherm::placement::{AnyPlacement, PlacementContext, build_placement};
+use isotherm::random::Random;
+use isotherm::registry::PolicyName;
+use isotherm::spec::AgeBase;
+use isotherm::victim::{AnyVictim, VictimContext, build_victim};
+use support::{PAGE_BYTES, Payload};
+
+const LOGICAL_PAGES: u32 = 128;
+const PAGES_PER_BLOCK: u32 = 8;
+const ERASES: u32 = 12;
+const SEEDS: u64 = 200;
+
+type TestMedium = Faulty<NandArray<HeapBytes>>;
+
+/// A device of `blocks` that endure few erases, with programs failing now and then.
+fn medium(blocks: u32, seed: u64) -> TestMedium {
+    let geometry = Geometry::simple(blocks, PAGES_PER_BLOCK, PAGE_BYTES);
+    let faults = FaultPlan { program_failures: 0.001, seed, ..FaultPlan::default() };
+    Faulty::new(NandArray::with_bytes(geometry, ERASES), faults)
+}
+
+fn policies(blocks: u32, placement: &str, victim: &str) -> (AnyPlacement, AnyVictim) {
+    let (logical_pages, pages_per_block) = (LOGICAL_PAGES, PAGES_PER_BLOCK);
+    let context =
+        PlacementContext { logical_pages, pages_per_block, page_bytes: PAGE_BYTES, blocks, seed: 5, future: None };
+    let placement = build_placement(&PolicyName::plain(placement), &context).unwrap();
+    let context = VictimContext { blocks, pages_per_block, logical_pages, seed: 5 };
+    (placement, build_victim(&PolicyName::plain(victim), &context).unwrap())
+}
+
+fn log_options(floor: u32, meta_streams: u16, meta_blocks: u32) -> LogOptions {
+    LogOptions { floor, age: AgeBase::Closed, meta_streams, meta_blocks, wear_threshold: Some(4) }
+}
+
+/// Writes and trims until the device is worn out; then checks its laws, and reads every page.
+fn wear_out<F: Ftl<Medium = TestMedium>>(name: &str, mut ftl: F, seed: u64) {
+    let mut random = Random::new(seed);
+    let mut held: Vec<Option<u32>> = vec![None; LOGICAL_PAGES as usize];
+    let mut version = 0;
+    let (at, error) = loop {
+        version += 1;
+        let lpn = random.below(u64::from(LOGICAL_PAGES) >> (version % 2 * 3)) as u32;
+        let outcome = match random.below(20) {
+            0 => ftl.trim(Lpn(lpn), 1).map(|()| held[lpn as usize] = None),
+            1 => ftl.flush(),
+            _ => <HeapBytes as Payload>::write(&mut ftl, lpn, version).map(|()| held[lpn as usize] = Some(version)),
+        };
+        if let Err(error) = outcome {
+            break (lpn, error);
+        }
+    };
+    assert!(matches!(error, DeviceError::WornOut { .. }), "{name}, seed {seed}: {error}");
+    assert!(ftl.wear().max >= ERASES, "{name}, seed {seed}");
+    ftl.check().unwrap_or_else(|law| panic!("{name}, seed {seed}, after {version} requests: {law}"));
+    for (lpn, held) in held.iter().enumerate().filter(|(lpn, _)| *lpn as u32 != at) {
+        let found = <HeapBytes as Payload>::read(&mut ftl, lpn as u32, *held);
+        assert_eq!(found, *held, "{name}, seed {seed}: LPN {lpn}");
+    }
+    assert!(ftl.medium().counters().erases.total() > 0);
+}
+
+#[test]
+fn the_page_mapped_ftl_stays_whole_and_readable() {
+    for seed in 0..SEEDS {
+        for (placement, victim) in [("single", "greedy"), ("host_gc", "cost_benefit"), ("dac", "mdc")] {
+            let (p, v) = policies(40, placement, victim);
+            wear_out(placement, PageFtl::new(medium(40, seed), p, v, LOGICAL_PAGES, log_options(3, 0, 0)), seed);
+        }
+    }
+}
+
+#[test]
+fn dftl_stays_whole_and_readable() {
+    for seed in 0..SEEDS {
+        let options = DemandOptions { cache_bytes: 400, translation_entry_bytes: 32, ..DemandOptions::default() };
+        let area = options.translation_blocks(LOGICAL_PAGES, PAGE_BYTES, PAGES_PER_BLOCK);
+        let blocks = 40 + area;
+        let (p, v) = policies(blocks, "host_gc", "greedy");
+        let log = log_options(2 + DemandOptions::RESERVE_BLOCKS, 1, area);
+        let ftl = Dftl::new(medium(blocks, seed), p, v, LOGICAL_PAGES, log, options, ()).unwrap();
+        wear_out("dftl", ftl, seed);
+    }
+}
+
+#[test]
+fn fast_stays_whole_and_readable() {
+    for seed in 0..SEEDS {
+        let options = FastOptions {
+            log_blocks: 4,
+            reserve: RESERVE_BLOCKS + 6,
+            in_place_first_write: true,
+            wear_threshold: Some(4),
+        };
+        let blocks = LOGICAL_PAGES / PAGES_PER_BLOCK + 1 + options.log_blocks + options.reserve;
+        wear_out("fast", FastFtl::new(medium(blocks, seed), LOGICAL_PAGES, options, ()), seed);
+    }
+}
