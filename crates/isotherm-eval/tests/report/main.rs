@@ -5,7 +5,7 @@ mod fixture;
 
 use browser::Browser;
 use isotherm_eval::report::render;
-use isotherm_eval::results::{ResultsFile, RunResult};
+use isotherm_eval::results::ResultsFile;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -188,9 +188,8 @@ fn an_experiment_shows_published_numbers_beside_ours() {
     assert_eq!((&line["origin"], &line["name"], runs.len()), (&"theory".into(), &"y = x".into(), 3));
     let drawn: Vec<Value> = runs.iter().flat_map(points).collect();
     assert_eq!(drawn.len(), results.runs.len());
-    let total = |run: &RunResult| run.pages_programmed_total as f64;
-    let least = results.runs.iter().map(total).fold(f64::INFINITY, f64::min);
-    let most = results.runs.iter().map(total).fold(0.0, f64::max);
+    let totals = || results.runs.iter().map(|run| run.pages_programmed_total);
+    let (least, most) = (totals().min().unwrap(), totals().max().unwrap());
     assert_eq!(points(line), [serde_json::json!([least, least]), serde_json::json!([most, most])]);
     assert_quiet(&mut browser);
 }
