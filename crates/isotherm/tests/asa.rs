@@ -110,6 +110,9 @@ fn separation_gains_beyond_uniform_traffic_only_as_far_as_blocks_are_small() {
 
 #[test]
 fn samples_that_are_not_cached_are_charged() {
+    let cached = run("asa", "0.2", 0.9, 6, &["dram.cache_bytes=8MiB"]).end;
+    assert!(cached.asa.unwrap().clusterings > 0);
+    assert_eq!(cached.medium.reads[Cause::Sampling], 0, "the whole map is cached");
     let end = run("asa", "0.2", 0.9, 24, &["dram.cache_bytes=96KiB"]).end;
     let asa = end.asa.unwrap();
     let reads = end.medium.reads[Cause::Sampling];
