@@ -5,7 +5,7 @@ use isotherm::cause::Cause;
 use isotherm::ftl::{Ftl, page::PageFtl};
 use isotherm::log::{LogOptions, block_table::BlockTable};
 use isotherm::nand::{Move, array::NandArray};
-use isotherm::placement::{HostGc, Single};
+use isotherm::placement::{HostGc, Single, Streams};
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
 use isotherm::spec::AgeBase;
@@ -41,6 +41,9 @@ impl VictimPolicy for Checked {
         assert!(score >= best, "pick {}: {picked} scores {score}, the best {best}", self.picks);
         self.picks += 1;
         Some(picked)
+    }
+    fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
+        self.inner.pick_within(blocks, now, streams)
     }
     fn memory_bytes(&self) -> u64 {
         self.inner.memory_bytes()
@@ -156,6 +159,9 @@ impl VictimPolicy for Ages {
     fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
         assert!(self.checked > 100 || now < 60_000, "{} blocks of copies test little", self.checked);
         self.inner.pick(blocks, now)
+    }
+    fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
+        self.inner.pick_within(blocks, now, streams)
     }
     fn memory_bytes(&self) -> u64 {
         self.inner.memory_bytes()

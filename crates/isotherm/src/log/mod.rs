@@ -214,6 +214,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 self.release(block, Cause::Recovery, 0)?;
             } else if self.blocks.state(block) == BlockState::Closed {
                 self.victim.on_close(block, &self.blocks);
+                self.placement.on_close(block, self.blocks.stream(block));
             }
         }
         Ok(())
@@ -475,6 +476,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.blocks.validity.set_state(block, state);
         if state == BlockState::Closed {
             self.victim.on_close(block, &self.blocks);
+            self.placement.on_close(block, stream);
         }
     }
 
@@ -521,6 +523,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             self.counters.retired_blocks += 1;
         }
         self.placement.on_reclaim(&Reclaim {
+            block,
             stream: self.blocks.stream(block),
             opened_at: self.opened_at[index],
             stamp: self.blocks.stamp(block),

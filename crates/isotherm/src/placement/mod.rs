@@ -18,7 +18,7 @@ mod sepbit;
 mod sfs;
 mod single;
 
-use crate::address::{Lpn, StreamId};
+use crate::address::{BlockId, Lpn, StreamId};
 use crate::registry::{Entry, Parameters, PolicyName, SpecError, WRAPPED, find};
 use crate::stats::Snapshot;
 use std::sync::Arc;
@@ -65,6 +65,8 @@ pub struct GcCopy {
 /// A block that was cleaned and is erased.
 #[derive(Clone, Copy, Debug)]
 pub struct Reclaim {
+    /// The block.
+    pub block: BlockId,
     /// Its stream.
     pub stream: StreamId,
     /// When its first page was written, in host page writes.
@@ -75,6 +77,34 @@ pub struct Reclaim {
     pub now: u64,
     /// Valid pages that had to be copied.
     pub valid: u32,
+}
+
+/// Streams that lie side by side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Streams {
+    /// The first of them.
+    pub first: StreamId,
+    /// The last of them.
+    pub last: StreamId,
+}
+
+impl Streams {
+    /// Whether `stream` is one of them.
+    #[inline(always)]
+    pub fn contains(self, stream: StreamId) -> bool {
+        (self.first..=self.last).contains(&stream)
+    }
+}
+
+/// Where the next victim comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VictimSource {
+    /// The victim policy looks at every closed block.
+    Everywhere,
+    /// The victim policy looks at the closed blocks that these streams filled.
+    Within(Streams),
+    /// The placement names a closed block itself.
+    Block(BlockId),
 }
 
 /// Chooses the stream of every page.
@@ -94,8 +124,15 @@ pub trait Placement {
     fn gc(&mut self, copy: &GcCopy) -> StreamId;
     /// A page was trimmed.
     fn on_trim(&mut self, _lpn: Lpn) {}
-    /// A block was cleaned.
+    /// `stream` has filled a block, or a block that it filled was found after a loss of power: it may be cleaned from now on.
+    fn on_close(&mut self, _block: BlockId, _stream: StreamId) {}
+    /// A block was cleaned, whoever chose it: one that was closed, or one in which a program failed.
     fn on_reclaim(&mut self, _reclaim: &Reclaim) {}
+    /// Where the next victim comes from, asked before every collection; `now` counts host page writes. A placement that gives
+    /// its streams shares of the space names the one that exceeds its own.
+    fn victim_source(&mut self, _now: u64) -> VictimSource {
+        VictimSource::Everywhere
+    }
     /// Brings what choices for `lpns` read towards the cache. Many at a time, because each call is a dispatch.
     #[inline(always)]
     fn prefetch(&self, _lpns: impl Iterator<Item = Lpn>) {}
@@ -161,6 +198,12 @@ macro_rules! dispatch {
             }
             fn on_trim(&mut self, lpn: Lpn) {
                 match self { $(Self::$variant(placement) => placement.on_trim(lpn)),* }
+            }
+            fn on_close(&mut self, block: BlockId, stream: StreamId) {
+                match self { $(Self::$variant(placement) => placement.on_close(block, stream)),* }
+            }
+            fn victim_source(&mut self, now: u64) -> VictimSource {
+                match self { $(Self::$variant(placement) => placement.victim_source(now)),* }
             }
             fn on_reclaim(&mut self, reclaim: &Reclaim) {
                 match self { $(Self::$variant(placement) => placement.on_reclaim(reclaim)),* }
