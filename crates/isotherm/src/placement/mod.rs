@@ -19,6 +19,7 @@ mod sfs;
 mod single;
 
 use crate::address::{BlockId, Lpn, StreamId};
+use crate::log::block_table::BlockTable;
 use crate::registry::{Entry, Parameters, PolicyName, SpecError, WRAPPED, find};
 use crate::stats::Snapshot;
 use std::sync::Arc;
@@ -89,6 +90,11 @@ pub struct Streams {
 }
 
 impl Streams {
+    /// `stream` alone.
+    pub fn only(stream: StreamId) -> Self {
+        Self { first: stream, last: stream }
+    }
+
     /// Whether `stream` is one of them.
     #[inline(always)]
     pub fn contains(self, stream: StreamId) -> bool {
@@ -112,6 +118,8 @@ pub enum VictimSource {
 /// # Contract
 /// - Streams lie in `0..streams()`; the collector's copies go to at most `gc_streams()` different ones at a time.
 /// - `host` is called once for every host page write, in order; `gc` once for every page of host data that a collection copies.
+///   Where a collection fails halfway, pages for which `gc` was called stay where they were, and so does their block.
+/// - Every block of `on_close` is named by one `on_reclaim` at most, with the same stream, and by none before.
 /// - Choices depend on the calls so far and the seed alone.
 pub trait Placement {
     /// Number of streams, each with an open block of its own.
@@ -126,7 +134,7 @@ pub trait Placement {
     fn on_trim(&mut self, _lpn: Lpn) {}
     /// `stream` has filled a block, or a block that it filled was found after a loss of power: it may be cleaned from now on.
     fn on_close(&mut self, _block: BlockId, _stream: StreamId) {}
-    /// A block was cleaned, whoever chose it: one that was closed, or one in which a program failed.
+    /// A block that was closed has been cleaned, whoever chose it.
     fn on_reclaim(&mut self, _reclaim: &Reclaim) {}
     /// Where the next victim comes from, asked before every collection; `now` counts host page writes. A placement that gives
     /// its streams shares of the space names the one that exceeds its own.
@@ -146,6 +154,13 @@ pub trait Placement {
     fn forget_samples(&mut self) {}
     /// Adds what the placement counted to `snapshot`.
     fn fill_snapshot(&self, _snapshot: &mut Snapshot) {}
+    /// Checks what the placement keeps of closed blocks against `blocks`.
+    ///
+    /// # Errors
+    /// Where they disagree.
+    fn check(&self, _blocks: &BlockTable) -> Result<(), String> {
+        Ok(())
+    }
     /// Bytes of state in the controller.
     fn memory_bytes(&self) -> u64;
 }
@@ -221,6 +236,9 @@ macro_rules! dispatch {
             }
             fn fill_snapshot(&self, snapshot: &mut Snapshot) {
                 match self { $(Self::$variant(placement) => placement.fill_snapshot(snapshot)),* }
+            }
+            fn check(&self, blocks: &BlockTable) -> Result<(), String> {
+                match self { $(Self::$variant(placement) => placement.check(blocks)),* }
             }
             fn memory_bytes(&self) -> u64 {
                 match self { $(Self::$variant(placement) => placement.memory_bytes()),* }

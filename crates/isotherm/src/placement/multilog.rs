@@ -22,6 +22,7 @@ use super::rate_classes::RateClasses;
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement, Reclaim, Streams, VictimSource};
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::lambert::dead_share;
+use crate::log::block_table::BlockTable;
 use crate::memory;
 use crate::registry::{Entry, Parameter};
 
@@ -183,10 +184,7 @@ impl Placement for MultiLog {
         log.open_pages = 0;
     }
     fn on_reclaim(&mut self, reclaim: &Reclaim) {
-        // A block in which a program failed was never closed.
-        if let Some(log) = self.logs.get_mut(usize::from(reclaim.stream.0)) {
-            log.closed_blocks = log.closed_blocks.saturating_sub(1);
-        }
+        self.logs[usize::from(reclaim.stream.0)].closed_blocks -= 1;
     }
     fn victim_source(&mut self, _: u64) -> VictimSource {
         if !self.sizing {
@@ -203,7 +201,16 @@ impl Placement for MultiLog {
         if most <= NOISE * least.0 {
             return VictimSource::Everywhere;
         }
-        VictimSource::Within(Streams { first: StreamId(least.1), last: StreamId(least.1) })
+        VictimSource::Within(Streams::only(StreamId(least.1)))
+    }
+    fn check(&self, blocks: &BlockTable) -> Result<(), String> {
+        for (log, stream) in self.logs.iter().zip(0..) {
+            let closed = blocks.closed_of(Streams::only(StreamId(stream))).count() as u64;
+            if log.closed_blocks != closed {
+                return Err(format!("log {stream} counts {} blocks, {closed} are closed", log.closed_blocks));
+            }
+        }
+        Ok(())
     }
     fn memory_bytes(&self) -> u64 {
         self.pages.len() as u64 * 9

@@ -30,6 +30,7 @@ mod model;
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement, PlacementContext, Reclaim};
 use super::{Streams, VictimSource};
 use crate::address::{BlockId, Lpn, StreamId};
+use crate::log::block_table::BlockTable;
 use crate::memory;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
 use intervals::Intervals;
@@ -299,8 +300,8 @@ impl Placement for Midas {
         self.groups[usize::from(stream.0)].blocks.push_back(block);
     }
     fn on_reclaim(&mut self, reclaim: &Reclaim) {
-        let Some(group) = self.groups.get_mut(usize::from(reclaim.stream.0)) else { return };
-        // Most often the first; a block in which a program failed was never closed.
+        let group = &mut self.groups[usize::from(reclaim.stream.0)];
+        // Most often the first.
         if let Some(at) = group.blocks.iter().position(|block| *block == reclaim.block) {
             group.blocks.remove(at);
         }
@@ -321,6 +322,16 @@ impl Placement for Midas {
             }
         }
         VictimSource::Within(Streams { first: self.first_of_last(), last: self.last() })
+    }
+    fn check(&self, blocks: &BlockTable) -> Result<(), String> {
+        for (group, stream) in self.groups.iter().zip(0..) {
+            let mut counted: Vec<BlockId> = group.blocks.iter().copied().collect();
+            counted.sort_unstable();
+            if !blocks.closed_of(Streams::only(StreamId(stream))).eq(counted.iter().copied()) {
+                return Err(format!("group {stream} holds blocks {counted:?}, others are closed"));
+            }
+        }
+        Ok(())
     }
     fn memory_bytes(&self) -> u64 {
         let blocks: usize = self.groups.iter().map(|group| group.blocks.capacity()).sum();
