@@ -2,8 +2,9 @@
 
 use crate::recorder::ratio;
 use crate::results::{
-    AsaSection, BlockHistogram, BufferSection, EraseCount, LatencyBucket, LatencyByOperation, LatencyDistribution,
-    LatencySummary, MappingSection, MergesSection, SplitSection, SplitSeries, VictimHistogram, WindowResult,
+    AsaSection, BlockHistogram, BufferSection, EraseCount, GhostAuditSection, LatencyBucket, LatencyByOperation,
+    LatencyDistribution, LatencySummary, MappingSection, MergesSection, SplitSection, SplitSeries, VictimHistogram,
+    WindowResult,
 };
 use hdrhistogram::Histogram;
 use isotherm::cause::{ByCause, Cause};
@@ -85,6 +86,7 @@ pub fn buffer(from: &Snapshot, to: &Snapshot) -> Option<BufferSection> {
 
 /// The split of the DRAM between two snapshots.
 pub fn split(from: &Snapshot, to: &Snapshot) -> Option<SplitSection> {
+    let ghost_audit = ghost_audit(from, to);
     let (from, to) = (from.split.as_ref()?, to.split.as_ref()?);
     let report = to.report_since(from);
     let mut series = SplitSeries::default();
@@ -100,6 +102,23 @@ pub fn split(from: &Snapshot, to: &Snapshot) -> Option<SplitSection> {
         mapping_share_mean: report.mapping_share_mean,
         mapping_share_last: report.mapping_share_last,
         series: judged.then_some(series),
+        ghost_audit,
+    })
+}
+
+/// The bitmap ghost against the exact one between two snapshots.
+fn ghost_audit(from: &Snapshot, to: &Snapshot) -> Option<GhostAuditSection> {
+    let counted = to.ghost_audit?.since(&from.ghost_audit?);
+    let report = counted.report();
+    Some(GhostAuditSection {
+        lookups: counted.lookups,
+        bitmap_hits: counted.bitmap_hits,
+        exact_hits: counted.exact_hits,
+        excess_hits: counted.excess_hits,
+        late_hits: counted.late_hits,
+        excess_hit_rate: report.excess_hit_rate,
+        false_hit_rate: report.false_hit_rate,
+        false_hit_rate_predicted: report.false_hit_rate_predicted,
     })
 }
 

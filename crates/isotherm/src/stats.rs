@@ -226,6 +226,60 @@ impl SplitCounters {
     }
 }
 
+/// What a bitmap ghost and an exact one said to the same look-ups (those that missed the cache).
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct GhostAuditCounters {
+    /// Look-ups.
+    pub lookups: u64,
+    /// Of these, in the bitmap by what it seems.
+    pub bitmap_hits: u64,
+    /// Of these, in the exact ghost.
+    pub exact_hits: u64,
+    /// In the bitmap and not in the exact ghost.
+    pub excess_hits: u64,
+    /// Of the excess hits, those on a bit that nobody but the address itself has set; the others are false.
+    pub late_hits: u64,
+    /// Sum of the bitmap's densities at the look-ups that the exact ghost missed: the false hits to be expected.
+    pub density_sum: f64,
+}
+
+/// What results say of an audited bitmap ghost over a window; rates are absent where nothing was looked up.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct GhostAuditReport {
+    /// Share of the look-ups that the exact ghost missed and the bitmap hit.
+    pub excess_hit_rate: Option<f64>,
+    /// The same without late hits.
+    pub false_hit_rate: Option<f64>,
+    /// What the bitmap's density predicts: its mean over those look-ups.
+    pub false_hit_rate_predicted: Option<f64>,
+}
+
+impl GhostAuditCounters {
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            lookups: self.lookups - earlier.lookups,
+            bitmap_hits: self.bitmap_hits - earlier.bitmap_hits,
+            exact_hits: self.exact_hits - earlier.exact_hits,
+            excess_hits: self.excess_hits - earlier.excess_hits,
+            late_hits: self.late_hits - earlier.late_hits,
+            density_sum: self.density_sum - earlier.density_sum,
+        }
+    }
+
+    /// The rates of results.
+    pub fn report(&self) -> GhostAuditReport {
+        let missed = self.lookups - self.exact_hits;
+        let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
+        GhostAuditReport {
+            excess_hit_rate: share(self.excess_hits as f64, missed),
+            false_hit_rate: share((self.excess_hits - self.late_hits) as f64, missed),
+            false_hit_rate_predicted: share(self.density_sum, missed),
+        }
+    }
+}
+
 /// Erase counts over the blocks.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct WearSummary {
@@ -362,6 +416,8 @@ pub struct Snapshot {
     pub buffer: Option<BufferCounters>,
     /// The split of the DRAM, where one is shared.
     pub split: Option<SplitCounters>,
+    /// The bitmap ghost of the rule that splits it, where an exact one audits it.
+    pub ghost_audit: Option<GhostAuditCounters>,
     /// The log on top of the device, where there is one; `host` is then what the log was asked for.
     pub log: Option<Box<LogSnapshot>>,
 }

@@ -41,7 +41,7 @@ pub(super) fn panels(wanted: &Wanted, runs: &[RunResult]) -> Result<Vec<Panel>, 
             FigureKind::Parts => parts(wanted, &of_panel),
             FigureKind::Latency => latency(wanted, &of_panel),
             FigureKind::Heat => of_panel.first().map(|row| Chart::HeatMap(heat_map(row.run))),
-            FigureKind::Bars | FigureKind::Lines | FigureKind::Histogram => None,
+            FigureKind::Bars | FigureKind::Lines | FigureKind::Agreement | FigureKind::Histogram => None,
         };
         let chart = chart.ok_or_else(|| {
             let fix = "see the text on the kinds of figures for what each of them draws".to_owned();

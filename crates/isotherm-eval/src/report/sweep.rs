@@ -57,7 +57,7 @@ fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
     let runs = &chosen(wanted, runs)?;
     let panels = if wanted.kind == FigureKind::Histogram {
         histograms(wanted, &select(wanted, runs, counts_at)?)
-    } else if !matches!(wanted.kind, FigureKind::Bars | FigureKind::Lines) {
+    } else if !matches!(wanted.kind, FigureKind::Bars | FigureKind::Lines | FigureKind::Agreement) {
         several::panels(wanted, runs)?
     } else {
         let mut selection = select(wanted, runs, number_at)?;
@@ -66,6 +66,7 @@ fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
         }
         let chart = |index| match wanted.kind {
             FigureKind::Lines => lines(wanted, &selection, index),
+            FigureKind::Agreement => agreement(wanted, &selection),
             _ => Ok(bars(wanted, &selection, index)),
         };
         let titles = selection.panels.iter().enumerate();
@@ -124,8 +125,12 @@ fn select<T>(
             .cloned()
             .ok_or_else(|| refuse(wanted, format!("the runs have no axis `{name}`"), axes_there_are(runs)))
     };
-    let others: Vec<String> =
+    let mut others: Vec<String> =
         varying_axes(runs).into_iter().filter(|a| *a != wanted.x && Some(a) != wanted.series.as_ref()).collect();
+    if wanted.kind == FigureKind::Agreement {
+        // What is predicted takes in what the axes change.
+        others.clear();
+    }
     let mut selection = Selection { panels: Vec::new(), series: Vec::new(), points: Vec::new() };
     let measured_x = if is_measured(&wanted.x) { values_at(&chosen, &wanted.x, value_at)? } else { Vec::new() };
     for (index, (run, y)) in chosen.iter().zip(values).enumerate() {
@@ -255,6 +260,33 @@ fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Ch
         series.push(PlaneSeries { name, slot, origin: Origin::Published, mark: Mark::Points, points });
     }
     Ok(Chart::Plane(Plane { x: x_axis(wanted), y: value_axis(wanted), series, rules: rules(wanted) }))
+}
+
+/// Measured against predicted, and the line of equality from the smallest number to the largest.
+fn agreement(wanted: &Wanted, selection: &Selection<f64>) -> Result<Chart, ReportError> {
+    let mut series: Vec<PlaneSeries> = Vec::new();
+    for (slot, name) in selection.series.iter().enumerate() {
+        let of_series = selection.points.iter().filter(|p| p.series == slot);
+        let points: Vec<_> = of_series.filter_map(|p| Some((p.x.as_f64()?, p.y))).collect();
+        series.push(PlaneSeries { name: name.clone(), slot, mark: Mark::Points, points, ..PlaneSeries::default() });
+    }
+    let drawn = series.iter().flat_map(|s| &s.points).filter_map(|(x, y)| Some([*x, (*y)?]));
+    let above_zero = drawn.flatten().filter(|number| *number > 0.0);
+    let (least, most) = above_zero.fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), v| (a.min(v), b.max(v)));
+    if least > most {
+        let fix = "name the key of a number, such as split.ghost_audit.false_hit_rate_predicted".into();
+        return Err(refuse(
+            wanted,
+            format!("no run has a number above zero at `{}` and `{}`", wanted.x, wanted.y),
+            fix,
+        ));
+    }
+    let points = vec![(least, Some(least)), (most, Some(most))];
+    let slot = series.len();
+    series.push(PlaneSeries { name: "y = x".into(), slot, origin: Origin::Theory, mark: Mark::Line, points });
+    let logarithmic = |axis: Axis| Axis::logarithmic(axis.label, axis.unit);
+    let (x, y) = (logarithmic(x_axis(wanted)), logarithmic(value_axis(wanted)));
+    Ok(Chart::Plane(Plane { x, y, series, rules: rules(wanted) }))
 }
 
 /// The name of x: of a key, what stands behind its dots.

@@ -26,6 +26,9 @@ pub enum FigureKind {
     Bars,
     /// One line for each value of `series`.
     Lines,
+    /// One point for each run, and the line on which both are equal: `x` is the key of what is predicted, `y` of what was
+    /// measured. The values of `series` tell the points by colour; both axes are logarithmic.
+    Agreement,
     /// The distribution that `y` names, a list of counts in equal buckets from 0 to 1, as an outline for each value of
     /// `series`; each value of `x` has a panel of its own.
     Histogram,
@@ -58,8 +61,8 @@ pub struct Figure {
     pub title: String,
     /// Bars, lines or distributions.
     pub kind: FigureKind,
-    /// Axis whose values stand along x: a key of the runs' `axes`. Lines may also lie over a number that was measured: then
-    /// its key, as for `y`.
+    /// Axis whose values stand along x: a key of the runs' `axes`. Lines may also lie over a number of the run, and an
+    /// agreement always does: then its key, as for `y`.
     pub x: String,
     /// What is measured: a key of a run, with dots into objects (`erase_count.total`).
     pub y: String,

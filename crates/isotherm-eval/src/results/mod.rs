@@ -10,7 +10,9 @@ mod sections;
 
 pub use distribution::{BlockHistogram, LatencyBucket, LatencyDistribution, Series, VictimHistogram, WriteHeat};
 pub use experiment::{Experiment, Figure, FigureKind, Joined, Published};
-pub use sections::{AsaSection, BufferSection, LogSection, MappingSection, MergesSection, SplitSection, SplitSeries};
+pub use sections::{
+    AsaSection, BufferSection, GhostAuditSection, LogSection, MappingSection, MergesSection, SplitSection, SplitSeries,
+};
 
 use crate::steady;
 use isotherm::spec::DeviceSpec;

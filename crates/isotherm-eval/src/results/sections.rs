@@ -53,6 +53,31 @@ pub struct SplitSection {
     /// Decisions over time; absent for a split that stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<SplitSeries>,
+    /// The ghost mapping's bitmap against an exact ghost; absent where the rule keeps no such audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ghost_audit: Option<GhostAuditSection>,
+}
+
+/// A bitmap ghost beside an exact one that hears the same look-ups.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GhostAuditSection {
+    /// Look-ups that missed the map's cache.
+    pub lookups: u64,
+    /// Of these, hits of the bitmap.
+    pub bitmap_hits: u64,
+    /// Of these, hits of the exact ghost.
+    pub exact_hits: u64,
+    /// Hits of the bitmap where the exact ghost missed.
+    pub excess_hits: u64,
+    /// Of the excess hits, those on a bit that nobody but the address itself has set: the exact ghost forgot it first. The
+    /// others are false.
+    pub late_hits: u64,
+    /// Excess hits for each look-up that the exact ghost missed.
+    pub excess_hit_rate: Option<f64>,
+    /// The same without late hits.
+    pub false_hit_rate: Option<f64>,
+    /// What the bitmap's density predicts: its mean over those look-ups.
+    pub false_hit_rate_predicted: Option<f64>,
 }
 
 /// Decisions on the split over time, or every 2^n-th of them. All lists are of one length.

@@ -7,9 +7,10 @@ use crate::recorder::{Recorder, Recording, ratio};
 use crate::results::{LogSection, RunResult, Workload};
 use crate::verdict::{Evidence, judge};
 use crate::{lifetime, measure};
-use isotherm::build::Plan;
+use isotherm::build::{Plan, ftl_options};
 use isotherm::cause::Cause;
 use isotherm::device::Device;
+use isotherm::ftl::FtlOptions;
 use isotherm::registry::find;
 use isotherm::sfs::drive::DRIVES;
 use isotherm::spec::DeviceSpec;
@@ -79,10 +80,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
     let endurance = device_spec.device.endurance;
     let (time_ns, host_pages) = (time.total_ns() as f64, (host.pages_written + host.pages_read) as f64);
     RunResult {
-        label: match &device_spec.log {
-            Some(log) => format!("{} over {}", log.name, log.below),
-            None => format!("{}, {}", device_spec.placement.name, device_spec.gc.victim),
-        },
+        label: label(device_spec),
         axes: Map::new(),
         trace: spec.trace.name.clone(),
         spec: (*device_spec).clone(),
@@ -151,6 +149,18 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         below: below(measured),
         simulator_elapsed_ns: measured.elapsed_ns,
         simulator_host_writes_per_second: host.pages_written as f64 * 1e9 / measured.elapsed_ns.max(1) as f64,
+    }
+}
+
+/// What tells the device from its neighbours: its policies, or the FTL where that brings its own.
+fn label(spec: &DeviceSpec) -> String {
+    if let Some(log) = &spec.log {
+        return format!("{} over {}", log.name, log.below);
+    }
+    match ftl_options(spec) {
+        Ok(FtlOptions::Hybrid(_)) => spec.ftl.name.to_string(),
+        Ok(FtlOptions::Demand { asa: Some(_), .. }) => format!("{}, {}", spec.ftl.name, spec.gc.victim),
+        _ => format!("{}, {}", spec.placement.name, spec.gc.victim),
     }
 }
 

@@ -78,11 +78,18 @@ pub fn experiment() -> ResultsFile {
         published: Vec::new(),
         ..bars.clone()
     };
+    let agreement = Figure {
+        title: "All and the last".into(),
+        kind: FigureKind::Agreement,
+        x: "last_window.pages_programmed_total".into(),
+        y: "pages_programmed_total".into(),
+        ..histogram.clone()
+    };
     let mut results = compare();
     results.experiment = Some(Experiment {
         title: "Epochs against page mapping".into(),
         description: "How much does the epoch scheme save?".into(),
-        figures: vec![bars, histogram],
+        figures: vec![bars, histogram, agreement],
         findings: vec!["It saves a third of the collections.".into()],
     });
     results

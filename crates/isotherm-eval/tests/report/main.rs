@@ -180,5 +180,16 @@ fn an_experiment_shows_published_numbers_beside_ours() {
         "figures[1].panels[0].chart.series[0].edges.length - figures[1].panels[0].chart.series[0].values.length",
     );
     assert_eq!(edges, 1);
+    // An agreement has one panel with a point for each run, and a line from the least to the largest number of both axes.
+    let panel = browser.evaluate("figures[2].panels.length === 1 && figures[2].panels[0].chart");
+    let series = panel["series"].as_array().unwrap();
+    let points = |s: &Value| s["points"].as_array().unwrap().clone();
+    let (line, runs) = series.split_last().unwrap();
+    assert_eq!((&line["origin"], &line["name"], runs.len()), (&"theory".into(), &"y = x".into(), 3));
+    let drawn: Vec<Value> = runs.iter().flat_map(points).collect();
+    assert_eq!(drawn.len(), results.runs.len());
+    let totals = || results.runs.iter().map(|run| run.pages_programmed_total);
+    let (least, most) = (totals().min().unwrap(), totals().max().unwrap());
+    assert_eq!(points(line), [serde_json::json!([least, least]), serde_json::json!([most, most])]);
     assert_quiet(&mut browser);
 }

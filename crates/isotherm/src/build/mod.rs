@@ -183,10 +183,18 @@ fn own_placement(
     Ok(AnyPlacement::Asa(Asa::new(options, context.logical_pages, context.seed, Keeps::InTranslationPages)))
 }
 
+/// What a specification asks of its flash translation layer.
+///
+/// # Errors
+/// Unknown name, unknown parameter, or a value out of range.
+pub fn ftl_options(spec: &DeviceSpec) -> Result<FtlOptions, SpecError> {
+    let entry = find(FTLS, "ftl", &spec.ftl.name)?;
+    (entry.build)(&Parameters::new(&spec.ftl.name, entry.parameters)?, spec)
+}
+
 /// Placement, FTL and plan of a specification.
 fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecError> {
-    let entry = find(FTLS, "ftl", &spec.ftl.name)?;
-    let ftl = (entry.build)(&Parameters::new(&spec.ftl.name, entry.parameters)?, spec)?;
+    let ftl = ftl_options(spec)?;
     let (mut geometry, logical_pages) = shape(spec, environment.logical_bytes)?;
     let context = PlacementContext {
         logical_pages,

@@ -115,11 +115,6 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
     pub fn used_pages(&self) -> u32 {
         self.pages.len() as u32 - self.free.len() as u32
     }
-    /// Frames that may be in use.
-    #[inline(always)]
-    pub fn capacity_pages(&self) -> u32 {
-        self.capacity
-    }
 
     /// Allows `pages` frames from now on (at least one, at most as many as the buffer was built for), evicting what is too
     /// much.

@@ -182,7 +182,8 @@
     const left = 52;
     const series = chart.series.filter((s) => !hidden.has(s.name)).map((s) => {
       const { colour, dash, symbol, published } = look(s, paint);
-      const few = s.points.length <= 24;
+      // Few runs show where they are; a formula is not known at its ends alone.
+      const few = s.points.length <= 24 && (s.origin !== "theory" || s.points.length === 1);
       const common = { name: s.name, data: s.points, symbol, symbolSize: 7, itemStyle: { color: colour } };
       if (s.mark === "points") {
         const hollow = { color: "transparent", borderColor: colour, borderWidth: 2 };

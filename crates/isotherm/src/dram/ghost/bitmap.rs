@@ -46,7 +46,7 @@ impl GhostBitmap {
     }
 
     #[inline(always)]
-    fn bit_of(&self, lpn: Lpn) -> u32 {
+    pub(super) fn bit_of(&self, lpn: Lpn) -> u32 {
         // Two rounds of multiply and fold: Fibonacci hashing alone maps runs of addresses without any collision, and the
         // bitmap would look better than its density says.
         let mut x = lpn.0.wrapping_mul(0x85EB_CA6B);
@@ -61,42 +61,47 @@ impl GhostBitmap {
         self.words[bit as usize / 64] >> (bit % 64) & 1 == 1
     }
 
-    /// Enters `lpn`, which left the real cache; the ghost may stand for at most `capacity` addresses.
+    /// Enters `lpn`, which left the real cache; the ghost may stand for at most `capacity` addresses. `on_reset` hears of
+    /// the bits that are reset for that.
     #[inline(always)]
-    pub fn insert(&mut self, lpn: Lpn, capacity: u32) {
+    pub fn insert(&mut self, lpn: Lpn, capacity: u32, on_reset: impl FnMut(u32)) {
         let bit = self.bit_of(lpn);
         let word = &mut self.words[bit as usize / 64];
         self.bits += u32::from(*word >> (bit % 64) & 1 == 0);
         *word |= 1 << (bit % 64);
         self.size += 1;
-        self.shrink_to(capacity);
+        self.shrink_to(capacity, on_reset);
     }
 
-    /// Takes out `lpn`, which seems to be in and enters the real cache now.
+    /// Takes out `lpn`, which enters the real cache now or is gone; true if it seemed to be in.
     #[inline(always)]
-    pub fn remove(&mut self, lpn: Lpn) {
+    pub fn take(&mut self, lpn: Lpn) -> bool {
         let bit = self.bit_of(lpn);
         let word = &mut self.words[bit as usize / 64];
-        debug_assert!(*word >> (bit % 64) & 1 == 1);
-        *word &= !(1 << (bit % 64));
-        self.bits -= 1;
-        self.size = self.size.saturating_sub(1);
+        let is_in = *word >> (bit % 64) & 1 == 1;
+        if is_in {
+            *word &= !(1 << (bit % 64));
+            self.bits -= 1;
+            self.size = self.size.saturating_sub(1);
+        }
+        is_in
     }
 
-    /// Reduces the ghost to `size` addresses, by the paper's conditional flush.
-    pub fn shrink_to(&mut self, size: u32) {
+    /// Reduces the ghost to `size` addresses, by the paper's conditional flush. `on_reset` hears of the bits that are reset.
+    pub fn shrink_to(&mut self, size: u32, mut on_reset: impl FnMut(u32)) {
         while self.size > size {
             // With fewer bits than this, collisions have shrunk the bitmap already: only the size goes down.
             if u64::from(self.bits) * u64::from(self.alpha) >= u64::from(self.size) {
-                self.reset_one();
+                self.reset_one().into_iter().for_each(&mut on_reset);
             }
             self.size -= 1;
         }
     }
 
-    fn reset_one(&mut self) {
+    /// The bit that was reset; none where no bit is set.
+    fn reset_one(&mut self) -> Option<u32> {
         if self.bits == 0 {
-            return;
+            return None;
         }
         loop {
             self.walk = self.walk.wrapping_mul(5).wrapping_add(self.increment) & self.mask;
@@ -104,7 +109,7 @@ impl GhostBitmap {
             if *word >> (self.walk % 64) & 1 == 1 {
                 *word &= !(1 << (self.walk % 64));
                 self.bits -= 1;
-                return;
+                return Some(self.walk);
             }
         }
     }
@@ -135,7 +140,7 @@ mod tests {
     fn false_hits_are_as_frequent_as_set_bits() {
         for entered in [10_000, 100_000, 400_000u32] {
             let mut bitmap = GhostBitmap::new(16, 3, 7);
-            (0..entered).for_each(|lpn| bitmap.insert(Lpn(lpn), u32::MAX));
+            (0..entered).for_each(|lpn| bitmap.insert(Lpn(lpn), u32::MAX, |_| {}));
             let never = 1 << 24;
             let hits = (never..never + 100_000).filter(|lpn| bitmap.contains(Lpn(*lpn))).count() as f64 / 1e5;
             // One bit an address, spread at random: a share 1 - e^(-n/bits) of them is set.
@@ -156,7 +161,7 @@ mod tests {
         let (mut excess, mut expected, mut strangers) = (0.0, 0.0, 0.0);
         for turn in 0..600_000u32 {
             let lpn = Lpn(random.below(1 << 20) as u32);
-            bitmap.insert(lpn, capacity);
+            bitmap.insert(lpn, capacity, |_| {});
             exact.insert(lpn.0);
             // A page that was never evicted.
             let stranger = Lpn(1 << 21 | turn);
@@ -180,12 +185,12 @@ mod tests {
     #[test]
     fn shrinking_keeps_bits_that_collisions_have_thinned_out() {
         let mut bitmap = GhostBitmap::new(6, 3, 1);
-        (0..1000).for_each(|lpn| bitmap.insert(Lpn(lpn), u32::MAX));
+        (0..1000).for_each(|lpn| bitmap.insert(Lpn(lpn), u32::MAX, |_| {}));
         let bits = bitmap.bits;
         assert!(bits <= 64);
-        bitmap.shrink_to(1000 - 1);
+        bitmap.shrink_to(1000 - 1, |_| {});
         assert_eq!(bitmap.bits, bits, "64 bits times 3 are fewer than 1000: only the size goes down");
-        bitmap.shrink_to(100);
+        bitmap.shrink_to(100, |_| {});
         assert!(bitmap.bits < bits, "64 bits times 3 are more than 100: bits are reset");
     }
 }

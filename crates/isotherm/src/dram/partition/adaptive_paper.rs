@@ -12,7 +12,7 @@
 
 use super::sides::{BufferGhost, BufferSide, GhostEntries, MapGhost, MapJudge, MapSide, ReadsAndWrites};
 use super::{AnySplit, BuildSplit, START, Sizes, SplitRule, Tuning, TuningView, share};
-use crate::dram::ghost::{GhostBitmap, GhostLru};
+use crate::dram::ghost::{GhostAudit, GhostBitmap, GhostLru};
 use crate::registry::{Entry, Parameter};
 
 pub(super) const ENTRY: Entry<BuildSplit> = Entry {
@@ -37,8 +37,8 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
         Parameter {
             key: "ghost",
             default: "bitmap",
-            allowed: "bitmap | exact",
-            help: "how the ghost mapping remembers",
+            allowed: "bitmap | exact | audited",
+            help: "how the ghost mapping remembers; audited: by the bitmap, beside an exact ghost that tells its false hits and costs no DRAM",
         },
         Parameter {
             key: "log2_bits",
@@ -59,7 +59,10 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
             start: share(parameters, START.key)?,
             interval: or(parameters.integer("interval", 0..=1_000_000_000)?, context.paper_interval_requests),
             unit_bytes: or(parameters.integer("tune_unit", 0..=1 << 30)?, context.paper_unit_bytes),
-            exact: parameters.choice("ghost", &[("bitmap", false), ("exact", true)])?,
+            ghost: parameters.choice(
+                "ghost",
+                &[("bitmap", MapMemory::Bitmap), ("exact", MapMemory::Exact), ("audited", MapMemory::Audited)],
+            )?,
             log2_bits: parameters.integer("log2_bits", 6..=30)? as u8,
             alpha: parameters.integer("alpha", 1..=1000)? as u32,
             seed: context.seed,
@@ -68,6 +71,14 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
         }))
     },
 };
+
+/// How the ghost mapping remembers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum MapMemory {
+    Bitmap,
+    Exact,
+    Audited,
+}
 
 /// Largest step, as a share of the DRAM.
 const STEP_MOST: f64 = 1.0 / 16.0;
@@ -78,7 +89,7 @@ pub struct AdaptivePaper {
     start: f64,
     interval: u64,
     unit_bytes: u64,
-    exact: bool,
+    ghost: MapMemory,
     log2_bits: u8,
     alpha: u32,
     seed: u64,
@@ -112,15 +123,18 @@ impl SplitRule for AdaptivePaper {
         self.interval
     }
     fn metadata_bytes(&self) -> u64 {
-        // The exact ghost is an oracle, not a proposal: it is charged as the bitmap that it stands in for.
+        // The exact ghost is an oracle, not a proposal: it is charged as the bitmap that it stands in for, and not at all where
+        // it audits one.
         (1 << self.log2_bits) / 8 + u64::from(self.ghost_pages()) * GhostLru::ENTRY_BYTES
     }
 
     fn sides(&self, sizes: &Sizes) -> (BufferSide, MapJudge) {
-        let entries = if self.exact {
-            GhostEntries::Exact(GhostLru::new((self.dram_bytes / sizes.ghost_entry_bytes) as u32))
-        } else {
-            GhostEntries::Bitmap(GhostBitmap::new(self.log2_bits, self.alpha, self.seed))
+        let bitmap = || GhostBitmap::new(self.log2_bits, self.alpha, self.seed);
+        let exact = || GhostLru::new((self.dram_bytes / sizes.ghost_entry_bytes) as u32);
+        let entries = match self.ghost {
+            MapMemory::Bitmap => GhostEntries::Bitmap(bitmap()),
+            MapMemory::Exact => GhostEntries::Exact(exact()),
+            MapMemory::Audited => GhostEntries::Audited(GhostAudit::new(bitmap(), exact())),
         };
         let mut buffer = BufferGhost { pages: GhostLru::new(self.ghost_pages()), hits: ReadsAndWrites::default() };
         let mut map = MapGhost { entries, capacity: 0, hits: ReadsAndWrites::default() };

@@ -9,16 +9,19 @@
 //! The cost of split i, with what was measured at the split as it is (`here`):
 //!
 //!   buffer_reads(i) Tr + buffer_writes(i) (Tw + (collections + reclaims(i) Tmap) / buffer_writes(here))
-//!     + map_reads(i) Tr + evictions(i) Tmap
+//!     + map_reads(i) Tr + evictions(i) Tmap + sequential_copies(i) Tcopy
 //!
-//! Tmap is a translation page read and written, or a full merge. Collections, and what the map costs them, grow with the
+//! Tmap is a translation page read and written, or a full merge; Tcopy what merges of the sequential log block were measured to
+//! take for each page that they copied ([`super::curves::sequential`]). Collections, and what the map costs them, grow with the
 //! pages that reach flash. That a smaller buffer sends more accesses to the map is left out: what it sends are re-uses so close
 //! that a map of any size has them.
 //!
 //! What the curves take is charged: the map's in bytes, the buffer's by page, less the more of them are in the buffer
 //! ([`super::curves::buffer`]). At a split of 0 % of 8 MiB, 99.6 % are left to a buffer before DFTL.
 
-use super::curves::{BufferCurve, Curve, Grid, LogCurve, MapCurve, MapMisses, SPLITS, buffer};
+use super::curves::{
+    BufferCurve, Curve, Grid, LogCurve, MapCurve, MapMisses, SPLITS, SequentialCurve, buffer, sequential,
+};
 use super::sides::{BufferSide, MapJudge, MapSide};
 use super::{AnySplit, BuildSplit, Profits, START, Sizes, SplitRule, Tuning, TuningView, WORK_DECAY, share};
 use crate::registry::{Entry, Parameter};
@@ -32,9 +35,9 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
         START,
         Parameter {
             key: "interval",
-            default: "1000",
-            allowed: "1..=1000000000",
-            help: "requests between two decisions",
+            default: "0",
+            allowed: "0, or 1..=1000000000",
+            help: "requests between two decisions; 0 takes the paper's (1000 for DFTL, 10000 for FAST)",
         },
         Parameter {
             key: "least_gain",
@@ -59,10 +62,14 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
         let least_bytes = if context.is_demand { MapCurve::least_bytes } else { LogCurve::least_bytes };
         Ok(AnySplit::LeastCost(LeastCost {
             start: share(parameters, START.key)?,
-            interval: parameters.integer("interval", 1..=1_000_000_000)?,
+            interval: match parameters.integer("interval", 0..=1_000_000_000)? {
+                0 => context.paper_interval_requests,
+                interval => interval,
+            },
             least_gain: parameters.real("least_gain", 0.0..=1.0)?,
             map_bytes: sample_bytes.max(least_bytes(context.map_page_entries)),
             frame_bytes: context.dram_bytes / context.page_bytes * buffer::FRAME_BYTES,
+            sequential_bytes: if context.is_demand { 0 } else { sequential::BYTES },
         }))
     },
 };
@@ -85,6 +92,7 @@ pub struct LeastCost {
     least_gain: f64,
     map_bytes: u64,
     frame_bytes: u64,
+    sequential_bytes: u64,
 }
 
 /// Recent flash time of each split, by side, as far as splits differ in it.
@@ -94,15 +102,18 @@ struct Costs {
 }
 
 impl Costs {
-    fn new(buffer: (Curve, Curve), map: &MapMisses, here: usize, profits: &Profits) -> Self {
-        let (reads, writes) = buffer;
+    fn new(buffer: &BufferCurve, map: &MapMisses, here: usize, profits: &Profits) -> Self {
+        let (reads, writes) = buffer.misses();
+        let copies = buffer.sequential_copies();
         let expected = map.evictions[here] + map.reclaims[here];
         let measured = if expected > 0.0 { profits.map_rewrites / expected } else { 1.0 };
         let map_ns = profits.map_rewrite_ns * measured.clamp(1.0 / SCALE_MOST, SCALE_MOST);
         let for_each_write = |ns: f64| if writes[here] > 0.0 { ns / writes[here] } else { 0.0 };
         let write_ns = profits.program_ns + for_each_write(profits.collections_ns);
+        let measured = if copies[here] > 0.0 { profits.sequential_ns / copies[here] } else { profits.copy_ns };
+        let copy_ns = measured.clamp(profits.copy_ns / SCALE_MOST, profits.copy_ns * SCALE_MOST);
         Self {
-            buffer_ns: std::array::from_fn(|i| reads[i] * profits.read_ns + writes[i] * write_ns),
+            buffer_ns: std::array::from_fn(|i| reads[i] * profits.read_ns + writes[i] * write_ns + copies[i] * copy_ns),
             map_ns: std::array::from_fn(|i| {
                 let reclaims = for_each_write(map.reclaims[i]) * writes[i];
                 map.reads[i] * profits.map_read_ns + (map.evictions[i] + reclaims) * map_ns
@@ -131,7 +142,7 @@ impl SplitRule for LeastCost {
         self.interval
     }
     fn metadata_bytes(&self) -> u64 {
-        self.map_bytes + self.frame_bytes
+        self.map_bytes + self.frame_bytes + self.sequential_bytes
     }
     fn ghost_page_bytes(&self) -> u64 {
         buffer::GHOST_BYTES
@@ -139,13 +150,14 @@ impl SplitRule for LeastCost {
 
     fn sides(&self, sizes: &Sizes) -> (BufferSide, MapJudge) {
         let grid = Grid::new(sizes);
-        let map = if sizes.log_blocks_max > 0 {
-            let (blocks, pages) = (sizes.map_pages, sizes.map_page_entries);
-            MapJudge::Log(LogCurve::new(&grid, blocks, pages, sizes.log_blocks_max, self.map_bytes))
+        let (pages, entries) = (sizes.map_pages, sizes.map_page_entries);
+        let (map, sequential) = if sizes.log_blocks_max > 0 {
+            let curve = LogCurve::new(&grid, pages, entries, sizes.log_blocks_max, self.map_bytes);
+            (MapJudge::Log(curve), Some(SequentialCurve::new(entries)))
         } else {
-            MapJudge::Curve(MapCurve::new(&grid, sizes.map_pages, sizes.map_page_entries, self.map_bytes))
+            (MapJudge::Curve(MapCurve::new(&grid, pages, entries, self.map_bytes)), None)
         };
-        (BufferSide::Curve(BufferCurve::new(&grid)), map)
+        (BufferSide::Curve(BufferCurve::new(&grid, sequential)), map)
     }
 
     fn tune(&mut self, at: &TuningView<'_>, buffer: &mut BufferSide, map: &mut MapSide) -> Tuning {
@@ -153,7 +165,7 @@ impl SplitRule for LeastCost {
         let missed = map.judge.misses().expect("this rule asked for curves");
         let grid = Grid::new(at.sizes);
         let here = grid.nearest(at.sizes.mapping_bytes);
-        let costs = Costs::new(buffer.misses(), &missed, here, at.profits);
+        let costs = Costs::new(buffer, &missed, here, at.profits);
         buffer.decay(WORK_DECAY);
         map.judge.decay(WORK_DECAY);
         let best = (0..SPLITS)

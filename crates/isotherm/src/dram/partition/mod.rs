@@ -253,7 +253,8 @@ pub fn build_split(name: &PolicyName, context: &SplitContext) -> Result<AnySplit
         let fixed = PolicyName { name: "fixed".to_owned(), parameters: vec![("share".to_owned(), name.to_string())] };
         return (fixed::ENTRY.build)(&Parameters::new(&fixed, fixed::ENTRY.parameters)?, context);
     }
-    let entry = find(SPLITS, "dram.split (--split)", name)?;
+    let or_share = |e: SpecError| SpecError { fix: format!("{}, or give a share such as 30%", e.fix), ..e };
+    let entry = find(SPLITS, "dram.split (--split)", name).map_err(or_share)?;
     (entry.build)(&Parameters::new(name, entry.parameters)?, context)
 }
 
@@ -452,6 +453,7 @@ impl<F: MappingSpace> Ftl for Partition<F> {
     fn fill_snapshot(&self, snapshot: &mut Snapshot) {
         self.buffer.fill_snapshot(snapshot);
         snapshot.split = Some(self.counters.clone());
+        snapshot.ghost_audit = self.buffer.ftl().map_side().judge.audit();
         snapshot.dram.push(("split rule", self.metadata_bytes));
     }
     fn wear(&self) -> WearSummary {

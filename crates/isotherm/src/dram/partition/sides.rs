@@ -3,10 +3,11 @@
 use super::curves::{BufferCurve, LogCurve, MapCurve, MapMisses};
 use crate::address::Lpn;
 use crate::dram::buffer::Touch;
-use crate::dram::ghost::{GhostBitmap, GhostLru};
+use crate::dram::ghost::{GhostAudit, GhostBitmap, GhostLru};
 use crate::dram::write_buffer::BufferObserver;
 use crate::ftl::dftl::MapObserver;
 use crate::ftl::fast::LogObserver;
+use crate::stats::GhostAuditCounters;
 
 /// Accesses of one kind, and how many of them were of interest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -88,13 +89,15 @@ impl BufferObserver for BufferSide {
     }
 }
 
-/// The ghost mapping: the paper's bitmap, or an exact LRU.
+/// The ghost mapping: the paper's bitmap, an exact LRU, or the one audited by the other.
 #[derive(Clone, Debug)]
 pub enum GhostEntries {
     /// One bit for each hash value.
     Bitmap(GhostBitmap),
     /// Every address, in order.
     Exact(GhostLru),
+    /// The bitmap decides, and an exact ghost beside it tells which of its hits are false.
+    Audited(GhostAudit),
 }
 
 /// The ghost mapping and the hits in it since the last tuning.
@@ -107,17 +110,21 @@ pub struct MapGhost {
 }
 
 impl GhostEntries {
+    /// The map looked for `lpn`, which enters it now; true if it seemed to be in.
+    #[inline(always)]
+    fn look_up(&mut self, lpn: Lpn) -> bool {
+        if let Self::Audited(audit) = self {
+            audit.count(lpn);
+        }
+        self.take(lpn)
+    }
+
     #[inline(always)]
     fn take(&mut self, lpn: Lpn) -> bool {
         match self {
-            Self::Bitmap(bitmap) => {
-                let is_in = bitmap.contains(lpn);
-                if is_in {
-                    bitmap.remove(lpn);
-                }
-                is_in
-            }
+            Self::Bitmap(bitmap) => bitmap.take(lpn),
             Self::Exact(ghost) => ghost.remove(lpn.0),
+            Self::Audited(audit) => audit.take(lpn),
         }
     }
 
@@ -126,6 +133,7 @@ impl GhostEntries {
         match self {
             Self::Bitmap(bitmap) => bitmap.size(),
             Self::Exact(ghost) => ghost.length(),
+            Self::Audited(audit) => audit.size(),
         }
     }
 }
@@ -133,16 +141,18 @@ impl GhostEntries {
 impl MapGhost {
     fn insert(&mut self, lpn: Lpn) {
         match &mut self.entries {
-            GhostEntries::Bitmap(bitmap) => bitmap.insert(lpn, self.capacity),
+            GhostEntries::Bitmap(bitmap) => bitmap.insert(lpn, self.capacity, |_| {}),
             GhostEntries::Exact(ghost) => ghost.insert(lpn.0),
+            GhostEntries::Audited(audit) => audit.insert(lpn, self.capacity),
         }
     }
 
     pub(super) fn set_capacity(&mut self, entries: u32) {
         self.capacity = entries;
         match &mut self.entries {
-            GhostEntries::Bitmap(bitmap) => bitmap.shrink_to(entries),
+            GhostEntries::Bitmap(bitmap) => bitmap.shrink_to(entries, |_| {}),
             GhostEntries::Exact(ghost) => ghost.set_capacity(entries),
+            GhostEntries::Audited(audit) => audit.set_capacity(entries),
         }
     }
 }
@@ -169,6 +179,14 @@ impl MapJudge {
             Self::Curve(curve) => Some(curve.misses()),
             Self::Log(curve) => Some(curve.misses()),
             Self::Off | Self::Ghost(_) => None,
+        }
+    }
+
+    /// How the bitmap ghost does, where it is audited.
+    pub(super) fn audit(&self) -> Option<GhostAuditCounters> {
+        match self {
+            Self::Ghost(MapGhost { entries: GhostEntries::Audited(audit), .. }) => Some(*audit.counters()),
+            _ => None,
         }
     }
 
@@ -210,7 +228,7 @@ impl MapObserver for MapSide {
             // A log's curve hears of writes below, where they say whether they go to the log.
             MapJudge::Off | MapJudge::Log(_) => {}
             MapJudge::Ghost(ghost) => {
-                if !hit && ghost.entries.take(lpn) {
+                if !hit && ghost.entries.look_up(lpn) {
                     ghost.hits.count(touch);
                 }
             }

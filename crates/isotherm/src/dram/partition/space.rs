@@ -69,6 +69,10 @@ pub struct Profits {
     pub map_rewrites: f64,
     /// Time that collections of data took lately, without what they wrote of the map.
     pub collections_ns: f64,
+    /// Time that merges of the sequential log block took lately; none for a demand-paged map.
+    pub sequential_ns: f64,
+    /// A copy inside the array.
+    pub copy_ns: f64,
 }
 
 /// What an FTL did, in amounts that can be subtracted and faded.
@@ -91,6 +95,8 @@ pub struct MapWork {
     pub updates: f64,
     /// See `updates`.
     pub updates_ns: f64,
+    /// Time of merges that emptied the sequential log block.
+    pub sequential_ns: f64,
     /// Look-ups of the map and misses among them.
     pub reads: f64,
     /// See `reads`.
@@ -112,6 +118,7 @@ impl MapWork {
             entries_written_back: f(self.entries_written_back, other.entries_written_back),
             updates: f(self.updates, other.updates),
             updates_ns: f(self.updates_ns, other.updates_ns),
+            sequential_ns: f(self.sequential_ns, other.sequential_ns),
             reads: f(self.reads, other.reads),
             read_misses: f(self.read_misses, other.read_misses),
             writes: f(self.writes, other.writes),
@@ -199,7 +206,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> MappingSpace for Dftl<M, P, V, Ma
 
     /// PFr_GM = Tr; PFw_GM = (Tr + Tw + Ttwo) / Fb; PFr_GB = Tr + Tr * Rr_mis; PFw_GB = Tw + Tdwo + PFw_GM * Rw_mis.
     fn profits(recent: &MapWork, flash: &FlashCosts) -> Profits {
-        let FlashCosts { read_ns, program_ns, pages_per_block, .. } = *flash;
+        let FlashCosts { read_ns, program_ns, copy_ns, pages_per_block, .. } = *flash;
         let translation_overhead =
             ratio(recent.translation_reclaims_ns, recent.translation_reclaims, 0.0) / pages_per_block;
         let data_overhead = ratio(recent.data_reclaims_ns, recent.data_reclaims, 0.0) / pages_per_block;
@@ -216,6 +223,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> MappingSpace for Dftl<M, P, V, Ma
             map_rewrite_ns,
             map_rewrites: recent.writebacks + recent.updates,
             collections_ns: recent.data_reclaims_ns - recent.updates_ns,
+            copy_ns,
+            ..Profits::default()
         }
     }
 }
@@ -241,10 +250,12 @@ impl<M: Medium> MappingSpace for FastFtl<M, MapSide> {
 
     fn map_work(&self, flash: &FlashCosts) -> MapWork {
         let (merges, collector, medium) = (self.merges(), self.collector(), self.medium().counters());
-        let merge = Cause::FullMerge;
-        let full_ns = medium.copies[merge] as f64 * flash.copy_ns
-            + medium.programs[merge] as f64 * flash.program_ns
-            + medium.erases[merge] as f64 * flash.erase_ns;
+        let time_ns = |cause: Cause| {
+            medium.copies[cause] as f64 * flash.copy_ns
+                + medium.programs[cause] as f64 * flash.program_ns
+                + medium.erases[cause] as f64 * flash.erase_ns
+        };
+        let full_ns = time_ns(Cause::FullMerge);
         // Full merges also empty the sequential log block; those of reclaims take their share.
         let of_reclaims = ratio(merges.full_of_reclaims as f64, merges.full as f64, 0.0);
         MapWork {
@@ -252,6 +263,7 @@ impl<M: Medium> MappingSpace for FastFtl<M, MapSide> {
             data_reclaims_ns: full_ns * of_reclaims + medium.erases[Cause::Gc] as f64 * flash.erase_ns,
             writebacks: merges.full_of_reclaims as f64,
             entries_written_back: (collector.victim_pages - collector.victim_invalid_pages) as f64,
+            sequential_ns: full_ns * (1.0 - of_reclaims) + time_ns(Cause::PartialMerge) + time_ns(Cause::SwitchMerge),
             ..MapWork::default()
         }
     }
@@ -259,7 +271,7 @@ impl<M: Medium> MappingSpace for FastFtl<M, MapSide> {
     /// PFw_GM = Tfull_merge / Fas_set; PFr_GB = Tr; PFw_GB = Tw + Tlog_GC / Nppb; Tfull_merge = Nppb (Tr + Tw) + Te. Reads
     /// never miss the map: PFr_GM is none.
     fn profits(recent: &MapWork, flash: &FlashCosts) -> Profits {
-        let FlashCosts { read_ns, program_ns, erase_ns, pages_per_block, .. } = *flash;
+        let FlashCosts { read_ns, program_ns, copy_ns, erase_ns, pages_per_block } = *flash;
         let full_merge_ns = pages_per_block * (read_ns + program_ns) + erase_ns;
         let associated = ratio(recent.entries_written_back, recent.writebacks, 1.0).max(1.0);
         let reclaim_ns = ratio(recent.data_reclaims_ns, recent.data_reclaims, 0.0);
@@ -271,6 +283,8 @@ impl<M: Medium> MappingSpace for FastFtl<M, MapSide> {
             program_ns,
             map_rewrite_ns: ratio(recent.data_reclaims_ns, recent.writebacks, full_merge_ns),
             map_rewrites: recent.writebacks,
+            sequential_ns: recent.sequential_ns,
+            copy_ns,
             ..Profits::default()
         }
     }
@@ -294,6 +308,7 @@ mod tests {
             entries_written_back: 40.0,
             updates: 0.0,
             updates_ns: 0.0,
+            sequential_ns: 0.0,
             reads: 100.0,
             read_misses: 25.0,
             writes: 200.0,

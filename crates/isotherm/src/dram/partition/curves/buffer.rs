@@ -8,7 +8,7 @@
 //! Memory: the buffer orders its own pages anyway, so that a page in it costs one byte more, for its segment; a page that
 //! only a larger buffer would hold costs a ghost's [`GHOST_BYTES`]. O(splits) an access.
 
-use super::{Curve, Grid, SPLITS, decay, misses};
+use super::{Curve, Grid, SPLITS, SequentialCurve, decay, misses};
 use crate::address::Lpn;
 use crate::dram::buffer::Touch;
 use crate::dram::ghost::GhostLru;
@@ -36,11 +36,13 @@ pub struct BufferCurve {
     writes_all: f64,
     reads: Curve,
     writes: Curve,
+    /// What hears of every size's evictions, where there is a hybrid map behind.
+    sequential: Option<SequentialCurve>,
 }
 
 impl BufferCurve {
-    /// For the buffers of a grid.
-    pub fn new(grid: &Grid) -> Self {
+    /// For the buffers of a grid, of which `sequential` hears what each evicts.
+    pub fn new(grid: &Grid, sequential: Option<SequentialCurve>) -> Self {
         let mut sizes = grid.frames;
         sizes.reverse();
         // One page more than the largest holds: it is the one that is leaving.
@@ -57,6 +59,7 @@ impl BufferCurve {
             writes_all: 0.0,
             reads: [0.0; SPLITS],
             writes: [0.0; SPLITS],
+            sequential,
         }
     }
 
@@ -93,8 +96,12 @@ impl BufferCurve {
             if self.stack.length(segment) <= self.lengths[usize::from(segment)] {
                 return;
             }
-            let leaving = self.stack.pass_on(segment);
-            if let Some(slot) = leaving.filter(|slot| self.stack.segment(*slot).is_none()) {
+            let Some(slot) = self.stack.pass_on(segment) else { return };
+            if let Some(curve) = self.sequential.as_mut().filter(|_| self.written_in[slot as usize] == self.flushes) {
+                // The smallest buffer is that of the last split.
+                curve.on_evict(SPLITS - 1 - usize::from(segment), Lpn(self.pages[slot as usize]));
+            }
+            if self.stack.segment(slot).is_none() {
                 self.index.remove(self.pages[slot as usize]);
                 self.free.push(slot);
             }
@@ -126,7 +133,15 @@ impl BufferCurve {
         (by_split(&self.reads, self.reads_all), by_split(&self.writes, self.writes_all))
     }
 
+    /// Pages that merges of the sequential log block would have copied; none where the map is no hybrid.
+    pub fn sequential_copies(&self) -> Curve {
+        self.sequential.as_ref().map_or([0.0; SPLITS], |curve| *curve.copies())
+    }
+
     pub(in crate::dram::partition) fn decay(&mut self, factor: f64) {
+        if let Some(curve) = &mut self.sequential {
+            curve.decay(factor);
+        }
         self.reads_all *= factor;
         self.writes_all *= factor;
         decay(&mut self.reads, factor);
@@ -178,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_curve_counts_the_hits_of_a_buffer_of_each_size() {
-        let mut curve = BufferCurve::new(&grid());
+        let mut curve = BufferCurve::new(&grid(), None);
         let mut buffers = grid().frames.map(|frames| Buffer {
             frames,
             links: Links::new(frames),
@@ -209,8 +224,40 @@ mod tests {
     }
 
     #[test]
+    fn the_sequential_block_behind_each_size_sees_what_that_size_evicts() {
+        const PAGES: u32 = 8;
+        let mut curve = BufferCurve::new(&grid(), Some(SequentialCurve::new(PAGES)));
+        let mut alone = SequentialCurve::new(PAGES);
+        let mut buffers = grid().frames.map(|_| Vec::new());
+        let mut random = Random::new(22);
+        let mut write = |lpn: u32| {
+            curve.on_access(Lpn(lpn), Touch::Write);
+            for (split, (buffer, frames)) in buffers.iter_mut().zip(grid().frames).enumerate() {
+                buffer.retain(|held| *held != lpn);
+                buffer.push(lpn);
+                if buffer.len() > frames as usize {
+                    alone.on_evict(split, Lpn(buffer.remove(0)));
+                }
+            }
+        };
+        for _ in 0..3000 {
+            // Short files, now and then with a page written twice.
+            let first = random.below(40) as u32 * PAGES;
+            for offset in 0..random.below(9) as u32 {
+                write(first + offset);
+                if random.chance(0.1) {
+                    write(first + random.below(u64::from(offset) + 1) as u32);
+                }
+            }
+        }
+        let copies = curve.sequential_copies();
+        assert_eq!(&copies, alone.copies());
+        assert!(copies[15] > copies[0] * 1.2 && copies[0] > 0.0, "larger buffers keep more order: {copies:?}");
+    }
+
+    #[test]
     fn what_is_trimmed_while_it_waits_is_a_write_saved() {
-        let mut curve = BufferCurve::new(&grid());
+        let mut curve = BufferCurve::new(&grid(), None);
         for turn in 0..1000 {
             curve.on_access(Lpn(turn), Touch::Write);
             if let Some(old) = turn.checked_sub(60) {
@@ -225,7 +272,7 @@ mod tests {
     #[test]
     fn a_loop_hits_in_buffers_that_hold_all_of_it_and_in_no_other() {
         for (length, holds) in [(128, 1), (127, 1), (120, 2), (129, 0)] {
-            let mut curve = BufferCurve::new(&grid());
+            let mut curve = BufferCurve::new(&grid(), None);
             (0..100).for_each(|_| (0..length).for_each(|lpn| curve.on_access(Lpn(lpn), Touch::Write)));
             let writes = curve.misses().1;
             let all = 100.0 * f64::from(length);

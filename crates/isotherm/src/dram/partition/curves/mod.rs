@@ -8,12 +8,14 @@
 pub mod buffer;
 pub mod log;
 pub mod map;
+pub mod sequential;
 
 use super::Sizes;
 
 pub use buffer::BufferCurve;
 pub use log::LogCurve;
 pub use map::MapCurve;
+pub use sequential::SequentialCurve;
 
 /// Splits that are compared.
 pub const SPLITS: usize = 16;
