@@ -1,4 +1,4 @@
-//! `isotherm compare`: one trace on many devices, best first.
+//! `isotherm compare`: one trace on every combination of what is named, best first.
 
 use crate::options::{self, DeviceOptions, ReplayOptions, TraceOptions};
 use crate::output::{self, print};
@@ -6,7 +6,8 @@ use crate::progress;
 use crate::run::verdict;
 use crate::table::Table;
 use clap::Args;
-use isotherm_eval::compare::{Grid, Spare, jobs, policy_list, rank};
+use isotherm::registry::PolicyName;
+use isotherm_eval::compare::{Choice, PolicyList, Spare, jobs, rank};
 use isotherm_eval::results::{LatencySummary, ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
 use isotherm_eval::run::prepare;
 use isotherm_eval::{columns, files, pool, report};
@@ -18,7 +19,8 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch:length=1 \
-    --victim greedy,cost_benefit --op 7%,15%"
+    --victim greedy,cost_benefit --op 7%,15%\n  isotherm compare traces/tpcc-postgres-xfs.csv.zst --ftl page,dftl,asa,fast --cache-bytes 256KiB --placement single\n  \
+    isotherm compare traces/sqlite-wal-ext4.csv.zst --log sfs,lfs,in_place --below page --placement single"
 )]
 pub struct CompareArgs {
     /// Trace file, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
@@ -26,10 +28,10 @@ pub struct CompareArgs {
     trace: Option<String>,
     /// Placements, separated by commas (see `isotherm list placements`)
     #[arg(long, value_name = "NAME[:key=value,...],...", default_value = "single,host_gc,epoch")]
-    placement: String,
+    placement: PolicyList,
     /// Victim policies, separated by commas (see `isotherm list victims`)
     #[arg(long, value_name = "NAME[:key=value,...],...", default_value = "greedy")]
-    victim: String,
+    victim: PolicyList,
     /// Over-provisionings (T-U)/U, separated by commas [default: 7%]
     #[arg(long, value_name = "SHARE,...", conflicts_with = "spare", allow_hyphen_values = true)]
     op: Option<String>,
@@ -66,13 +68,8 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let grid = Grid {
-        placements: policy_list("--placement", &args.placement)?,
-        victims: policy_list("--victim", &args.victim)?,
-        spares: spares(args)?,
-    };
     let base = args.replay.run_spec(args.reading.source(trace), device);
-    let jobs = jobs(&base, &grid);
+    let jobs = jobs(&base, &axes(args)?)?;
     files::writable_folder(&args.out)?;
 
     let profile = base.trace.profile(base.device.device.page_size.0)?;
@@ -106,12 +103,20 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     Ok(crate::run::exit_code(&file.runs))
 }
 
-fn spares(args: &CompareArgs) -> anyhow::Result<Vec<Spare>> {
-    Ok(match (&args.op, &args.spare) {
+/// Everything that is compared, axis by axis.
+fn axes(args: &CompareArgs) -> anyhow::Result<Vec<Vec<Choice>>> {
+    let of = |list: &PolicyList, choice: fn(PolicyName) -> Choice| list.0.iter().cloned().map(choice).collect();
+    let spares = match (&args.op, &args.spare) {
         (Some(op), _) => options::shares("--op", op)?.into_iter().map(Spare::OverProvisioning).collect(),
         (_, Some(spare)) => options::shares("--spare", spare)?.into_iter().map(Spare::SpareFactor).collect(),
         (None, None) => Vec::new(),
-    })
+    };
+    // What has one value all along is no axis of the results; placement, victim and over-provisioning always are.
+    let mut axes: Vec<_> = args.device.axes().into_iter().filter(|axis| axis.len() > 1).collect();
+    axes.push(of(&args.placement, Choice::Placement));
+    axes.push(of(&args.victim, Choice::Victim));
+    axes.push(spares.into_iter().map(Choice::Spare).collect());
+    Ok(axes)
 }
 
 /// The devices chosen: one line for each that differs in size.

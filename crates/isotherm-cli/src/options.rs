@@ -2,11 +2,12 @@
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use isotherm::build::NO_DEVICE;
 use isotherm::ftl::FTLS;
 use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::{Entry, PolicyName, SpecError, parse_integer};
 use isotherm::spec::{DeviceSpec, FillMode, TimeMode};
-use isotherm_eval::compare::Spare;
+use isotherm_eval::compare::{Choice, PolicyList, Spare};
 use isotherm_eval::fold::AddressMode;
 use isotherm_eval::precondition::Precondition;
 use isotherm_eval::run::{Replay, RunSpec};
@@ -57,13 +58,13 @@ impl TraceOptions {
     }
 }
 
-/// The device, but for what `compare` varies.
+/// The device, but for placement, cleaning and over-provisioning. Where `compare` takes several policies, `run` takes one.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "The device")]
 pub struct DeviceOptions {
-    /// Flash translation layer (see `isotherm list ftls`) [default: page]
+    /// Flash translation layer, in `compare` several (see `isotherm list ftls`) [default: page]
     #[arg(long, value_name = "NAME[:key=value,...]")]
-    pub ftl: Option<PolicyName>,
+    pub ftl: Option<PolicyList>,
     /// What the host sees, such as 4GiB [default: the span of the trace]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub logical_size: Option<ByteSize>,
@@ -82,18 +83,20 @@ pub struct DeviceOptions {
     /// DRAM that write buffer and map share, such as 16MiB [default: no buffer]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub dram: Option<ByteSize>,
-    /// Policy of the write buffer, or none (see `isotherm list buffers`) [default: lru where --dram is given]
+    /// Policy of the write buffer, or none; in `compare` several (see `isotherm list buffers`) [default: lru where --dram is given]
     #[arg(long, value_name = "NAME[:key=value,...]", requires = "dram")]
-    pub buffer: Option<PolicyName>,
-    /// Share of the DRAM that the map gets: 0% to 100%, or a rule that adapts it (see `isotherm list splits`) [default: 50%]
+    pub buffer: Option<PolicyList>,
+    /// Share of the DRAM that the map gets: 0% to 100%, or a rule that adapts it; in `compare` several (see `isotherm list
+    /// splits`) [default: 50%]
     #[arg(long, value_name = "SHARE|NAME", requires = "dram")]
-    pub split: Option<PolicyName>,
-    /// Log-structured file system on top (see `isotherm list logs`); in_place is the trace as it is on a disk of the same size
+    pub split: Option<PolicyList>,
+    /// Log-structured file system on top, in `compare` several (see `isotherm list logs`); in_place is the trace as it is on a
+    /// disk of the same size
     #[arg(long, value_name = "NAME[:key=value,...]")]
-    pub log: Option<PolicyName>,
-    /// FTL below the log, or none for a device that costs nothing [default: none]
+    pub log: Option<PolicyList>,
+    /// FTL below the log, in `compare` several, or none for a device that costs nothing [default: none]
     #[arg(long, value_name = "none|FTL", requires = "log")]
-    pub below: Option<PolicyName>,
+    pub below: Option<PolicyList>,
     /// Share of the log's blocks that hold data [default: 85%]
     #[arg(long, value_name = "SHARE", requires = "log")]
     pub utilisation: Option<Share>,
@@ -127,9 +130,6 @@ impl DeviceOptions {
             Some(path) => anyhow::Error::new(e).context(path.display().to_string()),
             None => e.into(),
         })?;
-        if let Some(ftl) = &self.ftl {
-            spec.ftl.name = ftl.clone();
-        }
         if let Some(size) = self.logical_size {
             spec.device.logical_size = Some(size);
         }
@@ -147,41 +147,76 @@ impl DeviceOptions {
         if let Some(size) = self.dram {
             spec.dram.size = Some(size);
         }
-        if let Some(buffer) = &self.buffer {
-            spec.dram.buffer = Some(buffer.clone());
-        }
-        if let Some(split) = &self.split {
-            spec.dram.split = Some(split.clone());
-        }
-        if let Some(name) = &self.log {
+        if self.log.is_some() {
             let log = spec.log.get_or_insert_default();
-            log.name = name.clone();
-            log.below = self.below.clone().unwrap_or_else(|| log.below.clone());
             log.utilisation = self.utilisation.unwrap_or(log.utilisation);
             log.fill_mode = self.fill_mode.unwrap_or(log.fill_mode);
             log.drive = self.drive.clone().unwrap_or_else(|| log.drive.clone());
+            if let Some(ftls) = &self.ftl {
+                let ftls = joined(&ftls.0);
+                bail!("--ftl: under a log the FTL is what lies below; write --below {ftls} in place of --ftl {ftls}");
+            }
+        }
+        for choice in self.axes().iter().filter_map(|axis| axis.first()) {
+            choice.apply(&mut spec);
         }
         if let Some(size) = self.cache_bytes {
-            check_has_cache(&spec)?;
+            self.check_has_cache(&spec)?;
             spec.dram.cache_bytes = Some(size);
         }
         Ok(spec)
     }
+
+    /// The policies that were given, axis by axis.
+    pub fn axes(&self) -> Vec<Vec<Choice>> {
+        let axis = |list: &Option<PolicyList>, choice: fn(PolicyName) -> Choice| {
+            list.iter().flat_map(|list| list.0.iter().cloned().map(choice)).collect()
+        };
+        vec![
+            axis(&self.log, Choice::Log),
+            axis(&self.below, Choice::Below),
+            axis(&self.ftl, Choice::Ftl),
+            axis(&self.buffer, Choice::Buffer),
+            axis(&self.split, Choice::Split),
+        ]
+    }
+
+    /// The specification of the one device that `run` takes.
+    pub fn single(&self) -> anyhow::Result<DeviceSpec> {
+        let options = ["--log", "--below", "--ftl", "--buffer", "--split"];
+        if let Some((option, axis)) = options.iter().zip(self.axes()).find(|(_, axis)| axis.len() > 1) {
+            bail!("{option}: {} policies are given where a run has one; use isotherm compare for several", axis.len());
+        }
+        self.spec()
+    }
+
+    /// In a sweep, sizes of a cache may well meet an FTL that has none. On the command line that is a slip, unless another FTL
+    /// that is compared has one.
+    fn check_has_cache(&self, spec: &DeviceSpec) -> anyhow::Result<()> {
+        let in_force = [spec.log.as_ref().map_or(&spec.ftl.name, |log| &log.below).clone()];
+        let given = self.below.as_ref().or(self.ftl.as_ref());
+        let names = given.map_or(in_force.as_slice(), |list| &list.0);
+        let has_cache = |entry: &Entry<_>| entry.parameters.iter().any(|parameter| parameter.key == "cache");
+        let has_none = |policy: &PolicyName| {
+            let name = &policy.name;
+            FTLS.iter().any(|entry| entry.name == name && !has_cache(entry)) || name == NO_DEVICE
+        };
+        // A name that is unknown is told later, where it is looked up.
+        if names.iter().all(has_none) {
+            let with: Vec<_> = FTLS.iter().filter(|entry| has_cache(entry)).map(|entry| entry.name).collect();
+            bail!(
+                "--cache-bytes: the FTL \"{}\" has no cache of its map; choose {}, or leave it out",
+                joined(names),
+                with.join(" or ")
+            );
+        }
+        Ok(())
+    }
 }
 
-/// In a sweep, sizes of a cache may well meet an FTL that has none. On the command line that is a slip.
-fn check_has_cache(spec: &DeviceSpec) -> anyhow::Result<()> {
-    let name = &spec.log.as_ref().map_or(&spec.ftl.name, |log| &log.below).name;
-    let has_cache = |entry: &Entry<_>| entry.parameters.iter().any(|parameter| parameter.key == "cache");
-    // A name that is unknown is told later, where it is looked up.
-    if FTLS.iter().any(|entry| entry.name == name && !has_cache(entry)) || name == "none" {
-        let with: Vec<_> = FTLS.iter().filter(|entry| has_cache(entry)).map(|entry| entry.name).collect();
-        bail!(
-            "--cache-bytes: the FTL \"{name}\" has no cache of its map; choose {}, or leave it out",
-            with.join(" or ")
-        );
-    }
-    Ok(())
+/// Policies as they are typed.
+fn joined(policies: &[PolicyName]) -> String {
+    policies.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// How the trace is brought to the device.

@@ -53,7 +53,7 @@ pub struct RunArgs {
 
 /// Runs.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let mut device = args.device.spec()?;
+    let mut device = args.device.single()?;
     if let Some(placement) = &args.placement {
         device.placement.name = placement.clone();
     }

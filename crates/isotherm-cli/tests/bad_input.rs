@@ -60,6 +60,8 @@ fn devices() {
         let arguments = [&["run", SYNTH, "--cache-bytes", "1MiB"], &without[..]].concat();
         refused(&arguments, &["--cache-bytes", "no cache", "dftl or asa"]);
     }
+    refused(&["run", SYNTH, "--ftl", "page,dftl"], &["--ftl", "a run has one", "isotherm compare"]);
+    refused(&["run", SYNTH, "--ftl", "dftl", "--log", "sfs"], &["--below dftl"]);
     refused(&["run", SYNTH, "--op", "0"], &["over_provisioning", "more than 0"]);
     refused(&["run", SYNTH, "--op", "-5%"], &["--op"]);
     refused(&["run", SYNTH, "--op", "7%", "--spare", "7%"], &["--op", "--spare"]);

@@ -190,6 +190,28 @@ fn compare_writes_whole_files_that_agree_best_first() {
 }
 
 #[test]
+fn compare_takes_several_of_any_part_and_runs_once_what_has_no_use_for_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let compared = |options: &[&str]| {
+        let out = ["--op", "25%", "--out", folder.path().to_str().unwrap(), "--json"];
+        let output = isotherm(&[&["compare", ZIPF], options, &out[..]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let labels = results["runs"].as_array().unwrap().iter().map(|run| run["label"].as_str().unwrap().to_owned());
+        let mut labels: Vec<String> = labels.collect();
+        labels.sort_unstable();
+        labels
+    };
+    let ftls = ["--ftl", "page,dftl,asa,fast", "--placement", "single,epoch", "--cache-bytes", "64KiB"];
+    assert_eq!(compared(&ftls), ["asa", "dftl, epoch", "dftl, single", "fast", "page, epoch", "page, single"]);
+    let logs = ["--log", "sfs:segment=256KiB,lfs:segment=256KiB,in_place", "--below", "page", "--placement", "single"];
+    assert_eq!(compared(&logs), ["in_place", "lfs:segment=256KiB", "sfs:segment=256KiB"]);
+    assert_eq!(compared(&["--log", "sfs:segment=256KiB"]), ["sfs:segment=256KiB"]);
+    let splits = ["--ftl", "dftl", "--dram", "256KiB", "--split", "30%,least_cost", "--placement", "single"];
+    assert_eq!(compared(&splits), ["30%", "least_cost"]);
+}
+
+#[test]
 fn a_printed_specification_reads_back() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["--set", "gc.victim=d_choices:d=5", "--op", "12%", "--placement", "host_gc"];

@@ -1,12 +1,15 @@
-//! The comparison: every placement with every victim policy at every over-provisioning, best first.
+//! The comparison: every combination of the policies that are named, best first.
 
 use crate::pool::Job;
 use crate::results::RunResult;
 use crate::run::RunSpec;
+use isotherm::build::{NO_DEVICE, ftl_options};
+use isotherm::ftl::FtlOptions;
 use isotherm::quantity::Share;
 use isotherm::registry::{PolicyName, SpecError};
-use isotherm::spec::DeviceSpec;
+use isotherm::spec::{DeviceSpec, FtlSection};
 use serde_json::{Map, Value};
+use std::str::FromStr;
 
 /// Over-provisioning in one of its two definitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,74 +38,154 @@ impl Spare {
     }
 }
 
-/// What is compared. An empty list means what the base specification says.
-#[derive(Clone, Debug, Default)]
-pub struct Grid {
-    /// Placements.
-    pub placements: Vec<PolicyName>,
-    /// Victim policies.
-    pub victims: Vec<PolicyName>,
-    /// Over-provisionings.
-    pub spares: Vec<Spare>,
+/// One way to make one part of the device.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Choice {
+    /// The log-structured file system on top.
+    Log(PolicyName),
+    /// The FTL below the log.
+    Below(PolicyName),
+    /// The FTL.
+    Ftl(PolicyName),
+    /// The write buffer's policy.
+    Buffer(PolicyName),
+    /// How the DRAM is split.
+    Split(PolicyName),
+    /// The placement.
+    Placement(PolicyName),
+    /// The victim policy.
+    Victim(PolicyName),
+    /// The over-provisioning.
+    Spare(Spare),
 }
 
-/// Parses a comma list of policies. Parameters use commas too: a part with `=` and no `:` before it belongs to the policy
-/// before it, as in `epoch:length=2,gc=extra,host_gc`.
+impl Choice {
+    /// The axis along which it varies.
+    fn axis(&self) -> &'static str {
+        match self {
+            Self::Log(_) => "log",
+            Self::Below(_) => "below",
+            Self::Ftl(_) => "ftl",
+            Self::Buffer(_) => "buffer",
+            Self::Split(_) => "split",
+            Self::Placement(_) => "placement",
+            Self::Victim(_) => "victim",
+            Self::Spare(_) => "over_provisioning",
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Log(name)
+            | Self::Below(name)
+            | Self::Ftl(name)
+            | Self::Buffer(name)
+            | Self::Split(name)
+            | Self::Placement(name)
+            | Self::Victim(name) => name.to_string(),
+            Self::Spare(spare) => spare.text(),
+        }
+    }
+
+    /// Puts it into a specification.
+    pub fn apply(&self, spec: &mut DeviceSpec) {
+        match self {
+            Self::Log(name) => spec.log.get_or_insert_default().name = name.clone(),
+            Self::Below(name) => spec.log.get_or_insert_default().below = name.clone(),
+            Self::Ftl(name) => spec.ftl.name = name.clone(),
+            Self::Buffer(name) => spec.dram.buffer = Some(name.clone()),
+            Self::Split(name) => spec.dram.split = Some(name.clone()),
+            Self::Placement(name) => spec.placement.name = name.clone(),
+            Self::Victim(name) => spec.gc.victim = name.clone(),
+            Self::Spare(spare) => spare.apply(spec),
+        }
+    }
+
+    /// Who decides instead, where the device of `spec` has no use for this choice: FTLs that bring their own policies, and a
+    /// log over nothing, have one run where others have one for each choice.
+    fn decided_by(&self, spec: &DeviceSpec) -> Result<Option<String>, SpecError> {
+        let below = spec.log.as_ref().map(|log| &log.below);
+        if below.is_some_and(|below| below.name == NO_DEVICE) {
+            let is_below = matches!(self, Self::Placement(_) | Self::Victim(_) | Self::Spare(_));
+            return Ok(is_below.then(|| "nothing below".to_owned()));
+        }
+        let name = below.unwrap_or(&spec.ftl.name);
+        // With the default policies, which every FTL takes.
+        let plain = DeviceSpec { ftl: FtlSection { name: name.clone() }, ..DeviceSpec::default() };
+        let has_own = match ftl_options(&plain)? {
+            FtlOptions::Hybrid(_) => matches!(self, Self::Placement(_) | Self::Victim(_)),
+            FtlOptions::Demand { asa: Some(_), .. } => matches!(self, Self::Placement(_)),
+            _ => false,
+        };
+        Ok(has_own.then(|| format!("own of {name}")))
+    }
+}
+
+/// A comma list of policies. Parameters use commas too: a part with `=` and no `:` before it belongs to the policy before it, as
+/// in `epoch:length=2,gc=extra,host_gc`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicyList(pub Vec<PolicyName>);
+
+impl FromStr for PolicyList {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let mut policies: Vec<String> = Vec::new();
+        for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let continues = part.find('=').is_some_and(|equals| !part[..equals].contains(':'));
+            match policies.last_mut() {
+                Some(last) if continues => {
+                    last.push(if last.contains(':') { ',' } else { ':' });
+                    last.push_str(part);
+                }
+                _ => policies.push(part.to_owned()),
+            }
+        }
+        if policies.is_empty() {
+            return Err(SpecError::new(text, "the list is empty", "name at least one, see isotherm list"));
+        }
+        policies.iter().map(|p| p.parse()).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// Every combination of one choice from each of `axes` over `base`. A choice that the earlier ones make idle is left out, and a
+/// combination that is then the same as one before it; axes without a choice say nothing.
 ///
 /// # Errors
-/// An empty list, or a policy that cannot be parsed.
-pub fn policy_list(option: &str, text: &str) -> Result<Vec<PolicyName>, SpecError> {
-    let mut policies: Vec<String> = Vec::new();
-    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-        let continues = part.find('=').is_some_and(|equals| !part[..equals].contains(':'));
-        match policies.last_mut() {
-            Some(last) if continues => {
-                last.push(if last.contains(':') { ',' } else { ':' });
-                last.push_str(part);
+/// An unknown FTL, or parameters that it refuses.
+pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job>, SpecError> {
+    let mut rows: Vec<Vec<&Choice>> = vec![Vec::new()];
+    for axis in axes.iter().filter(|axis| !axis.is_empty()) {
+        rows =
+            rows.iter().flat_map(|row| axis.iter().map(move |choice| [row.as_slice(), &[choice]].concat())).collect();
+    }
+    let varies = |choice: &Choice| axes.iter().any(|axis| axis.len() > 1 && axis.contains(choice));
+    let mut jobs: Vec<Job> = Vec::new();
+    for row in rows {
+        let mut job = Job { spec: base.clone(), label: String::new(), axes: Map::new() };
+        let mut label = Vec::new();
+        for choice in row {
+            let other = choice.decided_by(&job.spec.device)?;
+            if other.is_none() {
+                choice.apply(&mut job.spec.device);
+                // The placement stands for the device where nothing before it does.
+                if varies(choice) || matches!(choice, Choice::Placement(_)) && label.is_empty() {
+                    label.push(choice.text());
+                }
             }
-            _ => policies.push(part.to_owned()),
+            let value = other.unwrap_or_else(|| choice.text());
+            job.axes.insert(choice.axis().to_owned(), Value::from(value));
+        }
+        job.label = label.join(", ");
+        if job.label.is_empty() {
+            let device = &job.spec.device;
+            job.label = device.log.as_ref().map_or(&device.ftl.name, |log| &log.name).to_string();
+        }
+        if jobs.iter().all(|earlier| earlier.label != job.label) {
+            jobs.push(job);
         }
     }
-    if policies.is_empty() {
-        return Err(SpecError::new(option, "the list is empty", "name at least one, see isotherm list"));
-    }
-    policies.iter().map(|p| p.parse()).collect()
-}
-
-/// The cartesian product of `grid` over `base`.
-pub fn jobs(base: &RunSpec, grid: &Grid) -> Vec<Job> {
-    let or_base =
-        |list: &[PolicyName], base: &PolicyName| if list.is_empty() { vec![base.clone()] } else { list.to_vec() };
-    let placements = or_base(&grid.placements, &base.device.placement.name);
-    let victims = or_base(&grid.victims, &base.device.gc.victim);
-    let spares: Vec<Option<Spare>> =
-        if grid.spares.is_empty() { vec![None] } else { grid.spares.iter().copied().map(Some).collect() };
-    let mut jobs = Vec::new();
-    for placement in &placements {
-        for victim in &victims {
-            for spare in &spares {
-                let mut spec = base.clone();
-                spec.device.placement.name = placement.clone();
-                spec.device.gc.victim = victim.clone();
-                let mut axes = Map::new();
-                axes.insert("placement".to_owned(), Value::from(placement.to_string()));
-                axes.insert("victim".to_owned(), Value::from(victim.to_string()));
-                let mut label = vec![placement.to_string()];
-                if victims.len() > 1 {
-                    label.push(victim.to_string());
-                }
-                if let Some(spare) = spare {
-                    spare.apply(&mut spec.device);
-                    axes.insert("over_provisioning".to_owned(), Value::from(spare.text()));
-                    if spares.len() > 1 {
-                        label.push(spare.text());
-                    }
-                }
-                jobs.push(Job { spec, label: label.join(", "), axes });
-            }
-        }
-    }
-    jobs
+    Ok(jobs)
 }
 
 /// Sorts runs best first: least write amplification of the last window, then of the whole run. Runs that stopped early or
@@ -123,8 +206,12 @@ pub fn rank(runs: &mut [RunResult]) {
 mod tests {
     use super::*;
 
+    fn list(text: &str) -> Vec<PolicyName> {
+        text.parse::<PolicyList>().unwrap().0
+    }
+
     fn names(text: &str) -> Vec<String> {
-        policy_list("--placement", text).unwrap().iter().map(ToString::to_string).collect()
+        list(text).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -134,27 +221,81 @@ mod tests {
         assert_eq!(names("hotness:mbf,filters=8,single"), ["hotness:mbf,filters=8", "single"]);
         assert_eq!(names("a:x=1,b:y=2,z=3"), ["a:x=1", "b:y=2,z=3"]);
         assert_eq!(names("ranges:hot=0:1GiB,x=2"), ["ranges:hot=0:1GiB,x=2"]);
-        assert!(policy_list("--placement", " , ").is_err());
+        assert!(" , ".parse::<PolicyList>().is_err());
     }
 
-    #[test]
-    fn the_product_names_what_varies() {
-        let base = RunSpec {
+    fn base() -> RunSpec {
+        RunSpec {
             trace: crate::source::TraceSource::new("synth:uniform"),
             device: DeviceSpec::default(),
             replay: crate::run::Replay::default(),
             seed: 1,
-        };
-        let grid = Grid {
-            placements: policy_list("--placement", "single,host_gc").unwrap(),
-            victims: Vec::new(),
-            spares: vec![Spare::OverProvisioning(Share(0.07)), Spare::SpareFactor(Share(0.15))],
-        };
-        let jobs = jobs(&base, &grid);
-        let labels: Vec<_> = jobs.iter().map(|j| j.label.as_str()).collect();
-        assert_eq!(labels, ["single, OP 7 %", "single, spare 15 %", "host_gc, OP 7 %", "host_gc, spare 15 %"]);
+        }
+    }
+
+    fn choices(text: &str, choice: fn(PolicyName) -> Choice) -> Vec<Choice> {
+        list(text).into_iter().map(choice).collect()
+    }
+
+    fn labels(jobs: &[Job]) -> Vec<&str> {
+        jobs.iter().map(|job| job.label.as_str()).collect()
+    }
+
+    #[test]
+    fn the_product_names_what_varies() {
+        let spares = [Spare::OverProvisioning(Share(0.07)), Spare::SpareFactor(Share(0.15))].map(Choice::Spare);
+        let axes = [choices("single,host_gc", Choice::Placement), choices("greedy", Choice::Victim), spares.to_vec()];
+        let jobs = jobs(&base(), &axes).unwrap();
+        assert_eq!(labels(&jobs), ["single, OP 7 %", "single, spare 15 %", "host_gc, OP 7 %", "host_gc, spare 15 %"]);
         assert_eq!(jobs[1].spec.device.device.spare, Some(Share(0.15)));
         assert_eq!(jobs[1].spec.device.device.over_provisioning, None);
         assert_eq!(jobs[3].axes["victim"], "greedy");
+    }
+
+    #[test]
+    fn an_ftl_that_brings_its_own_policies_runs_once() {
+        let axes = [
+            choices("page,asa,fast", Choice::Ftl),
+            choices("single,host_gc", Choice::Placement),
+            choices("greedy,fifo", Choice::Victim),
+        ];
+        let jobs = jobs(&base(), &axes).unwrap();
+        assert_eq!(
+            labels(&jobs),
+            [
+                "page, single, greedy",
+                "page, single, fifo",
+                "page, host_gc, greedy",
+                "page, host_gc, fifo",
+                "asa, greedy",
+                "asa, fifo",
+                "fast"
+            ]
+        );
+        assert_eq!(jobs[6].spec.device.placement.name, DeviceSpec::default().placement.name);
+        assert_eq!(jobs[5].axes["placement"], "own of asa");
+        let unknown = [choices("paeg", Choice::Ftl), choices("single", Choice::Placement)];
+        assert!(super::jobs(&base(), &unknown).unwrap_err().to_string().contains("paeg"));
+    }
+
+    #[test]
+    fn a_log_over_nothing_runs_once_whatever_lies_below_elsewhere() {
+        let axes = [
+            choices("sfs,in_place", Choice::Log),
+            choices("none,page", Choice::Below),
+            choices("single,host_gc", Choice::Placement),
+        ];
+        let jobs = jobs(&base(), &axes).unwrap();
+        assert_eq!(
+            labels(&jobs),
+            [
+                "sfs, none",
+                "sfs, page, single",
+                "sfs, page, host_gc",
+                "in_place, none",
+                "in_place, page, single",
+                "in_place, page, host_gc"
+            ]
+        );
     }
 }

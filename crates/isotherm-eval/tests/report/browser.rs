@@ -13,6 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A running Chromium with one page.
 pub struct Browser {
     child: Child,
+    /// Its folder, which goes with it.
+    profile: PathBuf,
     commands: ChildStdin,
     messages: Receiver<Value>,
     session: String,
@@ -40,10 +42,12 @@ impl Browser {
         let Some(program) = program() else {
             assert!(std::env::var_os("ISOTHERM_REQUIRE_CHROMIUM").is_none(), "no chromium on the path");
             // Not `eprintln!`: the test harness would swallow it.
-            eprintln!("skipped: no chromium on the path, so the report is not tested in a browser");
+            let reason = "skipped: no chromium on the path, so the report is not tested in a browser";
+            writeln!(std::io::stderr(), "{reason}").expect("standard error is open");
             return None;
         };
         let profile = scratch.join(format!("profile-{}", std::process::id()));
+        std::fs::create_dir_all(&profile).expect("the folder is ours");
         let mut child = Command::new("sh")
             // The browser reads commands on descriptor 3 and answers on 4.
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1"])
@@ -56,6 +60,8 @@ impl Browser {
                 "--disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-pipe".split(' '),
             )
             .arg(format!("--user-data-dir={}", profile.display()))
+            // What it leaves behind when it is killed lies there too.
+            .env("TMPDIR", &profile)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -76,6 +82,7 @@ impl Browser {
         let commands = child.stdin.take().expect("stdin is piped");
         let mut browser = Self {
             child,
+            profile,
             commands,
             messages,
             session: String::new(),
@@ -160,5 +167,7 @@ impl Drop for Browser {
         // It may have gone already; then there is nothing to end.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // Its children may still be writing there, for a moment.
+        let _ = std::fs::remove_dir_all(&self.profile);
     }
 }

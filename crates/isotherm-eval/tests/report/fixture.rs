@@ -1,7 +1,7 @@
 //! Results to report: small real runs, one of them judged invalid, under a trace whose name tries to break out of the page.
 
 use isotherm::spec::DeviceSpec;
-use isotherm_eval::compare::{Grid, jobs, policy_list, rank};
+use isotherm_eval::compare::{Choice, PolicyList, jobs, rank};
 use isotherm_eval::pool::{Surveys, run_all};
 use isotherm_eval::results::*;
 use isotherm_eval::run::{Control, Replay, RunSpec};
@@ -18,12 +18,10 @@ pub fn compare() -> ResultsFile {
     // Only a model with queues gives requests a latency.
     let device = DeviceSpec::from_toml("", &["timing.mode=closed".to_owned()]).unwrap();
     let base = RunSpec { trace: TraceSource::new(TRACE), device, replay: Replay::default(), seed: 1 };
-    let grid = Grid {
-        placements: policy_list("--placement", "single,host_gc,epoch").unwrap(),
-        victims: policy_list("--victim", "greedy,cost_benefit").unwrap(),
-        spares: Vec::new(),
-    };
-    let jobs = jobs(&base, &grid);
+    let list = |text: &str| text.parse::<PolicyList>().unwrap().0;
+    let placements = list("single,host_gc,epoch").into_iter().map(Choice::Placement).collect();
+    let victims = list("greedy,cost_benefit").into_iter().map(Choice::Victim).collect();
+    let jobs = jobs(&base, &[placements, victims]).unwrap();
     let surveys = Surveys::of(&jobs).unwrap();
     let mut runs = run_all(&jobs, &surveys, &Control::default(), |_, _| Ok(())).unwrap();
     rank(&mut runs);

@@ -30,7 +30,7 @@ pub fn plan_below(spec: &DeviceSpec, environment: &Environment) -> Result<Option
 }
 
 /// What stands for no device below a log.
-const NO_DEVICE: &str = "none";
+pub const NO_DEVICE: &str = "none";
 
 /// A log and the device below it, before they are built.
 struct LogPlan {

@@ -3,7 +3,7 @@
 mod dram;
 mod log;
 
-pub use log::plan_below;
+pub use log::{NO_DEVICE, plan_below};
 
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::Device;
