@@ -114,7 +114,11 @@ impl ExperimentFile {
         let place = path.display().to_string();
         let mut experiment: Self = toml::from_str(text).map_err(|e| {
             let problem = e.to_string().trim().replace('\n', " ");
-            SpecError::new(place.as_str(), problem, "see the experiments of the project for the keys")
+            SpecError::new(
+                place.as_str(),
+                problem,
+                "see the experiments of the project for the keys; one of hot data identification runs with isotherm hotness --experiment",
+            )
         })?;
         experiment.path = path.to_owned();
         if experiment.traces.is_empty() {

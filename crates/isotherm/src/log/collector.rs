@@ -208,7 +208,7 @@ fn empty<M: Medium, P: Placement, V: VictimPolicy>(
 
 impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     /// A collection ended halfway, because no space or power was left. Copies that the map has not heard of are void, and
-    /// the victim is again what it was: the device is readable, and may go on once something is trimmed.
+    /// the victim is again what it was: what the device holds can be read.
     #[cold]
     fn give_up(&mut self, victim: BlockId, state: BlockState, moves: &[Move]) {
         let heard = self.blocks.valid(victim) == 0;

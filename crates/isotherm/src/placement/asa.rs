@@ -390,6 +390,20 @@ mod tests {
     }
 
     #[test]
+    fn the_recency_of_every_sampled_page_that_has_one_is_clustered() {
+        for (samples, pages) in [(500, 300), (500, 1000), (3, 1000), (33, 1000)] {
+            let mut asa = asa(&format!("samples={samples}"), pages);
+            let mut now = 0;
+            rounds(&mut asa, &mut now, 1, 0..pages, 1);
+            rounds(&mut asa, &mut now, 3, 0..50, pages);
+            asa.sample();
+            assert_eq!(asa.sampled.len() as u32, samples.min(pages));
+            let known = asa.sampled.iter().map(|lpn| asa.pages[lpn.0 as usize].irr).filter(|irr| *irr != INFINITE);
+            assert_eq!(asa.values, known.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
     fn a_hot_set_that_moves_is_followed() {
         for parameters in ["samples=500", "samples=500,scale=log,init=exact,miss_window=last_n,irr_bits=8,clock=all"] {
             let mut asa = asa(parameters, 1000);
