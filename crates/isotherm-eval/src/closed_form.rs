@@ -5,34 +5,11 @@
 //! pages that can hold data: blocks that the collector keeps free are no part of it. Every function is O(1) up to
 //! the iterations of a root search.
 
+use isotherm::lambert::lambert_w;
+
 /// `T/U` from the spare factor `(T-U)/T`.
 pub fn alpha_of_spare(spare: f64) -> f64 {
     1.0 / (1.0 - spare)
-}
-
-/// The principal branch of Lambert's W for `-1/e <= x < 0`: the solution of `w e^w = x` with `-1 <= w < 0`.
-///
-/// # Panics
-/// If `x` lies outside that range (a caller's bug).
-pub fn lambert_w(x: f64) -> f64 {
-    let branch = -(-1.0f64).exp();
-    assert!((branch..0.0).contains(&x), "W is computed on [-1/e, 0) alone, not at {x}");
-    // Near the branch point the series in p is accurate and Halley's step would divide by nearly zero.
-    let p = (2.0 * (1.0 + std::f64::consts::E * x)).max(0.0).sqrt();
-    let mut w = -1.0 + p - p * p / 3.0 + 11.0 / 72.0 * p * p * p;
-    if p < 1e-4 {
-        return w;
-    }
-    for _ in 0..50 {
-        let e = w.exp();
-        let f = w * e - x;
-        let step = f / (e * (w + 1.0) - (w + 2.0) * f / (2.0 * w + 2.0));
-        w -= step;
-        if step.abs() < 1e-15 {
-            break;
-        }
-    }
-    w
 }
 
 /// FIFO victims, uniform random writes.
@@ -123,16 +100,6 @@ mod tests {
     #[track_caller]
     fn near(value: f64, expected: f64, tolerance: f64) {
         assert!((value - expected).abs() <= tolerance, "{value} instead of {expected}");
-    }
-
-    #[test]
-    fn lambert_w_solves_its_equation() {
-        for x in [-0.367_879, -0.36, -0.3, -0.1, -0.01, -1e-6] {
-            let w = lambert_w(x);
-            near(w * w.exp(), x, 1e-13);
-            assert!((-1.0..0.0).contains(&w));
-        }
-        near(lambert_w(-(-1.0f64).exp()), -1.0, 1e-7);
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub mod dram;
 pub mod ftl;
 pub mod future;
 pub mod hotness;
+pub mod lambert;
 pub mod log;
 pub mod memory;
 pub mod nand;

@@ -124,6 +124,30 @@ fn the_same_seed_gives_the_same_counters_and_time_does_not_change_them() {
 }
 
 #[test]
+fn placements_that_divide_space_repeat_themselves_and_keep_to_their_counters() {
+    // 1024 pages in 80 blocks of 16; the first eighth receives seven eighths of the writes.
+    let run = |placement: &str| {
+        let sets = ["device.over_provisioning=0.25", "device.pages_per_block=16", &format!("placement={placement}")];
+        let mut device = device(4 * MIB, &sets);
+        let mut random = Random::new(7);
+        let fill = (0..1024).map(|page| request(Op::Write, page * 4096, 4096));
+        let skewed = (0..20_000).map(|_| {
+            let pages = if random.chance(0.875) { 128 } else { 1024 };
+            request(Op::Write, random.below(pages) * 4096, 4096)
+        });
+        device.submit(&fill.chain(skewed).collect::<Vec<_>>()).unwrap();
+        device.check().unwrap();
+        let snapshot = device.snapshot();
+        (snapshot.collector.collections, snapshot.medium.copies[Cause::Gc], device.block_erases())
+    };
+    for (placement, collections, copies) in [("multilog", 2139, 14425), ("midas:sample=1", 2493, 20106)] {
+        let once = run(placement);
+        assert_eq!(once, run(placement));
+        assert_eq!((once.0, once.1), (collections, copies), "{placement}");
+    }
+}
+
+#[test]
 fn wear_levelling_narrows_the_spread_of_erases_and_can_be_switched_off() {
     let spread = |leveling: &str| {
         let sets = [leveling, "wear.threshold=20", "device.over_provisioning=0.2", "placement=host_gc"];

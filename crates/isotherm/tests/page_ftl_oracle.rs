@@ -35,7 +35,7 @@ fn policies(placement: &str, victim: &str) -> (AnyPlacement, AnyVictim) {
         seed: 5,
         future: Some(Arc::new(Future { deaths: (0..1000).map(|i| i + 1 + i % 90).collect() })),
     };
-    let placement = build_placement(&PolicyName::plain(placement), &context).unwrap();
+    let placement = build_placement(&placement.parse::<PolicyName>().unwrap(), &context).unwrap();
     let context =
         VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 5 };
     (placement, build_victim(&PolicyName::plain(victim), &context).unwrap())
@@ -67,10 +67,11 @@ proptest! {
 
     #[test]
     fn every_placement_under_every_victim_policy_returns_the_last_write(steps in steps(LOGICAL_PAGES, 800), torn: bool) {
-        for placement in PLACEMENTS {
+        // Of MiDAS besides epochs so short that groups have sizes within these steps.
+        for placement in PLACEMENTS.iter().map(|entry| entry.name).chain(["midas:epoch=0.5,sample=1"]) {
             for victim in VICTIMS {
                 let faults = FaultPlan { torn, ..FaultPlan::default() };
-                check(placement.name, victim.name, AgeBase::Closed, faults, &steps);
+                check(placement, victim.name, AgeBase::Closed, faults, &steps);
             }
         }
     }
@@ -78,7 +79,10 @@ proptest! {
     #[test]
     fn failing_programs_and_erases_lose_nothing(steps in steps(LOGICAL_PAGES, 800), seed: u64) {
         let faults = FaultPlan { program_failures: 0.002, erase_failures: 0.01, seed, ..FaultPlan::default() };
-        check("host_gc", "greedy", AgeBase::Closed, faults, &steps);
+        // The last two keep count of the blocks of each stream.
+        for placement in ["host_gc", "multilog", "midas:epoch=0.5,sample=1"] {
+            check(placement, "greedy", AgeBase::Closed, faults, &steps);
+        }
     }
 }
 

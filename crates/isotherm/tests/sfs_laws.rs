@@ -267,7 +267,7 @@ fn quantisation_of_ten_thousand_segments_takes_less_than_a_millisecond() {
     let mut quantiser = Quantiser::new(QuantiserOptions { groups: 8, ..QuantiserOptions::PLAIN }, 1);
     let fastest = (0..20).map(|_| {
         let start = Instant::now();
-        quantiser.update(hotnesses.len(), |i| Some(hotnesses[i]));
+        quantiser.update(hotnesses.len(), u64::MAX, |i| Some(hotnesses[i]));
         start.elapsed()
     });
     let fastest = fastest.min().unwrap();
@@ -303,10 +303,10 @@ fn a_sample_of_a_million_segments_finds_the_centres_of_the_full_computation() {
     let mut means = [0.0; 4];
     for update in 0..10 + UPDATES {
         if update < 10 {
-            full.update(hotnesses.len(), |i| Some(hotnesses[i]));
+            full.update(hotnesses.len(), u64::MAX, |i| Some(hotnesses[i]));
         }
         let start = Instant::now();
-        sampled.update(hotnesses.len(), |i| Some(hotnesses[i]));
+        sampled.update(hotnesses.len(), u64::MAX, |i| Some(hotnesses[i]));
         fastest = fastest.min(start.elapsed().as_micros());
         if update >= 10 {
             means.iter_mut().zip(sampled.centres()).for_each(|(mean, centre)| *mean += centre / UPDATES as f64);

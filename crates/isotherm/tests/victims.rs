@@ -1,15 +1,18 @@
 //! Indexed victim policies against a full scan, pick by pick, while a page-mapped FTL runs on them.
 
-use isotherm::address::{BlockId, Geometry, Lpn, Ppn};
+use isotherm::address::{BlockId, Geometry, Lpn, Ppn, StreamId};
 use isotherm::cause::Cause;
 use isotherm::ftl::{Ftl, page::PageFtl};
-use isotherm::log::{LogOptions, block_table::BlockTable};
+use isotherm::log::LogOptions;
+use isotherm::log::block_table::{BlockState, BlockTable};
 use isotherm::nand::{Move, array::NandArray};
-use isotherm::placement::{HostGc, Single};
+use isotherm::placement::{HostGc, Single, Streams};
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
 use isotherm::spec::AgeBase;
 use isotherm::victim::{AnyVictim, VICTIMS, VictimContext, VictimPolicy, Written, build_victim};
+use std::cell::Cell;
+use std::rc::Rc;
 
 const PAGES_PER_BLOCK: u32 = 16;
 const BLOCKS: u32 = 300;
@@ -41,6 +44,9 @@ impl VictimPolicy for Checked {
         assert!(score >= best, "pick {}: {picked} scores {score}, the best {best}", self.picks);
         self.picks += 1;
         Some(picked)
+    }
+    fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
+        self.inner.pick_within(blocks, now, streams)
     }
     fn memory_bytes(&self) -> u64 {
         self.inner.memory_bytes()
@@ -85,6 +91,165 @@ fn picks_are_best(name: &str, age: AgeBase, score: Score) {
     let mut snapshot = isotherm::stats::Snapshot::default();
     ftl.fill_snapshot(&mut snapshot);
     assert!(snapshot.collector.collections > 1000, "{} collections test little", snapshot.collector.collections);
+}
+
+/// What policies by rates go by, kept apart from them: for every live page a count of writes and the time since when they count.
+struct Rates {
+    /// Times of all writes of every logical page.
+    writes: Vec<Vec<u64>>,
+    live: Vec<Option<(u64, u64)>>,
+    /// Count and time of a page, from the times of its writes.
+    of: fn(&[u64]) -> (u64, u64),
+}
+
+impl Rates {
+    fn new(of: fn(&[u64]) -> (u64, u64)) -> Self {
+        let live = vec![None; (BLOCKS * PAGES_PER_BLOCK) as usize];
+        Self { writes: vec![Vec::new(); LOGICAL_PAGES as usize], live, of }
+    }
+
+    /// Mean count over mean age of the live pages of `block`.
+    fn rate(&self, block: BlockId, now: u64) -> f64 {
+        let first = (block.0 * PAGES_PER_BLOCK) as usize;
+        let live = self.live[first..first + PAGES_PER_BLOCK as usize].iter().flatten();
+        let (count, age) = live.fold((0, 0), |sum, (count, time)| (sum.0 + count, sum.1 + now + 1 - time));
+        count as f64 / age.max(1) as f64
+    }
+}
+
+type RatedScore = fn(&BlockTable, BlockId, u64, &Rates) -> f64;
+
+/// At every pick, asks a copy of the policy for its choice within streams: a copy, so that it looks at the blocks as they are.
+struct Within {
+    inner: AnyVictim,
+    /// None for a policy that draws its candidates.
+    score: Option<RatedScore>,
+    rates: Rates,
+    picks: Rc<Cell<u32>>,
+}
+
+impl Within {
+    fn check_choice(&self, blocks: &BlockTable, now: u64, streams: Streams) {
+        let choice = self.inner.clone().pick_within(blocks, now, streams);
+        if let Some(block) = choice {
+            assert_eq!(blocks.state(block), BlockState::Closed);
+            assert!(
+                streams.contains(blocks.stream(block)),
+                "{block} is of {:?}, not of {streams:?}",
+                blocks.stream(block)
+            );
+        }
+        let Some(score) = self.score else {
+            return assert_eq!(choice.is_some(), blocks.closed_of(streams).count() > 0);
+        };
+        let score = |block| score(blocks, block, now, &self.rates);
+        let is_full = |block: &BlockId| blocks.valid(*block) == PAGES_PER_BLOCK;
+        let best = blocks.closed_of(streams).filter(|b| !is_full(b)).map(score).reduce(f64::max);
+        // FIFO may name a full block, which no other is to be compared with.
+        let chosen = choice.filter(|b| !is_full(b)).map(score);
+        assert!(chosen == best || choice.is_some_and(|b| is_full(&b)), "{streams:?}: {chosen:?}, the best {best:?}");
+    }
+}
+
+impl VictimPolicy for Within {
+    fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.inner.on_close(block, blocks);
+    }
+    fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.inner.on_invalidate(block, blocks);
+    }
+    fn watches_pages(&self) -> bool {
+        self.inner.watches_pages()
+    }
+    fn on_program(&mut self, at: Ppn, written: Written) {
+        self.inner.on_program(at, written);
+        let heat = match written {
+            Written::Host(lpn, now) => {
+                let writes = &mut self.rates.writes[lpn.0 as usize];
+                writes.push(now);
+                (self.rates.of)(writes)
+            }
+            Written::Meta(now) => (self.rates.of)(&[now]),
+        };
+        self.rates.live[at.0 as usize] = Some(heat);
+    }
+    fn on_copies(&mut self, moves: &[Move]) {
+        self.inner.on_copies(moves);
+        for page in moves {
+            self.rates.live[page.to.0 as usize] = self.rates.live[page.from.0 as usize].take();
+        }
+    }
+    fn on_page_death(&mut self, at: Ppn) {
+        self.inner.on_page_death(at);
+        self.rates.live[at.0 as usize] = None;
+    }
+    fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.inner.on_remove(block, blocks);
+    }
+    fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
+        for (first, last) in [(0, 0), (1, 1), (0, 1)] {
+            self.check_choice(blocks, now, Streams { first: StreamId(first), last: StreamId(last) });
+        }
+        self.picks.set(self.picks.get() + 1);
+        self.inner.pick(blocks, now)
+    }
+    fn pick_within(&mut self, _: &BlockTable, _: u64, _: Streams) -> Option<BlockId> {
+        unreachable!("this placement lets policies look everywhere")
+    }
+    fn memory_bytes(&self) -> u64 {
+        self.inner.memory_bytes()
+    }
+}
+
+#[test]
+fn choices_within_streams_are_the_best_of_them() {
+    let emptiest: RatedScore = |blocks, block, _, _| -f64::from(blocks.valid(block));
+    // The stamp of a sealed block is the time when it closed.
+    let oldest: RatedScore = |blocks, block, _, _| -(blocks.stamp(block) as f64);
+    let benefit: RatedScore = |blocks, block, now, _| {
+        let utilisation = blocks.utilisation(block);
+        if utilisation == 0.0 {
+            return f64::INFINITY;
+        }
+        blocks.age(block, now) as f64 * (1.0 - utilisation) / (2.0 * utilisation)
+    };
+    let cat: RatedScore = |blocks, block, now, _| {
+        let (utilisation, age) = (blocks.utilisation(block), blocks.age(block, now) as f64 + 1.0);
+        -(utilisation / (1.0 - utilisation) / age * (f64::from(blocks.erases(block)) + 1.0))
+    };
+    let cost_hotness: RatedScore = |blocks, block, now, rates| {
+        let utilisation = blocks.utilisation(block);
+        (1.0 - utilisation) / (2.0 * utilisation * rates.rate(block, now))
+    };
+    let declining_cost: RatedScore = |blocks, block, now, rates| {
+        let utilisation = blocks.utilisation(block);
+        (1.0 - utilisation) * (1.0 - utilisation) / (utilisation * rates.rate(block, now))
+    };
+    // Writes since the first; two writes since the last but one.
+    let since_first: fn(&[u64]) -> (u64, u64) = |writes| (writes.len() as u64, writes[0]);
+    let last_two: fn(&[u64]) -> (u64, u64) = |writes| (2, writes[writes.len().saturating_sub(2)]);
+    let cases = [
+        ("greedy", Some(emptiest), since_first),
+        ("fifo", Some(oldest), since_first),
+        ("windowed:window=1000", Some(emptiest), since_first),
+        ("cost_benefit", Some(benefit), since_first),
+        ("cat", Some(cat), since_first),
+        ("cost_hotness", Some(cost_hotness), since_first),
+        ("mdc", Some(declining_cost), last_two),
+        ("random", None, since_first),
+        ("d_choices", None, since_first),
+    ];
+    for entry in VICTIMS {
+        assert!(cases.iter().any(|case| case.0.starts_with(entry.name)), "{} is not here", entry.name);
+    }
+    for (name, score, rates) in cases {
+        let medium = NandArray::without_bytes(Geometry::simple(BLOCKS, PAGES_PER_BLOCK, 4096), 0, false);
+        let picks = Rc::new(Cell::new(0));
+        let within = Within { inner: victim(name), score, rates: Rates::new(rates), picks: Rc::clone(&picks) };
+        let mut ftl = PageFtl::new(medium, HostGc, within, LOGICAL_PAGES, options(AgeBase::Sealed));
+        overwrite(&mut ftl, 30_000);
+        assert!(picks.get() > 1000, "{} picks test little", picks.get());
+    }
 }
 
 #[test]
@@ -156,6 +321,9 @@ impl VictimPolicy for Ages {
     fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
         assert!(self.checked > 100 || now < 60_000, "{} blocks of copies test little", self.checked);
         self.inner.pick(blocks, now)
+    }
+    fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
+        self.inner.pick_within(blocks, now, streams)
     }
     fn memory_bytes(&self) -> u64 {
         self.inner.memory_bytes()

@@ -40,7 +40,7 @@ fn policies(blocks: u32, placement: &str, victim: &str) -> (AnyPlacement, AnyVic
     let (logical_pages, pages_per_block) = (LOGICAL_PAGES, PAGES_PER_BLOCK);
     let context =
         PlacementContext { logical_pages, pages_per_block, page_bytes: PAGE_BYTES, blocks, seed: 5, future: None };
-    let placement = build_placement(&PolicyName::plain(placement), &context).unwrap();
+    let placement = build_placement(&placement.parse::<PolicyName>().unwrap(), &context).unwrap();
     let context = VictimContext { blocks, pages_per_block, logical_pages, seed: 5 };
     (placement, build_victim(&PolicyName::plain(victim), &context).unwrap())
 }
@@ -79,7 +79,14 @@ fn wear_out<F: Ftl<Medium = TestMedium>>(name: &str, mut ftl: F, seed: u64) {
 #[test]
 fn the_page_mapped_ftl_stays_whole_and_readable() {
     for seed in 0..SEEDS {
-        for (placement, victim) in [("single", "greedy"), ("host_gc", "cost_benefit"), ("dac", "mdc")] {
+        for (placement, victim) in [
+            ("single", "greedy"),
+            ("host_gc", "cost_benefit"),
+            ("dac", "mdc"),
+            // These keep count of the blocks of each stream.
+            ("multilog:logs=4", "greedy"),
+            ("midas:groups=3,epoch=0.5,sample=1", "greedy"),
+        ] {
             let (p, v) = policies(40, placement, victim);
             wear_out(placement, PageFtl::new(medium(40, seed), p, v, LOGICAL_PAGES, log_options(3, 0, 0)), seed);
         }

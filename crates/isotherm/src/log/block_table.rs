@@ -3,6 +3,7 @@
 use super::validity::Validity;
 use crate::address::{BlockId, StreamId};
 use crate::memory;
+use crate::placement::Streams;
 use crate::spec::AgeBase;
 
 /// What a block is doing.
@@ -125,6 +126,13 @@ impl BlockTable {
     /// Closed blocks that the victim policy may choose, in order of their number.
     pub fn closed(&self) -> impl Iterator<Item = BlockId> + '_ {
         (0..self.blocks()).map(BlockId).filter(|b| self.state(*b) == BlockState::Closed)
+    }
+
+    /// Closed blocks that `streams` filled and that the victim policy may choose, in order of their number.
+    pub fn closed_of(&self, streams: Streams) -> impl Iterator<Item = BlockId> + '_ {
+        // Two bytes a block in sequence, before the state, which lies in another cache line.
+        let candidates = (0..self.blocks()).map(BlockId).filter(move |b| streams.contains(self.stream(*b)));
+        candidates.filter(|b| self.state(*b) == BlockState::Closed)
     }
 
     /// Closed blocks of every sort, in order of their number.

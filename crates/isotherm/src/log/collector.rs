@@ -9,7 +9,7 @@ use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::memory;
 use crate::nand::{Kind, Medium, MediumError, Move, Owner};
-use crate::placement::{GcCopy, Placement};
+use crate::placement::{GcCopy, Placement, VictimSource};
 use crate::victim::VictimPolicy;
 
 /// Pages of the coming victim whose owners are prefetched: more than this would only evict what is needed first.
@@ -132,7 +132,7 @@ pub fn collect_idle<M: Medium, P: Placement, V: VictimPolicy>(
 ) -> Result<(), DeviceError> {
     let mut left_ns = budget_ns;
     while (log.free.len() as u32) < wanted && log.used_pages > log.valid_pages {
-        let Some(victim) = log.victim.pick(&log.blocks, log.now) else { break };
+        let Some(victim) = log.choose_victim() else { break };
         let valid = log.blocks.valid(victim);
         let cost_ns = log.medium.collection_ns(valid);
         // A nearly full victim frees too little to be worth its wear: leave it until it has to be cleaned.
@@ -244,9 +244,23 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
 
     /// The block to clean next so that `stream` can go on; `None` if nothing can be gained.
     fn next_victim(&mut self, stream: StreamId) -> Option<BlockId> {
-        self.excess_meta_block(stream).or_else(|| self.emergency_victim()).or_else(|| {
-            if self.used_pages > self.valid_pages { self.victim.pick(&self.blocks, self.now) } else { None }
-        })
+        self.excess_meta_block(stream)
+            .or_else(|| self.emergency_victim())
+            .or_else(|| if self.used_pages > self.valid_pages { self.choose_victim() } else { None })
+    }
+
+    /// The victim policy's choice, where the placement lets it look. Streams that hold nothing but valid pages free nothing:
+    /// then it looks everywhere.
+    fn choose_victim(&mut self) -> Option<BlockId> {
+        let chosen = match self.placement.victim_source(self.now) {
+            VictimSource::Everywhere => None,
+            VictimSource::Within(streams) => self
+                .victim
+                .pick_within(&self.blocks, self.now, streams)
+                .filter(|block| self.blocks.valid(*block) < self.blocks.pages_per_block()),
+            VictimSource::Block(block) => Some(block),
+        };
+        chosen.or_else(|| self.victim.pick(&self.blocks, self.now))
     }
 
     /// The valid pages of `block`, in order. What the map and the placement keep of them is prefetched on the way, unless

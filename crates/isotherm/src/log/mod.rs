@@ -214,6 +214,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
                 self.release(block, Cause::Recovery, 0)?;
             } else if self.blocks.state(block) == BlockState::Closed {
                 self.victim.on_close(block, &self.blocks);
+                self.placement.on_close(block, self.blocks.stream(block));
             }
         }
         Ok(())
@@ -475,6 +476,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         self.blocks.validity.set_state(block, state);
         if state == BlockState::Closed {
             self.victim.on_close(block, &self.blocks);
+            self.placement.on_close(block, stream);
         }
     }
 
@@ -502,12 +504,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         debug_assert_eq!(self.blocks.valid(block), 0);
         self.used_pages -= u64::from(self.medium.programmed_pages(block));
         let failing = self.blocks.state(block) == BlockState::Failing;
+        let is_meta = self.is_meta(self.blocks.stream(block));
+        // Neither a failing block nor one that is erased while a store is restored was ever told as closed.
+        let placement_knows = self.blocks.state(block) == BlockState::Collecting && !is_meta;
         let usable = match self.medium.erase(block, cause) {
             Ok(()) => !failing,
             Err(MediumError::PowerLost) => return Err(DeviceError::PowerLost),
             Err(_) => false,
         };
-        if self.is_meta(self.blocks.stream(block)) {
+        if is_meta {
             self.meta_blocks.retain(|b| *b != block);
         }
         self.blocks.erases[index] = self.medium.erase_count(block);
@@ -520,13 +525,16 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             self.blocks.validity.set_state(block, BlockState::Retired);
             self.counters.retired_blocks += 1;
         }
-        self.placement.on_reclaim(&Reclaim {
-            stream: self.blocks.stream(block),
-            opened_at: self.opened_at[index],
-            stamp: self.blocks.stamp(block),
-            now: self.now,
-            valid,
-        });
+        if placement_knows {
+            self.placement.on_reclaim(&Reclaim {
+                block,
+                stream: self.blocks.stream(block),
+                opened_at: self.opened_at[index],
+                stamp: self.blocks.stamp(block),
+                now: self.now,
+                valid,
+            });
+        }
         Ok(())
     }
 
@@ -617,7 +625,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             }
         }
         law(valid == self.valid_pages, &|| format!("{valid} valid bits, {} valid pages", self.valid_pages))?;
-        law(used == self.used_pages, &|| format!("{used} pages programmed, {} accounted", self.used_pages))
+        law(used == self.used_pages, &|| format!("{used} pages programmed, {} accounted", self.used_pages))?;
+        self.placement.check(&self.blocks)
     }
 }
 

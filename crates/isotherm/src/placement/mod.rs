@@ -18,7 +18,8 @@ mod sepbit;
 mod sfs;
 mod single;
 
-use crate::address::{Lpn, StreamId};
+use crate::address::{BlockId, Lpn, StreamId};
+use crate::log::block_table::BlockTable;
 use crate::registry::{Entry, Parameters, PolicyName, SpecError, WRAPPED, find};
 use crate::stats::Snapshot;
 use std::sync::Arc;
@@ -65,6 +66,8 @@ pub struct GcCopy {
 /// A block that was cleaned and is erased.
 #[derive(Clone, Copy, Debug)]
 pub struct Reclaim {
+    /// The block.
+    pub block: BlockId,
     /// Its stream.
     pub stream: StreamId,
     /// When its first page was written, in host page writes.
@@ -77,11 +80,46 @@ pub struct Reclaim {
     pub valid: u32,
 }
 
+/// Streams that lie side by side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Streams {
+    /// The first of them.
+    pub first: StreamId,
+    /// The last of them.
+    pub last: StreamId,
+}
+
+impl Streams {
+    /// `stream` alone.
+    pub fn only(stream: StreamId) -> Self {
+        Self { first: stream, last: stream }
+    }
+
+    /// Whether `stream` is one of them.
+    #[inline(always)]
+    pub fn contains(self, stream: StreamId) -> bool {
+        (self.first..=self.last).contains(&stream)
+    }
+}
+
+/// Where the next victim comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VictimSource {
+    /// The victim policy looks at every closed block.
+    Everywhere,
+    /// The victim policy looks at the closed blocks that these streams filled.
+    Within(Streams),
+    /// The placement names a closed block itself.
+    Block(BlockId),
+}
+
 /// Chooses the stream of every page.
 ///
 /// # Contract
 /// - Streams lie in `0..streams()`; the collector's copies go to at most `gc_streams()` different ones at a time.
 /// - `host` is called once for every host page write, in order; `gc` once for every page of host data that a collection copies.
+///   Where a collection fails halfway, pages for which `gc` was called stay where they were, and so does their block.
+/// - Every block of `on_close` is named by one `on_reclaim` at most, with the same stream, and by none before.
 /// - Choices depend on the calls so far and the seed alone.
 pub trait Placement {
     /// Number of streams, each with an open block of its own.
@@ -94,8 +132,15 @@ pub trait Placement {
     fn gc(&mut self, copy: &GcCopy) -> StreamId;
     /// A page was trimmed.
     fn on_trim(&mut self, _lpn: Lpn) {}
-    /// A block was cleaned.
+    /// `stream` has filled a block, or a block that it filled was found after a loss of power: it may be cleaned from now on.
+    fn on_close(&mut self, _block: BlockId, _stream: StreamId) {}
+    /// A block that was closed has been cleaned, whoever chose it.
     fn on_reclaim(&mut self, _reclaim: &Reclaim) {}
+    /// Where the next victim comes from, asked before every collection; `now` counts host page writes. A placement that gives
+    /// its streams shares of the space names the one that exceeds its own.
+    fn victim_source(&mut self, _now: u64) -> VictimSource {
+        VictimSource::Everywhere
+    }
     /// Brings what choices for `lpns` read towards the cache. Many at a time, because each call is a dispatch.
     #[inline(always)]
     fn prefetch(&self, _lpns: impl Iterator<Item = Lpn>) {}
@@ -109,6 +154,13 @@ pub trait Placement {
     fn forget_samples(&mut self) {}
     /// Adds what the placement counted to `snapshot`.
     fn fill_snapshot(&self, _snapshot: &mut Snapshot) {}
+    /// Checks what the placement keeps of closed blocks against `blocks`.
+    ///
+    /// # Errors
+    /// Where they disagree.
+    fn check(&self, _blocks: &BlockTable) -> Result<(), String> {
+        Ok(())
+    }
     /// Bytes of state in the controller.
     fn memory_bytes(&self) -> u64;
 }
@@ -162,6 +214,12 @@ macro_rules! dispatch {
             fn on_trim(&mut self, lpn: Lpn) {
                 match self { $(Self::$variant(placement) => placement.on_trim(lpn)),* }
             }
+            fn on_close(&mut self, block: BlockId, stream: StreamId) {
+                match self { $(Self::$variant(placement) => placement.on_close(block, stream)),* }
+            }
+            fn victim_source(&mut self, now: u64) -> VictimSource {
+                match self { $(Self::$variant(placement) => placement.victim_source(now)),* }
+            }
             fn on_reclaim(&mut self, reclaim: &Reclaim) {
                 match self { $(Self::$variant(placement) => placement.on_reclaim(reclaim)),* }
             }
@@ -178,6 +236,9 @@ macro_rules! dispatch {
             }
             fn fill_snapshot(&self, snapshot: &mut Snapshot) {
                 match self { $(Self::$variant(placement) => placement.fill_snapshot(snapshot)),* }
+            }
+            fn check(&self, blocks: &BlockTable) -> Result<(), String> {
+                match self { $(Self::$variant(placement) => placement.check(blocks)),* }
             }
             fn memory_bytes(&self) -> u64 {
                 match self { $(Self::$variant(placement) => placement.memory_bytes()),* }

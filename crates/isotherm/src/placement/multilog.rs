@@ -1,32 +1,64 @@
-//! MultiLog: several logs, each for pages of about one update frequency (Stoica & Ailamaki, "Improving flash write
-//! performance by using update frequency", VLDB'13).
+//! MultiLog: several logs, each for pages of about one update frequency, that divide the spare space so that cleaning costs
+//! least (Stoica & Ailamaki, "Improving flash write performance by using update frequency", VLDB'13).
 //!
 //! The frequency of a page is estimated from an average of the intervals between its updates, the newest weighing a half; a copy
 //! whose age exceeds that average shows that the page has cooled, and counts as an update at its age. Logs hold frequencies
 //! by powers of two.
 //!
-//! Departure: the publication also divides the spare space among the logs by theory and cleans each log by itself. Here the
-//! victim policy looks at all blocks; with the victim `mdc`, which reaches the optimal split by itself, the division follows.
+//! The publication minimises the sum over the logs of update frequency times cleaning cost, the cost of a log following from its
+//! own over-provisioning alone. At the minimum a block more is worth the same to every log; so whenever a block is needed,
+//! cleaning takes it from the log to which it is worth least, the one that exceeds its share, and thereby shrinks that log's
+//! over-provisioning. The worth of a block to a log of `n` live pages that fills `alpha n` pages and is updated `h` times a page
+//! and host write is `h / ((1-v)/v + ln v)`, where `v = exp(-alpha (1-v))` are the survivors of a turn of the log: the derivative of
+//! the cost in closed form. Near `v = 1` it is `2h / (1-v)^2`, the rule of MDC with logs in the place of blocks.
+//!
+//! Departures: the publication compares a log with its two neighbours and reaches the minimum step by step; there are few
+//! logs, so here all are compared. It fits the survivors by an exponential; here they are those of FIFO cleaning under
+//! uniform updates, exactly. Frequencies of logs are measured, not set. As long as worths lie within a factor
+//! of [`NOISE`], which a measured frequency may be off by, shares count as reached and the victim policy looks everywhere: near the
+//! minimum the sum is flat. The victim policy chooses the block within a log. A decision costs O(logs).
 
 use super::rate_classes::RateClasses;
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
-use crate::address::{Lpn, StreamId};
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement, Reclaim, Streams, VictimSource};
+use crate::address::{BlockId, Lpn, StreamId};
+use crate::lambert::dead_share;
+use crate::log::block_table::BlockTable;
 use crate::memory;
 use crate::registry::{Entry, Parameter};
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     name: "multilog",
-    summary: "by the page's average interval between updates, in logs by powers of two",
+    summary: "by the page's average interval between updates, in logs that divide the spare space",
     paper: "Stoica & Ailamaki, VLDB'13",
-    memory: "8 bytes a logical page",
-    parameters: &[Parameter { key: "logs", default: "8", allowed: "2..=32", help: "logs, each a stream" }],
+    memory: "9 bytes a logical page",
+    parameters: &[
+        Parameter { key: "logs", default: "8", allowed: "2..=32", help: "logs, each a stream" },
+        Parameter {
+            key: "sizing",
+            default: "true",
+            allowed: "true | false",
+            help: "divide the spare space among the logs; otherwise victims come from all of them alike",
+        },
+    ],
     build: |parameters, context| {
+        let logs = parameters.integer("logs", 2..=32)?;
         Ok(AnyPlacement::MultiLog(MultiLog {
             pages: memory::zeroed_table(context.logical_pages as usize),
-            classes: RateClasses::new(context, parameters.integer("logs", 2..=32)?),
+            held_by: memory::table(context.logical_pages as usize, NO_LOG),
+            classes: RateClasses::new(context, logs),
+            logs: vec![Log::default(); logs as usize],
+            pages_per_block: context.pages_per_block.into(),
+            window: (u64::from(context.logical_pages) / 4).max(1),
+            window_ends: 0,
+            sizing: parameters.boolean("sizing")?,
         }))
     },
 };
+
+/// Mark of a page that holds no data.
+const NO_LOG: u8 = u8::MAX;
+/// Worths of a block to two logs that differ by less than this factor count as equal.
+const NOISE: f64 = 1.25;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct PageState {
@@ -36,11 +68,71 @@ struct PageState {
     interval: u32,
 }
 
+/// What is known of a log.
+#[derive(Clone, Copy, Debug, Default)]
+struct Log {
+    /// Pages that hold data.
+    live: u64,
+    closed_blocks: u64,
+    /// Pages written since the last block was closed.
+    open_pages: u64,
+    /// Live pages that were overwritten in this window.
+    overwritten: u64,
+    /// Overwrites in a window: a moving mean, the newest weighing a quarter.
+    frequency: f64,
+}
+
+impl Log {
+    /// By how many copies a host write another block would spare, up to a factor that all logs share. None for a log that has
+    /// no block to give.
+    fn worth_of_block(&self, pages_per_block: u64) -> Option<f64> {
+        let filled = self.closed_blocks * pages_per_block + self.open_pages;
+        if self.closed_blocks == 0 || filled <= self.live {
+            return None;
+        }
+        let survivors = 1.0 - dead_share(filled as f64 / self.live.max(1) as f64);
+        let curvature = (1.0 - survivors) / survivors + survivors.ln();
+        Some(self.frequency / self.live.max(1) as f64 / curvature.max(f64::MIN_POSITIVE))
+    }
+}
+
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct MultiLog {
     pages: Vec<PageState>,
+    /// Log of each page.
+    held_by: Vec<u8>,
     classes: RateClasses,
+    logs: Vec<Log>,
+    pages_per_block: u64,
+    /// Host page writes over which frequencies are counted.
+    window: u64,
+    window_ends: u64,
+    sizing: bool,
+}
+
+impl MultiLog {
+    /// A page was written or copied to `stream`, and lives there alone.
+    #[inline(always)]
+    fn settle(&mut self, lpn: Lpn, stream: StreamId) -> StreamId {
+        let before = std::mem::replace(&mut self.held_by[lpn.0 as usize], stream.0 as u8);
+        if before != NO_LOG {
+            self.logs[usize::from(before)].live -= 1;
+        }
+        let log = &mut self.logs[usize::from(stream.0)];
+        log.live += 1;
+        log.open_pages += 1;
+        stream
+    }
+
+    fn end_window(&mut self, now: u64) {
+        let is_first = self.window_ends == 0;
+        for log in &mut self.logs {
+            let counted = std::mem::take(&mut log.overwritten) as f64;
+            log.frequency = if is_first { counted } else { log.frequency * 0.75 + counted * 0.25 };
+        }
+        self.window_ends = now + self.window;
+    }
 }
 
 impl Placement for MultiLog {
@@ -52,29 +144,93 @@ impl Placement for MultiLog {
     }
     #[inline(always)]
     fn host(&mut self, write: &HostWrite) -> StreamId {
+        if write.now >= self.window_ends {
+            self.end_window(write.now);
+        }
         let page = &mut self.pages[write.lpn.0 as usize];
         let since = (write.now as u32).wrapping_sub(std::mem::replace(&mut page.last_write, write.now as u32)).max(1);
         if !write.rewrite {
             page.interval = 0;
-            return StreamId(0);
+            return self.settle(write.lpn, StreamId(0));
         }
         page.interval = if page.interval == 0 { since } else { (page.interval / 2 + since / 2).max(1) };
-        self.classes.stream(page.interval.into())
+        let stream = self.classes.stream(page.interval.into());
+        if let Some(log) = self.logs.get_mut(usize::from(self.held_by[write.lpn.0 as usize])) {
+            log.overwritten += 1;
+        }
+        self.settle(write.lpn, stream)
     }
     #[inline(always)]
     fn gc(&mut self, copy: &GcCopy) -> StreamId {
         let page = self.pages[copy.lpn.0 as usize];
         let age = (copy.now as u32).wrapping_sub(page.last_write);
-        match page.interval {
+        let stream = match page.interval {
             0 => StreamId(0),
             interval if age > interval => self.classes.stream(u64::from(interval / 2 + age / 2)),
             interval => self.classes.stream(interval.into()),
-        }
+        };
+        self.settle(copy.lpn, stream)
     }
     fn on_trim(&mut self, lpn: Lpn) {
         self.pages[lpn.0 as usize].interval = 0;
+        if let Some(log) = self.logs.get_mut(usize::from(self.held_by[lpn.0 as usize])) {
+            log.live -= 1;
+        }
+        self.held_by[lpn.0 as usize] = NO_LOG;
+    }
+    fn on_close(&mut self, _: BlockId, stream: StreamId) {
+        let log = &mut self.logs[usize::from(stream.0)];
+        log.closed_blocks += 1;
+        log.open_pages = 0;
+    }
+    fn on_reclaim(&mut self, reclaim: &Reclaim) {
+        self.logs[usize::from(reclaim.stream.0)].closed_blocks -= 1;
+    }
+    fn victim_source(&mut self, _: u64) -> VictimSource {
+        if !self.sizing {
+            return VictimSource::Everywhere;
+        }
+        let (mut least, mut most) = ((f64::INFINITY, 0), 0.0f64);
+        for (at, log) in self.logs.iter().enumerate() {
+            let Some(worth) = log.worth_of_block(self.pages_per_block) else { continue };
+            if worth < least.0 {
+                least = (worth, at as u16);
+            }
+            most = most.max(worth);
+        }
+        if most <= NOISE * least.0 {
+            return VictimSource::Everywhere;
+        }
+        VictimSource::Within(Streams::only(StreamId(least.1)))
+    }
+    fn check(&self, blocks: &BlockTable) -> Result<(), String> {
+        for (log, stream) in self.logs.iter().zip(0..) {
+            let closed = blocks.closed_of(Streams::only(StreamId(stream))).count() as u64;
+            if log.closed_blocks != closed {
+                return Err(format!("log {stream} counts {} blocks, {closed} are closed", log.closed_blocks));
+            }
+        }
+        Ok(())
     }
     fn memory_bytes(&self) -> u64 {
-        self.pages.len() as u64 * 8
+        self.pages.len() as u64 * 9
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_worth_what_the_cost_of_cleaning_falls_by() {
+        // 10,000 live pages, of which each is updated once in 10,000 host writes: the log's copies a host write are WA - 1.
+        let log = |blocks| Log { live: 10_000, closed_blocks: blocks, frequency: 1.0, ..Log::default() };
+        let copies = |blocks: f64| 1.0 / dead_share(blocks * 64.0 / 10_000.0);
+        for blocks in [160u32, 170, 200, 300] {
+            let falls = (copies(f64::from(blocks) - 0.5) - copies(f64::from(blocks) + 0.5)) / 64.0;
+            let worth = log(blocks.into()).worth_of_block(64).unwrap();
+            assert!((worth / falls - 1.0).abs() < 0.02, "{blocks} blocks: {worth:e}, cost falls by {falls:e} a page");
+        }
+        assert_eq!(log(156).worth_of_block(64), None, "no page is dead");
     }
 }

@@ -84,7 +84,7 @@ impl Placement for SepBit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::Lpn;
+    use crate::address::{BlockId, Lpn};
 
     #[test]
     fn classes_follow_the_life_of_collected_segments() {
@@ -93,7 +93,14 @@ mod tests {
         assert_eq!(write(&mut placement, 0, false), 1);
         assert_eq!(write(&mut placement, 500, true), 0, "without a collection every life is short");
         for _ in 0..LIVES {
-            placement.on_reclaim(&Reclaim { stream: StreamId(0), opened_at: 900, stamp: 0, now: 1000, valid: 0 });
+            placement.on_reclaim(&Reclaim {
+                block: BlockId(0),
+                stream: StreamId(0),
+                opened_at: 900,
+                stamp: 0,
+                now: 1000,
+                valid: 0,
+            });
         }
         assert_eq!(write(&mut placement, 599, true), 0);
         assert_eq!(write(&mut placement, 699, true), 1);

@@ -18,7 +18,7 @@ use crate::registry::{Entry, Parameter};
 use crate::sfs::hotness::{AgeFrom, Files, Heat, HeatSums, Time};
 use crate::sfs::quantise::{Quantiser, QuantiserOptions};
 
-const QUANTISER: [Parameter; 5] = QuantiserOptions::parameters("1000");
+const QUANTISER: [Parameter; 6] = QuantiserOptions::parameters("1000");
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     name: "sfs",
@@ -31,6 +31,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
         QUANTISER[2],
         QUANTISER[3],
         QUANTISER[4],
+        QUANTISER[5],
         Parameter {
             key: "age",
             default: "created",
@@ -157,7 +158,7 @@ impl SfsGroups {
         if self.segments.add(segment, heat) {
             self.open[group] = NOWHERE;
             let (segments, now) = (&self.segments, self.now);
-            self.quantiser.update(segments.segments.len(), |index| segments.hotness(index, now));
+            self.quantiser.update(segments.segments.len(), now, |index| segments.hotness(index, now));
         }
         StreamId(group as u16)
     }

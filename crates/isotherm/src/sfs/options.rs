@@ -92,7 +92,7 @@ const fn parameter(key: &'static str, default: &'static str, allowed: &'static s
     Parameter { key, default, allowed, help }
 }
 
-const QUANTISER: [Parameter; 5] = QuantiserOptions::parameters("10000");
+const QUANTISER: [Parameter; 6] = QuantiserOptions::parameters("10000");
 const SEGMENT: Parameter = parameter("segment", "32MiB", "a multiple of 4KiB, 8KiB..4GiB", "segment size");
 const CLEAN_AT: Parameter =
     parameter("clean_at", "95%", "50%..99.9%", "share of segments in use at which cleaning starts");
@@ -132,6 +132,7 @@ pub const LOGS: &[Entry<LogKind>] = &[
             QUANTISER[2],
             QUANTISER[3],
             QUANTISER[4],
+            QUANTISER[5],
             SEGMENT,
             parameter("victim", "cost_hotness", "cost_hotness | cost_benefit | greedy", "which segment is cleaned"),
             parameter("defer", "true", "true | false", "whether groups that do not fill a segment stay dirty"),

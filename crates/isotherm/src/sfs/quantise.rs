@@ -6,6 +6,11 @@
 //! all later ones, since hotness is writes over age and ages have just begun to count ([`EmptyGroup`]). *Equi-width* cuts the range of hotness
 //! into equal parts, *equi-height* the segments into equal counts. A time costs O(segments x groups); above
 //! `sample_max`, segments are sampled at even distances, from a start that moves.
+//!
+//! Departure, switched by `distinct`: where nothing differs, centres still do, by chance, and blocks fall into groups by chance;
+//! groups that wait for a segment's worth of blocks then cost space for nothing. A block's hotness is a count over
+//! an age, so at hotness `H` and age `A` its standard error is `sqrt(H / A)`. Neighbouring centres that lie nearer than `distinct`
+//! times that are one group: a block of one would be found in the other too often by chance. 0 is the published way.
 
 use crate::random::Random;
 use crate::registry::{Parameter, Parameters, SpecError};
@@ -78,6 +83,8 @@ pub struct QuantiserOptions {
     pub groups: usize,
     /// What becomes of a centre without segments.
     pub empty: EmptyGroup,
+    /// Standard errors of a block's hotness by which refined centres must differ to be two groups; 0 for any difference.
+    pub distinct: f64,
     /// Segments looked at a time, at most.
     pub sample_max: usize,
 }
@@ -89,11 +96,12 @@ impl QuantiserOptions {
         scale: Scale::Raw,
         groups: 1,
         empty: EmptyGroup::Repicks,
+        distinct: 1.0,
         sample_max: 10_000,
     };
 
     /// The parameters that [`QuantiserOptions::read`] reads; `sample` is the default of the last one.
-    pub const fn parameters(sample: &'static str) -> [Parameter; 5] {
+    pub const fn parameters(sample: &'static str) -> [Parameter; 6] {
         [
             Parameter { key: "groups", default: "4", allowed: "1..=8", help: "groups of hotness" },
             Parameter {
@@ -115,6 +123,12 @@ impl QuantiserOptions {
                 help: "whether a group without segments takes the hotness of one picked at random, or keeps its centre",
             },
             Parameter {
+                key: "distinct",
+                default: "1",
+                allowed: "0..=100",
+                help: "standard errors of a block's hotness by which two groups differ at least; 0 as published",
+            },
+            Parameter {
                 key: "sample",
                 default: sample,
                 allowed: "16..=100000000",
@@ -133,6 +147,7 @@ impl QuantiserOptions {
             scale: given.choice("scale", Scale::NAMES)?,
             groups: given.integer("groups", 1..=MAX_GROUPS as u64)? as usize,
             empty: given.choice("empty", EmptyGroup::NAMES)?,
+            distinct: given.real("distinct", 0.0..=100.0)?,
             sample_max: given.integer("sample", 16..=100_000_000)? as usize,
         })
     }
@@ -186,8 +201,9 @@ impl Quantiser {
         self.bounds.iter().map(|bound| usize::from(hotness >= *bound)).sum()
     }
 
-    /// Draws the lines anew. `hotness` gives the hotness of segment `0..segments`, or `None` for one that holds no data.
-    pub fn update(&mut self, segments: usize, hotness: impl Fn(usize) -> Option<f64>) {
+    /// Draws the lines anew. `hotness` gives the hotness of segment `0..segments`, or `None` for one that holds no data;
+    /// `now` is the age of the oldest blocks, in the unit that hotness counts ages in.
+    pub fn update(&mut self, segments: usize, now: u64, hotness: impl Fn(usize) -> Option<f64>) {
         if self.options.groups == 1 {
             return;
         }
@@ -205,6 +221,22 @@ impl Quantiser {
             Criterion::EquiHeight => self.cut_counts(),
         }
         self.bounds.iter_mut().for_each(|bound| *bound = self.options.scale.hotness(*bound));
+        if self.options.criterion == Criterion::Iterative {
+            self.join_alike(now);
+        }
+    }
+
+    /// Makes one group of neighbours whose centres do not differ by more than chance: the line between them moves up to the
+    /// next one, so that the upper group stays empty.
+    fn join_alike(&mut self, now: u64) {
+        let scale = self.options.scale;
+        for at in (0..self.bounds.len()).rev() {
+            let (below, above) = (scale.hotness(self.centres[at]), scale.hotness(self.centres[at + 1]));
+            let error = ((below + above) / 2.0 / now.max(1) as f64).sqrt();
+            if above - below < self.options.distinct * error {
+                self.bounds[at] = self.bounds.get(at + 1).copied().unwrap_or(f64::INFINITY);
+            }
+        }
     }
 
     fn refine(&mut self) {
@@ -284,7 +316,7 @@ mod tests {
     }
 
     fn update(quantiser: &mut Quantiser, hotnesses: &[f64]) {
-        quantiser.update(hotnesses.len(), |i| Some(hotnesses[i]));
+        quantiser.update(hotnesses.len(), u64::MAX, |i| Some(hotnesses[i]));
     }
 
     #[test]
@@ -317,6 +349,21 @@ mod tests {
             quantiser.restore(&[1.0, 1000.0]);
             (0..5).for_each(|_| update(&mut quantiser, &[1.0, 2.0, 9.0]));
             assert_eq!(quantiser.centres(), expected);
+        }
+    }
+
+    #[test]
+    fn centres_that_differ_by_chance_alone_are_one_group() {
+        // At an age of 100, hotness 1 is a count of 100, which is off by 10 as a rule.
+        const CENTRES: [f64; 4] = [0.5, 1.0, 1.06, 9.0];
+        for (age, distinct, expected) in
+            [(100, 1.0, [0, 1, 1, 3]), (100, 0.0, [0, 1, 2, 3]), (1_000_000, 1.0, [0, 1, 2, 3])]
+        {
+            let mut quantiser = Quantiser::new(QuantiserOptions { groups: 4, distinct, ..QuantiserOptions::PLAIN }, 1);
+            quantiser.restore(&CENTRES);
+            let hotnesses = CENTRES.repeat(10);
+            quantiser.update(hotnesses.len(), age, |i| Some(hotnesses[i]));
+            assert_eq!(CENTRES.map(|hotness| quantiser.group(hotness)), expected, "age {age}, distinct {distinct}");
         }
     }
 

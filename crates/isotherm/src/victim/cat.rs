@@ -2,9 +2,11 @@
 //!
 //! Age, utilisation and wear move independently, so no order can be kept: a pick scans the closed blocks, O(blocks).
 
+use super::within::Within;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
 use crate::log::block_table::BlockTable;
+use crate::placement::Streams;
 use crate::registry::Entry;
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
@@ -13,12 +15,22 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     paper: "Chiang & Chang, J. Systems and Software 1999",
     memory: "none",
     parameters: NONE,
-    build: |_, _| Ok(AnyVictim::Cat(Cat)),
+    build: |_, _| Ok(AnyVictim::Cat(Cat::default())),
 };
 
 /// See the module's text.
-#[derive(Clone, Copy, Debug)]
-pub struct Cat;
+#[derive(Clone, Debug, Default)]
+pub struct Cat {
+    within: Within,
+}
+
+/// The smaller, the better a victim.
+fn score(blocks: &BlockTable, block: BlockId, now: u64) -> f64 {
+    let utilisation = blocks.utilisation(block);
+    // Age and erases start at one: a product with zero would hide the other factors.
+    let (age, erases) = (blocks.age(block, now) as f64 + 1.0, f64::from(blocks.erases(block)) + 1.0);
+    utilisation / (1.0 - utilisation) / age * erases
+}
 
 impl VictimPolicy for Cat {
     fn on_close(&mut self, _: BlockId, _: &BlockTable) {}
@@ -29,10 +41,7 @@ impl VictimPolicy for Cat {
         let full = blocks.pages_per_block();
         let mut best: Option<(f64, BlockId)> = None;
         for block in blocks.closed().filter(|b| blocks.valid(*b) < full) {
-            let utilisation = blocks.utilisation(block);
-            // Age and erases start at one: a product with zero would hide the other factors.
-            let (age, erases) = (blocks.age(block, now) as f64 + 1.0, f64::from(blocks.erases(block)) + 1.0);
-            let score = utilisation / (1.0 - utilisation) / age * erases;
+            let score = score(blocks, block, now);
             if best.is_none_or(|(least, _)| score < least) {
                 best = Some((score, block));
             }
@@ -40,7 +49,11 @@ impl VictimPolicy for Cat {
         best.map(|(_, block)| block)
     }
 
+    fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
+        self.within.best(blocks, streams, |block| -score(blocks, block, now))
+    }
+
     fn memory_bytes(&self) -> u64 {
-        0
+        self.within.bytes()
     }
 }

@@ -4,9 +4,11 @@
 //! possible winner at its top: a pick compares tops only, O(pages per block), and a block moves in O(log blocks) when it
 //! loses a page. The choice equals that of a full scan.
 
+use super::within::Within;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
 use crate::log::block_table::BlockTable;
+use crate::placement::Streams;
 use crate::registry::Entry;
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
@@ -35,6 +37,7 @@ pub struct CostBenefit {
     positions: Vec<u32>,
     /// One bit for each heap that is not empty.
     occupied: Vec<u64>,
+    within: Within,
 }
 
 impl CostBenefit {
@@ -45,6 +48,7 @@ impl CostBenefit {
             heaps: vec![Vec::new(); counts],
             positions: vec![OUT; blocks as usize],
             occupied: vec![0; counts.div_ceil(64)],
+            within: Within::default(),
         }
     }
 
@@ -111,6 +115,11 @@ impl CostBenefit {
     }
 }
 
+fn score(blocks: &BlockTable, block: BlockId, now: u64) -> f64 {
+    let utilisation = blocks.utilisation(block);
+    blocks.age(block, now) as f64 * (1.0 - utilisation) / (2.0 * utilisation)
+}
+
 impl VictimPolicy for CostBenefit {
     fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
         self.insert(blocks.valid(block) as usize, Key { stamp: blocks.stamp(block), block: block.0 });
@@ -127,24 +136,28 @@ impl VictimPolicy for CostBenefit {
     }
 
     fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
-        let pages = f64::from(blocks.pages_per_block());
+        let pages = blocks.pages_per_block() as usize;
         let mut best: Option<(f64, BlockId)> = None;
         for valid in self.counts() {
             let block = BlockId(self.heaps[valid][0].block);
             if valid == 0 {
                 return Some(block);
             }
-            let utilisation = valid as f64 / pages;
-            let score = blocks.age(block, now) as f64 * (1.0 - utilisation) / (2.0 * utilisation);
-            if utilisation < 1.0 && best.is_none_or(|(most, _)| score > most) {
+            let score = score(blocks, block, now);
+            if valid < pages && best.is_none_or(|(most, _)| score > most) {
                 best = Some((score, block));
             }
         }
         best.map(|(_, block)| block)
     }
 
+    fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
+        let within = |block| if blocks.valid(block) == 0 { f64::INFINITY } else { score(blocks, block, now) };
+        self.within.best(blocks, streams, within)
+    }
+
     fn memory_bytes(&self) -> u64 {
         // Each block has a position and at most one key.
-        self.positions.len() as u64 * (4 + 16)
+        self.positions.len() as u64 * (4 + 16) + self.within.bytes()
     }
 }

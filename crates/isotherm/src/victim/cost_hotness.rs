@@ -7,11 +7,13 @@
 
 use super::live_sums::LiveSums;
 use super::shortlist::Shortlist;
+use super::within::Within;
 use super::{AnyVictim, BuildVictim, NONE, VictimContext, VictimPolicy, Written};
 use crate::address::{BlockId, Ppn};
 use crate::log::block_table::BlockTable;
 use crate::memory;
 use crate::nand::Move;
+use crate::placement::Streams;
 use crate::registry::Entry;
 use crate::sfs::hotness::{AgeFrom, Heat};
 
@@ -31,6 +33,7 @@ pub struct CostHotness {
     history: Vec<Heat>,
     live: LiveSums,
     shortlist: Shortlist,
+    within: Within,
     now: u64,
 }
 
@@ -41,6 +44,7 @@ impl CostHotness {
             history: memory::zeroed_table(context.logical_pages as usize),
             live: LiveSums::new(context),
             shortlist: Shortlist::new(context.blocks),
+            within: Within::default(),
             now: 0,
         }
     }
@@ -94,7 +98,14 @@ impl VictimPolicy for CostHotness {
         let live = &self.live;
         self.shortlist.best(blocks, |block| score(live, blocks, block, now))
     }
+    fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
+        let live = &self.live;
+        self.within.best(blocks, streams, |block| score(live, blocks, block, now))
+    }
     fn memory_bytes(&self) -> u64 {
-        self.history.len() as u64 * size_of::<Heat>() as u64 + self.live.bytes() + self.shortlist.bytes()
+        self.history.len() as u64 * size_of::<Heat>() as u64
+            + self.live.bytes()
+            + self.shortlist.bytes()
+            + self.within.bytes()
     }
 }

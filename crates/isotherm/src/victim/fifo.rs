@@ -4,6 +4,7 @@ use super::block_list::BlockLists;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
 use crate::log::block_table::BlockTable;
+use crate::placement::Streams;
 use crate::registry::Entry;
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
@@ -31,6 +32,9 @@ impl VictimPolicy for Fifo {
     }
     fn pick(&mut self, _: &BlockTable, _: u64) -> Option<BlockId> {
         self.order.head(0)
+    }
+    fn pick_within(&mut self, blocks: &BlockTable, _: u64, streams: Streams) -> Option<BlockId> {
+        self.order.iter(0).find(|b| streams.contains(blocks.stream(*b)))
     }
     fn memory_bytes(&self) -> u64 {
         self.order.bytes()

@@ -7,9 +7,11 @@
 //! sort: a block above the ceiling is never fuller than a candidate is empty. Amortised cost of a pick: O(1).
 
 use super::block_list::BlockLists;
+use super::within::Within;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
 use crate::log::block_table::{BlockState, BlockTable};
+use crate::placement::Streams;
 use crate::registry::Entry;
 
 /// The ceiling lets in at least this share of the closed blocks (1/64), so that a scan serves many picks.
@@ -35,13 +37,14 @@ pub struct Greedy {
     /// Candidates right after the last scan.
     scanned: usize,
     picks_since_scan: u64,
+    within: Within,
 }
 
 impl Greedy {
     /// A policy for a device of this shape.
     pub fn new(blocks: u32, pages_per_block: u32) -> Self {
         let lists = BlockLists::new(blocks, pages_per_block as usize + 1);
-        Self { lists, ceiling: -1, lowest: 0, scanned: 0, picks_since_scan: 0 }
+        Self { lists, ceiling: -1, lowest: 0, scanned: 0, picks_since_scan: 0, within: Within::default() }
     }
 
     #[inline(always)]
@@ -143,12 +146,15 @@ impl VictimPolicy for Greedy {
         found
     }
 
+    fn pick_within(&mut self, blocks: &BlockTable, _: u64, streams: Streams) -> Option<BlockId> {
+        self.within.best(blocks, streams, |block| -f64::from(blocks.valid(block)))
+    }
     fn upcoming(&self) -> [Option<BlockId>; 2] {
         let mut candidates = (self.lowest..=self.ceiling.max(0) as usize).flat_map(|valid| self.lists.iter(valid));
         [candidates.next(), candidates.next()]
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.lists.bytes()
+        self.lists.bytes() + self.within.bytes()
     }
 }

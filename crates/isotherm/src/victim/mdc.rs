@@ -9,11 +9,13 @@
 
 use super::live_sums::LiveSums;
 use super::shortlist::Shortlist;
+use super::within::Within;
 use super::{AnyVictim, BuildVictim, VictimContext, VictimPolicy, Written};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::log::block_table::BlockTable;
 use crate::memory;
 use crate::nand::Move;
+use crate::placement::Streams;
 use crate::quantity::Share;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
 use crate::sfs::hotness::Heat;
@@ -56,6 +58,7 @@ pub struct Mdc {
     live: LiveSums,
     exact: Option<ExactRates>,
     shortlist: Shortlist,
+    within: Within,
     now: u64,
 }
 
@@ -80,6 +83,7 @@ fn build(parameters: &Parameters<'_>, context: &VictimContext) -> Result<AnyVict
         live: LiveSums::new(context),
         exact,
         shortlist: Shortlist::new(context.blocks),
+        within: Within::default(),
         now: 0,
     }))
 }
@@ -157,7 +161,11 @@ impl VictimPolicy for Mdc {
         let (live, exact) = (&self.live, self.exact);
         self.shortlist.best(blocks, |block| score(live, exact, blocks, block, now))
     }
+    fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
+        let (live, exact) = (&self.live, self.exact);
+        self.within.best(blocks, streams, |block| score(live, exact, blocks, block, now))
+    }
     fn memory_bytes(&self) -> u64 {
-        self.updates.len() as u64 * 8 + self.live.bytes() + self.shortlist.bytes()
+        self.updates.len() as u64 * 8 + self.live.bytes() + self.shortlist.bytes() + self.within.bytes()
     }
 }

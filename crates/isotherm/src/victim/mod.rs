@@ -16,10 +16,12 @@ mod mdc;
 mod random;
 mod shortlist;
 mod windowed;
+mod within;
 
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::log::block_table::BlockTable;
 use crate::nand::Move;
+use crate::placement::Streams;
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
 
 pub use cat::Cat;
@@ -72,6 +74,8 @@ pub trait VictimPolicy {
     fn on_remove(&mut self, block: BlockId, blocks: &BlockTable);
     /// The block to clean next; `now` counts host page writes.
     fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId>;
+    /// The block of `streams` to clean next, by the same rule, for placements that divide the space.
+    fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId>;
     /// The blocks that the next two calls of `pick` will probably name, where that is known for free.
     fn upcoming(&self) -> [Option<BlockId>; 2] {
         [None; 2]
@@ -137,6 +141,9 @@ macro_rules! dispatch {
             #[inline(always)]
             fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
                 match self { $(Self::$variant(policy) => policy.pick(blocks, now)),* }
+            }
+            fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
+                match self { $(Self::$variant(policy) => policy.pick_within(blocks, now, streams)),* }
             }
             #[inline(always)]
             fn upcoming(&self) -> [Option<BlockId>; 2] {

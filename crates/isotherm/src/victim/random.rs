@@ -4,6 +4,7 @@ use super::closed_set::ClosedSet;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
 use crate::log::block_table::BlockTable;
+use crate::placement::Streams;
 use crate::random::Random;
 use crate::registry::Entry;
 
@@ -39,6 +40,10 @@ impl VictimPolicy for RandomVictim {
     fn pick(&mut self, _: &BlockTable, _: u64) -> Option<BlockId> {
         let length = self.closed.length();
         (length > 0).then(|| self.closed.at(self.random.below(length as u64) as usize))
+    }
+    fn pick_within(&mut self, blocks: &BlockTable, _: u64, streams: Streams) -> Option<BlockId> {
+        let length = blocks.closed_of(streams).count() as u64;
+        (length > 0).then(|| blocks.closed_of(streams).nth(self.random.below(length) as usize)).flatten()
     }
     fn memory_bytes(&self) -> u64 {
         self.closed.bytes()

@@ -5,6 +5,7 @@ use super::block_list::BlockLists;
 use super::{AnyVictim, BuildVictim, VictimPolicy};
 use crate::address::BlockId;
 use crate::log::block_table::BlockTable;
+use crate::placement::Streams;
 use crate::registry::{Entry, Parameter};
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
@@ -41,6 +42,10 @@ impl VictimPolicy for Windowed {
     }
     fn pick(&mut self, blocks: &BlockTable, _: u64) -> Option<BlockId> {
         self.order.iter(0).take(self.window).min_by_key(|b| blocks.valid(*b))
+    }
+    fn pick_within(&mut self, blocks: &BlockTable, _: u64, streams: Streams) -> Option<BlockId> {
+        let within = self.order.iter(0).filter(|b| streams.contains(blocks.stream(*b)));
+        within.take(self.window).min_by_key(|b| blocks.valid(*b))
     }
     fn memory_bytes(&self) -> u64 {
         self.order.bytes()

@@ -253,8 +253,13 @@ fn setups() -> impl Strategy<Value = Setup> {
                 ..DemandOptions::default()
             }
         });
-    // Of ASA besides a sample so small that a device of this size reaches its first clustering early.
-    let names = PLACEMENTS.iter().map(|entry| entry.name).chain(["epoch:length=0.3", "asa:samples=20"]);
+    // Of ASA besides a sample so small that a device of this size reaches its first clustering early, and of MiDAS epochs so short
+    // that its groups have sizes.
+    let names = PLACEMENTS.iter().map(|entry| entry.name).chain([
+        "epoch:length=0.3",
+        "asa:samples=20",
+        "midas:epoch=0.5,sample=1",
+    ]);
     let placement = prop::sample::select(names.collect::<Vec<_>>());
     let victim = prop::sample::select(VICTIMS.iter().map(|entry| entry.name).collect::<Vec<_>>());
     (options, placement, victim, any::<bool>()).prop_map(|(options, placement, victim, torn)| Setup {

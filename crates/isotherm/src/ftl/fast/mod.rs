@@ -185,8 +185,13 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     /// # Errors
     /// Faults of the medium.
     pub fn set_log_blocks(&mut self, count: u32) -> Result<u32, DeviceError> {
+        let before = self.options.log_blocks;
         self.options.log_blocks = count.clamp(1, self.log_blocks_max().max(1));
-        self.keep_to_limit(false)?;
+        if let Err(error) = self.keep_to_limit(false) {
+            // A log that cannot shrink keeps its size.
+            self.options.log_blocks = before;
+            return Err(error);
+        }
         Ok(self.log_blocks())
     }
 

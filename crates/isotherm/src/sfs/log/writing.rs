@@ -56,7 +56,7 @@ impl<S: SegmentStore> SegmentLog<S> {
     fn classify(&mut self) {
         let now = self.now;
         let (segments, quantiser) = (&self.segments, &mut self.quantiser);
-        quantiser.update(segments.count() as usize, |segment| segments.hotness(segment, now));
+        quantiser.update(segments.count() as usize, now, |segment| segments.hotness(segment, now));
         self.groups.iter_mut().for_each(Vec::clear);
         self.cursors.fill(0);
         let many = self.groups.len() > 1;
