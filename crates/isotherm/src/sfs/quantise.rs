@@ -10,7 +10,9 @@
 //! Departure, switched by `distinct`: where nothing differs, centres still do, by chance, and blocks fall into groups by chance;
 //! groups that wait for a segment's worth of blocks then cost space for nothing. A block's hotness is a count over
 //! an age, so at hotness `H` and age `A` its standard error is `sqrt(H / A)`. Neighbouring centres that lie nearer than `distinct`
-//! times that are one group: a block of one would be found in the other too often by chance. 0 is the published way.
+//! times that are one group: a block of one would be found in the other too often by chance. Two is the least whole number that
+//! tells a population of one hotness: K-means parts a normal one into two whose centres lie 1.6 standard deviations apart, into
+//! more that lie nearer. 0 is the published way.
 
 use crate::random::Random;
 use crate::registry::{Parameter, Parameters, SpecError};
@@ -96,7 +98,7 @@ impl QuantiserOptions {
         scale: Scale::Raw,
         groups: 1,
         empty: EmptyGroup::Repicks,
-        distinct: 1.0,
+        distinct: 2.0,
         sample_max: 10_000,
     };
 
@@ -124,7 +126,7 @@ impl QuantiserOptions {
             },
             Parameter {
                 key: "distinct",
-                default: "1",
+                default: "2",
                 allowed: "0..=100",
                 help: "standard errors of a block's hotness by which two groups differ at least; 0 as published",
             },
