@@ -265,6 +265,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
 
     /// The valid pages of `block`, in order. What the map and the placement keep of them is prefetched on the way, unless
     /// that was done when the block was foreseen.
+    #[inline(always)]
     fn list_valid(&self, block: BlockId, moves: &mut Vec<Move>, map: &impl Mapping<M, P, V>) {
         if self.foreseen != Some(block) {
             self.prefetch_map(block, map);
@@ -284,13 +285,14 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     /// Copies the pages of `moves` to the streams that the placement names, in runs of one stream and one cause.
     fn copy_moves(&mut self, victim: BlockId, moves: &mut [Move], cause: Cause) -> Result<(), DeviceError> {
         let (from, stamp) = (self.blocks.stream(victim), self.blocks.stamp(victim));
+        let all_to = self.placement.copies_to();
         let mut rest = &mut *moves;
-        let mut next = rest.first().map(|first| self.destination(first.owner, from, stamp, cause));
+        let mut next = rest.first().map(|first| self.destination(first.owner, all_to, from, stamp, cause));
         while let Some((stream, cause_here)) = next {
             let mut length = 1;
             next = None;
             while let Some(entry) = rest.get(length) {
-                let destination = self.destination(entry.owner, from, stamp, cause);
+                let destination = self.destination(entry.owner, all_to, from, stamp, cause);
                 if destination != (stream, cause_here) {
                     next = Some(destination);
                     break;
@@ -373,11 +375,18 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
 
     /// Where a moved page goes, and under which cause.
     #[inline(always)]
-    fn destination(&mut self, owner: Owner, from: StreamId, stamp: u64, cause: Cause) -> (StreamId, Cause) {
+    fn destination(
+        &mut self,
+        owner: Owner,
+        all_to: Option<StreamId>,
+        from: StreamId,
+        stamp: u64,
+        cause: Cause,
+    ) -> (StreamId, Cause) {
         match owner.kind() {
             Kind::Data => {
-                let copy = GcCopy { lpn: Lpn(owner.address()), now: self.now, from, stamp };
-                (self.placement.gc(&copy), cause)
+                let of_page = || self.placement.gc(&GcCopy { lpn: Lpn(owner.address()), now: self.now, from, stamp });
+                (all_to.unwrap_or_else(of_page), cause)
             }
             Kind::Translation => {
                 let cause = if cause == Cause::Gc { Cause::TranslationGc } else { cause };

@@ -5,7 +5,7 @@
 //! multiple of the logical pages. Copies go to the cold working block, as two working blocks imply, or to a third one
 //! (`gc=extra`), as the paper's introduction may be read. O(1) a write.
 
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
+use super::{AnyPlacement, BuildPlacement, HostWrite, Placement};
 use crate::address::{Lpn, StreamId};
 use crate::memory;
 use crate::registry::{Entry, Parameter};
@@ -73,9 +73,8 @@ impl Placement for Epoch {
         let within = self.length_writes.is_none_or(|length| since <= length && length > 0);
         if write.rewrite && within { HOT } else { COLD }
     }
-    #[inline(always)]
-    fn gc(&mut self, _: &GcCopy) -> StreamId {
-        self.gc_stream
+    fn copies_to(&self) -> Option<StreamId> {
+        Some(self.gc_stream)
     }
     fn on_trim(&mut self, _: Lpn) {
         // The map forgets the page, so its next write is a first write.

@@ -1,6 +1,6 @@
 //! Host writes in one stream, the collector's copies in another: what survived a collection is colder than what just came.
 
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
+use super::{AnyPlacement, BuildPlacement, HostWrite, Placement};
 use crate::address::StreamId;
 use crate::registry::Entry;
 
@@ -28,9 +28,8 @@ impl Placement for HostGc {
     fn host(&mut self, _: &HostWrite) -> StreamId {
         StreamId(0)
     }
-    #[inline(always)]
-    fn gc(&mut self, _: &GcCopy) -> StreamId {
-        StreamId(1)
+    fn copies_to(&self) -> Option<StreamId> {
+        Some(StreamId(1))
     }
     fn memory_bytes(&self) -> u64 {
         0

@@ -128,8 +128,14 @@ pub trait Placement {
     fn gc_streams(&self) -> u16;
     /// Stream of a page that the host writes.
     fn host(&mut self, write: &HostWrite) -> StreamId;
+    /// Stream of every page that the collector copies, where the page does not matter. [`Placement::gc`] is not asked then.
+    fn copies_to(&self) -> Option<StreamId> {
+        None
+    }
     /// Stream of a page that the collector copies.
-    fn gc(&mut self, copy: &GcCopy) -> StreamId;
+    fn gc(&mut self, _copy: &GcCopy) -> StreamId {
+        self.copies_to().expect("a placement names the stream of all copies, or of each")
+    }
     /// A page was trimmed.
     fn on_trim(&mut self, _lpn: Lpn) {}
     /// `stream` has filled a block, or a block that it filled was found after a loss of power: it may be cleaned from now on.
@@ -206,6 +212,9 @@ macro_rules! dispatch {
             #[inline(always)]
             fn host(&mut self, write: &HostWrite) -> StreamId {
                 match self { $(Self::$variant(placement) => placement.host(write)),* }
+            }
+            fn copies_to(&self) -> Option<StreamId> {
+                match self { $(Self::$variant(placement) => placement.copies_to()),* }
             }
             #[inline(always)]
             fn gc(&mut self, copy: &GcCopy) -> StreamId {

@@ -142,7 +142,6 @@ impl Placement for MultiLog {
     fn gc_streams(&self) -> u16 {
         self.classes.streams()
     }
-    #[inline(always)]
     fn host(&mut self, write: &HostWrite) -> StreamId {
         if write.now >= self.window_ends {
             self.end_window(write.now);
@@ -160,7 +159,6 @@ impl Placement for MultiLog {
         }
         self.settle(write.lpn, stream)
     }
-    #[inline(always)]
     fn gc(&mut self, copy: &GcCopy) -> StreamId {
         let page = self.pages[copy.lpn.0 as usize];
         let age = (copy.now as u32).wrapping_sub(page.last_write);

@@ -1,6 +1,6 @@
 //! One stream for everything: the page-mapped FTL without separation, the baseline of every comparison.
 
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
+use super::{AnyPlacement, BuildPlacement, HostWrite, Placement};
 use crate::address::StreamId;
 use crate::registry::Entry;
 
@@ -28,9 +28,8 @@ impl Placement for Single {
     fn host(&mut self, _: &HostWrite) -> StreamId {
         StreamId(0)
     }
-    #[inline(always)]
-    fn gc(&mut self, _: &GcCopy) -> StreamId {
-        StreamId(0)
+    fn copies_to(&self) -> Option<StreamId> {
+        Some(StreamId(0))
     }
     fn memory_bytes(&self) -> u64 {
         0

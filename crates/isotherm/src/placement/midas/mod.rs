@@ -251,7 +251,6 @@ impl Placement for Midas {
     fn gc_streams(&self) -> u16 {
         self.last().0
     }
-    #[inline(always)]
     fn host(&mut self, write: &HostWrite) -> StreamId {
         if self.sizing && write.now >= self.check_at {
             self.judge(write.now);
@@ -277,7 +276,6 @@ impl Placement for Midas {
         self.pages[write.lpn.0 as usize] = page;
         stream
     }
-    #[inline(always)]
     fn gc(&mut self, copy: &GcCopy) -> StreamId {
         let stream = StreamId((copy.from.0 + 1).min(self.last().0));
         let page = &mut self.pages[copy.lpn.0 as usize];
