@@ -14,7 +14,7 @@ pub fn alpha_of_spare(spare: f64) -> f64 {
 
 /// FIFO victims, uniform random writes.
 pub fn fifo(alpha: f64) -> f64 {
-    alpha / (alpha + lambert_w(-alpha * (-alpha).exp()))
+    alpha / (alpha + lambert_w(-alpha * libm::exp(-alpha)))
 }
 
 /// What a block of `pages_per_block` pages adds to `alpha` under greedy victims: the victim is the best of many.
@@ -42,8 +42,8 @@ impl TwoTemperatures {
     pub fn fifo_mixed(self, alpha: f64) -> f64 {
         let (f, r) = (self.hot_pages, self.hot_writes);
         let right = |wa: f64| {
-            1.0 + r / ((r / f * alpha / wa).exp() - 1.0)
-                + (1.0 - r) / (((1.0 - r) / (1.0 - f) * alpha / wa).exp() - 1.0)
+            1.0 + r / (libm::exp(r / f * alpha / wa) - 1.0)
+                + (1.0 - r) / (libm::exp((1.0 - r) / (1.0 - f) * alpha / wa) - 1.0)
         };
         // The right side exceeds the left at 1 and falls behind it before 10 / (alpha - 1) + 10, as it grows like wa / alpha.
         let (mut low, mut high) = (1.0, 10.0 + 10.0 / (alpha - 1.0));

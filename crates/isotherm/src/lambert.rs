@@ -5,7 +5,7 @@
 /// # Panics
 /// If `x` lies outside that range (a caller's bug).
 pub fn lambert_w(x: f64) -> f64 {
-    let branch = -(-1.0f64).exp();
+    let branch = -libm::exp(-1.0);
     assert!((branch..0.0).contains(&x), "W is computed on [-1/e, 0) alone, not at {x}");
     // Near the branch point the series in p is accurate and Halley's step would divide by nearly zero.
     let p = (2.0 * (1.0 + std::f64::consts::E * x)).max(0.0).sqrt();
@@ -14,7 +14,7 @@ pub fn lambert_w(x: f64) -> f64 {
         return w;
     }
     for _ in 0..50 {
-        let e = w.exp();
+        let e = libm::exp(w);
         let f = w * e - x;
         let step = f / (e * (w + 1.0) - (w + 2.0) * f / (2.0 * w + 2.0));
         w -= step;
@@ -33,7 +33,7 @@ pub(crate) fn dead_share(alpha: f64) -> f64 {
     }
     // Where the product underflows nothing survives anyway, and at the branch point it may be off by a rounding.
     let alpha = alpha.min(500.0);
-    1.0 + lambert_w((-alpha * (-alpha).exp()).max(-(-1.0f64).exp())) / alpha
+    1.0 + lambert_w((-alpha * libm::exp(-alpha)).max(-libm::exp(-1.0))) / alpha
 }
 
 #[cfg(test)]

@@ -264,7 +264,7 @@ impl Asa {
         self.sample();
         let logarithmic = self.options.logarithmic;
         if logarithmic {
-            self.values.iter_mut().for_each(|value| *value = (f64::from(*value).ln() * STEPS_PER_UNIT) as u32);
+            self.values.iter_mut().for_each(|value| *value = (libm::log(f64::from(*value)) * STEPS_PER_UNIT) as u32);
         }
         self.clustered_at = now;
         if self.values.is_empty() {
@@ -272,7 +272,7 @@ impl Asa {
         }
         self.counters.clusterings += 1;
         let centroids = self.clusterer.cluster(&self.values, CLUSTERS, self.options.init);
-        let scale = |value: f64| if logarithmic { (value / STEPS_PER_UNIT).exp() } else { value };
+        let scale = |value: f64| if logarithmic { libm::exp(value / STEPS_PER_UNIT) } else { value };
         let halfway = |i: usize| {
             // Where values are too few for three clusters, the colder ones are empty.
             let pair = centroids.get(i).zip(centroids.get(i + 1));

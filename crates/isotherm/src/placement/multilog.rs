@@ -91,7 +91,7 @@ impl Log {
             return None;
         }
         let survivors = 1.0 - dead_share(filled as f64 / self.live.max(1) as f64);
-        let curvature = (1.0 - survivors) / survivors + survivors.ln();
+        let curvature = (1.0 - survivors) / survivors + libm::log(survivors);
         Some(self.frequency / self.live.max(1) as f64 / curvature.max(f64::MIN_POSITIVE))
     }
 }

@@ -50,11 +50,11 @@ impl Scale {
     pub const NAMES: &[(&str, Self)] = &[("raw", Self::Raw), ("log", Self::Log)];
 
     fn measure(self, hotness: f64) -> f64 {
-        if self == Self::Log { hotness.max(f64::MIN_POSITIVE).ln() } else { hotness }
+        if self == Self::Log { libm::log(hotness.max(f64::MIN_POSITIVE)) } else { hotness }
     }
 
     fn hotness(self, measure: f64) -> f64 {
-        if self == Self::Log { measure.exp() } else { measure }
+        if self == Self::Log { libm::exp(measure) } else { measure }
     }
 }
 

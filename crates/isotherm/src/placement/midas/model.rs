@@ -109,8 +109,8 @@ impl<'a> Flow<'a> {
         if self.mean_left <= 0.0 {
             return sum;
         }
-        let first = self.at_horizon * (-(age - self.model.horizon) / self.mean_left).exp();
-        sum + first / (1.0 - (-step / self.mean_left).exp())
+        let first = self.at_horizon * libm::exp(-(age - self.model.horizon) / self.mean_left);
+        sum + first / (1.0 - libm::exp(-step / self.mean_left))
     }
 }
 
