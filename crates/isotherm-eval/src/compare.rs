@@ -185,6 +185,12 @@ pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job>, SpecError>
             jobs.push(job);
         }
     }
+    // An axis of one value, which some devices have no use for, tells no device from another.
+    for only in axes.iter().filter(|axis| axis.len() == 1).map(|axis| &axis[0]) {
+        if jobs.iter().any(|job| job.axes[only.axis()] != only.text()) {
+            jobs.iter_mut().for_each(|job| drop(job.axes.shift_remove(only.axis())));
+        }
+    }
     Ok(jobs)
 }
 
@@ -274,6 +280,10 @@ mod tests {
         );
         assert_eq!(jobs[6].spec.device.placement.name, DeviceSpec::default().placement.name);
         assert_eq!(jobs[5].axes["placement"], "own of asa");
+        let alike = [axes[0].clone(), choices("single", Choice::Placement), choices("greedy", Choice::Victim)];
+        let jobs = super::jobs(&base(), &alike).unwrap();
+        assert_eq!(labels(&jobs), ["page", "asa", "fast"]);
+        assert!(jobs.iter().all(|job| job.axes.keys().eq(["ftl"])), "{:?}", jobs[2].axes);
         let unknown = [choices("paeg", Choice::Ftl), choices("single", Choice::Placement)];
         assert!(super::jobs(&base(), &unknown).unwrap_err().to_string().contains("paeg"));
     }
