@@ -162,7 +162,7 @@ pub(super) fn amplification_over_time(arrangement: &Arrangement) -> Option<Figur
                 points: p
                     .run
                     .series
-                    .host_pages_written
+                    .ends_to_draw()
                     .iter()
                     .zip(&p.run.series.write_amplification)
                     .map(|(pages, wa)| (*pages as f64 / p.run.device.logical_pages as f64, *wa))

@@ -55,7 +55,7 @@ pub(super) fn panels(wanted: &Wanted, runs: &[RunResult]) -> Result<Vec<Panel>, 
 /// Lines over the windows of the runs: `y` is a list with a number for each.
 fn over_time(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
     let line = |row: &&Row| {
-        let windows = row.run.series.host_pages_written.iter().map(|pages| *pages as f64);
+        let windows = row.run.series.ends_to_draw().iter().map(|pages| *pages as f64);
         let points = windows.zip(row.value.as_array()?).map(|(pages, y)| (pages, y.as_f64())).collect();
         Some(PlaneSeries { name: row.name.clone(), slot: row.slot, points, ..PlaneSeries::default() })
     };

@@ -28,6 +28,19 @@ pub struct Series {
     pub write_throughput_bytes_per_second: Vec<Option<f64>>,
 }
 
+impl Series {
+    /// Host pages written at the end of each window that is long enough to be drawn beside the others: the last one may hold so
+    /// few writes that a single collection makes a peak.
+    pub fn ends_to_draw(&self) -> &[u64] {
+        match self.host_pages_written.as_slice() {
+            [whole @ .., before, last] if 2 * (last - before) < self.window_host_pages => {
+                &self.host_pages_written[..=whole.len()]
+            }
+            all => all,
+        }
+    }
+}
+
 /// Victims by their share of invalid pages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VictimHistogram {
@@ -75,4 +88,20 @@ pub struct WriteHeat {
     pub column_host_pages: u64,
     /// Page writes by row and column: `counts[row][column]`.
     pub counts: Vec<Vec<u64>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_last_window_of_few_writes_is_not_drawn() {
+        let drawn = |ends: &[u64]| {
+            let series = Series { window_host_pages: 100, host_pages_written: ends.to_vec(), ..Series::default() };
+            series.ends_to_draw().len()
+        };
+        assert_eq!(drawn(&[100, 200, 249]), 2);
+        assert_eq!(drawn(&[100, 200, 250]), 3);
+        assert_eq!((drawn(&[30]), drawn(&[])), (1, 0));
+    }
 }
