@@ -1,0 +1,229 @@
+//! Pages come and go: programs into open blocks, blocks that open, close and are erased, and pages that become invalid.
+
+use super::block_table::BlockState;
+use super::{LogStore, OpenBlock};
+use crate::address::{BlockId, Lpn, Ppn, StreamId};
+use crate::cause::Cause;
+use crate::device::DeviceError;
+use crate::ftl::tombstones::TombstoneSpace;
+use crate::nand::{Kind, Medium, MediumError, Oob, Owner, PageRef};
+use crate::placement::{Placement, Reclaim};
+use crate::spec::AgeBase;
+use crate::victim::{VictimPolicy, Written};
+
+impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
+    /// Programs a page of host data and advances the clock. Room must have been made ([`super::make_room`]).
+    ///
+    /// # Errors
+    /// Loss of power, or no space.
+    #[inline(always)]
+    pub fn append_host(
+        &mut self,
+        stream: StreamId,
+        lpn: Lpn,
+        page: PageRef<'_, M>,
+        cause: Cause,
+    ) -> Result<Ppn, DeviceError> {
+        let oob = Oob { owner: Owner::new(Kind::Data, lpn.0), sequence: self.next_sequence() };
+        let mut stream = stream;
+        let at = loop {
+            let at = self.next_page(&mut stream)?;
+            let result = self.medium.program(at, oob, page, cause);
+            if self.appended(stream, at, result)? {
+                break at;
+            }
+        };
+        if self.watches_pages {
+            self.victim.on_program(at, Written::Host(lpn, self.now));
+        }
+        self.now += 1;
+        Ok(at)
+    }
+
+    /// Programs a page that the FTL composed. Room must have been made, or the collector's reserve is used.
+    ///
+    /// # Errors
+    /// Loss of power, or no space.
+    pub fn append_meta(
+        &mut self,
+        stream: StreamId,
+        owner: Owner,
+        content: &[u8],
+        cause: Cause,
+    ) -> Result<Ppn, DeviceError> {
+        let oob = Oob { owner, sequence: self.next_sequence() };
+        let mut stream = stream;
+        loop {
+            let at = self.next_page(&mut stream)?;
+            let result = self.medium.program_meta(at, oob, content, cause);
+            if self.appended(stream, at, result)? {
+                self.victim.on_program(at, Written::Meta(self.now));
+                return Ok(at);
+            }
+        }
+    }
+
+    /// The page that `stream` programs next; another stream's where no block is left to open.
+    #[inline(always)]
+    pub(super) fn next_page(&mut self, stream: &mut StreamId) -> Result<Ppn, DeviceError> {
+        if !self.has_room(*stream) {
+            *stream = self.open_block(*stream)?;
+        }
+        Ok(Ppn(self.open[usize::from(stream.0)].next))
+    }
+
+    /// The page at `at`, the next of `stream`, was programmed with this result; false if another must be tried.
+    #[inline(always)]
+    pub(super) fn appended(
+        &mut self,
+        stream: StreamId,
+        at: Ppn,
+        result: Result<(), MediumError>,
+    ) -> Result<bool, DeviceError> {
+        match result {
+            Ok(()) => {
+                let open = &mut self.open[usize::from(stream.0)];
+                open.next += 1;
+                let full = open.next == open.end;
+                self.used_pages += 1;
+                self.blocks.validity.set(at);
+                self.valid_pages += 1;
+                if full {
+                    self.close_block(stream, self.medium.geometry().block_of(at), self.closed_state(stream));
+                }
+                Ok(true)
+            }
+            Err(MediumError::PowerLost) => Err(DeviceError::PowerLost),
+            Err(_) => {
+                self.abandon(stream, self.medium.geometry().block_of(at));
+                Ok(false)
+            }
+        }
+    }
+
+    /// The next page of `block` failed: it is not to be trusted any more, and what it holds is moved before anything else
+    /// is cleaned.
+    pub(super) fn abandon(&mut self, stream: StreamId, block: BlockId) {
+        self.open[usize::from(stream.0)].next += 1;
+        self.used_pages += 1;
+        self.close_block(stream, block, BlockState::Failing);
+        self.failing.push(block);
+    }
+
+    /// Gives `stream` a free block; where none is left, names another stream that has room.
+    pub(super) fn open_block(&mut self, stream: StreamId) -> Result<StreamId, DeviceError> {
+        let (first, second) =
+            if self.is_meta(stream) { (&mut self.parked, &mut self.free) } else { (&mut self.free, &mut self.parked) };
+        let Some(block) = first.pop_front().or_else(|| second.pop_front()) else {
+            let other = (0..self.open.len()).find(|s| self.open[*s].next < self.open[*s].end);
+            self.counters.displaced_pages += 1;
+            return other.map(|s| StreamId(s as u16)).ok_or_else(|| self.no_space());
+        };
+        debug_assert_eq!(self.blocks.state(block), BlockState::Free);
+        if let Some(next) = self.free.front() {
+            self.prefetch_block(*next);
+        }
+        let geometry = self.medium.geometry();
+        let first = geometry.first_page(block).0;
+        self.open[usize::from(stream.0)] = OpenBlock {
+            next: first,
+            end: first + geometry.pages_per_block(),
+            opened_at: self.now,
+            ..OpenBlock::default()
+        };
+        self.blocks.validity.set_state(block, BlockState::Open);
+        self.blocks.streams[block.0 as usize] = stream;
+        if self.is_meta(stream) {
+            self.meta_blocks.push(block);
+        }
+        Ok(stream)
+    }
+
+    pub(super) fn close_block(&mut self, stream: StreamId, block: BlockId, state: BlockState) {
+        let open = &mut self.open[usize::from(stream.0)];
+        let pages = u64::from(open.next - self.medium.geometry().first_page(block).0);
+        let host_pages = pages - open.copied;
+        self.blocks.stamps[block.0 as usize] = match self.options.age {
+            // Pages written by the host date from now; copies keep the age of the block they came from.
+            AgeBase::Closed => (host_pages * self.now + open.copied_stamps) / pages.max(1),
+            AgeBase::Youngest if host_pages > 0 => self.now,
+            AgeBase::Youngest => open.youngest,
+            AgeBase::LastInvalidation | AgeBase::Sealed => self.now,
+        };
+        self.opened_at[block.0 as usize] = open.opened_at;
+        *open = OpenBlock::default();
+        self.blocks.validity.set_state(block, state);
+        if state == BlockState::Closed {
+            self.victim.on_close(block, &self.blocks);
+            self.placement.on_close(block, stream);
+        }
+    }
+
+    /// The page at `at` holds no current data any more.
+    #[inline(always)]
+    pub fn invalidate(&mut self, at: Ppn) {
+        let block = self.medium.geometry().block_of(at);
+        let state = self.blocks.validity.clear(at);
+        self.valid_pages -= 1;
+        self.counters.invalidated_pages += 1;
+        if self.watches_pages {
+            self.victim.on_page_death(at);
+        }
+        if self.options.age == AgeBase::LastInvalidation {
+            self.blocks.stamps[block.0 as usize] = self.now;
+        }
+        if state == BlockState::Closed {
+            self.victim.on_invalidate(block, &self.blocks);
+        }
+    }
+
+    /// Erases a block whose `valid` pages have moved, and frees it, or retires it if it failed.
+    pub(super) fn release(&mut self, block: BlockId, cause: Cause, valid: u32) -> Result<(), DeviceError> {
+        let index = block.0 as usize;
+        debug_assert_eq!(self.blocks.valid(block), 0);
+        self.used_pages -= u64::from(self.medium.programmed_pages(block));
+        let failing = self.blocks.state(block) == BlockState::Failing;
+        let is_meta = self.is_meta(self.blocks.stream(block));
+        // Neither a failing block nor one that is erased while a store is restored was ever told as closed.
+        let placement_knows = self.blocks.state(block) == BlockState::Collecting && !is_meta;
+        let usable = match self.medium.erase(block, cause) {
+            Ok(()) => !failing,
+            Err(MediumError::PowerLost) => return Err(DeviceError::PowerLost),
+            Err(_) => false,
+        };
+        if is_meta {
+            self.meta_blocks.retain(|b| *b != block);
+        }
+        self.blocks.erases[index] = self.medium.erase_count(block);
+        self.erases_since_wear_check += 1;
+        if usable {
+            self.blocks.validity.set_state(block, BlockState::Free);
+            self.free.push_back(block);
+            self.park();
+        } else {
+            self.blocks.validity.set_state(block, BlockState::Retired);
+            self.counters.retired_blocks += 1;
+        }
+        if placement_knows {
+            self.placement.on_reclaim(&Reclaim {
+                block,
+                stream: self.blocks.stream(block),
+                opened_at: self.opened_at[index],
+                stamp: self.blocks.stamp(block),
+                now: self.now,
+                valid,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl<M: Medium, P: Placement, V: VictimPolicy> TombstoneSpace for LogStore<M, P, V> {
+    fn append_tombstone(&mut self, owner: Owner, content: &[u8]) -> Result<Ppn, DeviceError> {
+        self.append_meta(StreamId(0), owner, content, Cause::Trim)
+    }
+
+    fn invalidate_tombstone(&mut self, at: Ppn) {
+        self.invalidate(at);
+    }
+}
