@@ -18,9 +18,10 @@ use std::process::ExitCode;
 /// Arguments of `compare`.
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch:length=1 \
-    --victim greedy,cost_benefit --op 7%,15%\n  isotherm compare traces/tpcc-postgres-xfs.csv.zst --ftl page,dftl,asa,fast --cache-bytes 256KiB --placement single\n  \
-    isotherm compare traces/sqlite-wal-ext4.csv.zst --log sfs,lfs,in_place --below page --placement single"
+    after_help = "Every combination runs. An FTL that places pages by itself (asa, fast) runs once for all placements, a log over \
+    nothing once for all that would lie below it.\n\nExamples:\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch:length=1 \
+    --victim greedy,cost_benefit --op 7%,15%\n  isotherm compare traces/tpcc-postgres-xfs.csv.zst \
+    --ftl page,dftl,asa,fast --cache-bytes 256KiB --placement single\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --log sfs,lfs,in_place --below page --placement single"
 )]
 pub struct CompareArgs {
     /// Trace file, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
