@@ -61,8 +61,11 @@ fn compare(known: &[u32], random: &mut Random, clusterer: &mut Clusterer) -> Opt
         return None;
     }
     let samples: Vec<u32> = (0..SAMPLES).map(|_| known[random.below(known.len() as u64) as usize]).collect();
-    let sorted = cost(&samples, &clusterer.cluster(&samples, 3, Init::Sorted));
-    let exact = cost(&samples, &clusterer.cluster(&samples, 3, Init::Exact));
+    let mut cost_after = |init| {
+        clusterer.add(&samples);
+        cost(&samples, &clusterer.cluster(3, init))
+    };
+    let (sorted, exact) = (cost_after(Init::Sorted), cost_after(Init::Exact));
     // The best of many starts of Lloyd's iteration, as a bound that does not come from the dynamic programme.
     let least = (0..40).fold(sorted.min(exact), |least, _| least.min(cost(&samples, &lloyd(&samples, random))));
     (least > 0.0).then(|| (sorted / least, exact / least))

@@ -137,12 +137,16 @@ fn cluster(samples: usize) {
     let values: Vec<u32> =
         (0..samples).map(|i| exponential(&mut random, if i % 10 == 0 { 1.2e5 } else { 9.4e6 })).collect();
     let mut clusterer = Clusterer::default();
-    let least = cost(&values, &clusterer.cluster(&values, 3, Init::Exact));
+    let mut centroids_from = |init| {
+        clusterer.add(&values);
+        clusterer.cluster(3, init)
+    };
+    let least = cost(&values, &centroids_from(Init::Exact));
     for (name, init) in [("sorted", Init::Sorted), ("exact", Init::Exact)] {
         let mut centroids = Vec::new();
         let times = (0..9).map(|_| {
             let start = busy_seconds();
-            centroids = clusterer.cluster(&values, 3, init);
+            centroids = centroids_from(init);
             (busy_seconds() - start) * 1e3
         });
         let time = median(times);

@@ -29,6 +29,12 @@ impl Bits {
         *word != before
     }
 
+    /// Adds `index` if `wanted`, without a branch that could be mispredicted.
+    #[inline(always)]
+    pub fn insert_if(&mut self, index: u32, wanted: bool) {
+        self.words[index as usize / 64] |= u64::from(wanted) << (index % 64);
+    }
+
     /// Takes `index` out; whether it was in the set.
     #[inline(always)]
     pub fn remove(&mut self, index: u32) -> bool {

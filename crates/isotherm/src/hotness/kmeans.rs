@@ -3,9 +3,9 @@
 //!
 //! - `sorted`: three runs of equal count of the values in rising order give the first centroids, their means; Lloyd's
 //!   iteration follows until no value changes its cluster. All it asks is how many values lie below a bound, and their sum.
-//!   One counting sort groups the values into intervals of equal width, of some four to eight values, and every 64 values have
-//!   their sum; an answer is then a look at one interval and one partial sum. Nothing has to be sorted: O(n) in all, and O(n)
-//!   an iteration at worst, where outliers squeeze most values into one interval.
+//!   A value is chained to those of its interval, of 128 to a power of two, as it comes; an answer is then the sum of what
+//!   lies in lower intervals and a walk along one chain. Nothing is sorted or moved: O(n) in all, and O(n) an iteration at
+//!   worst, where most values lie within a hundredth of each other.
 //! - `exact`: clusters of an optimal solution are runs of the sorted values, and the best cut in front of the last run moves
 //!   only to the right as values are added (Wang & Song, "Ckmeans.1d.dp"; Gronlund et al.), so that divide and conquer finds
 //!   all of them in O(K n log n).
@@ -21,7 +21,7 @@ pub enum Init {
     Exact,
 }
 
-/// Clusters values, and keeps its tables for the next time.
+/// Takes values as they come, clusters them, and keeps its tables for the next time.
 #[derive(Clone, Default, Debug)]
 pub struct Clusterer {
     groups: Groups,
@@ -29,22 +29,34 @@ pub struct Clusterer {
 }
 
 impl Clusterer {
-    /// The centroids of at most `clusters` clusters of `samples`, in rising order; fewer where there are fewer different
-    /// values.
+    /// Takes more values.
+    #[inline(always)]
+    pub fn add(&mut self, values: &[u32]) {
+        self.groups.add(values);
+    }
+
+    /// The values taken since the last clustering, in their order.
+    pub fn values(&self) -> &[u32] {
+        &self.groups.values
+    }
+
+    /// The centroids of at most `clusters` clusters of the values taken, in rising order; fewer where there are fewer
+    /// different values. Clears them.
     ///
     /// # Panics
-    /// If there is no sample, or no cluster is asked for.
-    pub fn cluster(&mut self, samples: &[u32], clusters: usize, init: Init) -> Vec<f64> {
-        assert!(!samples.is_empty() && clusters > 0, "there is nothing to cluster");
-        match init {
+    /// If there is no value, or no cluster is asked for.
+    pub fn cluster(&mut self, clusters: usize, init: Init) -> Vec<f64> {
+        assert!(!self.values().is_empty() && clusters > 0, "there is nothing to cluster");
+        let centroids = match init {
             Init::Sorted => {
-                self.groups.group(samples);
-                let first = self.groups.equal_runs(clusters);
                 self.groups.sum_up();
+                let first = self.groups.equal_runs(clusters);
                 self.groups.iterate(first)
             }
-            Init::Exact => self.optimum.find(samples, clusters),
-        }
+            Init::Exact => self.optimum.find(&self.groups.values, clusters),
+        };
+        self.groups.clear();
+        centroids
     }
 }
 
@@ -54,122 +66,145 @@ pub fn cost(samples: &[u32], centroids: &[f64]) -> f64 {
     samples.iter().map(|value| squared(f64::from(*value))).sum()
 }
 
-/// Values that one interval holds at least if they are spread evenly: fewer make more intervals to deal out to, more make
-/// longer looks.
-const VALUES_PER_INTERVAL: usize = 4;
-/// More intervals than this do not stay in the processor's cache while values are dealt out.
-const INTERVALS_MAX: usize = 1 << 15;
-/// Values that one partial sum spans.
-const VALUES_PER_SUM: usize = 64;
+/// Binary digits of a value, below its first, that tell its interval.
+const DIGITS: u32 = 7;
+/// Intervals: so many for each power of two, and one for what is rounded up to 2^32.
+const INTERVALS: usize = (32 << DIGITS) + 1;
 
-fn sum(values: &[u32]) -> u64 {
-    values.iter().map(|value| u64::from(*value)).sum()
+/// The interval of a value; a larger value is never in a lower one.
+#[inline(always)]
+fn interval(value: u32) -> usize {
+    // A float's exponent and first digits are the logarithm that is wanted. Rounding it keeps the order.
+    let bits = |value: f32| value.to_bits() >> (f32::MANTISSA_DIGITS - 1 - DIGITS);
+    (bits(value as f32).saturating_sub(bits(1.0))) as usize
 }
 
-/// Values dealt out to intervals of equal width.
-#[derive(Clone, Default, Debug)]
+/// What is known of an interval of values.
+#[derive(Clone, Copy, Default, Debug)]
+struct Interval {
+    /// Sum of the values in it and, once they are summed up, of those in lower ones instead.
+    sum: u64,
+    /// How many they are.
+    count: u32,
+    /// The last value that came, counted from one; 0 if there is none.
+    last: u32,
+}
+
+/// Values, chained by interval.
+#[derive(Clone, Debug)]
 struct Groups {
-    /// The values, interval after interval, in no order within one.
     values: Vec<u32>,
-    /// Where each interval starts in `values`, and the end.
-    starts: Vec<u32>,
-    /// Entry `i` is the sum of the first `VALUES_PER_SUM` x `i` of `values`.
-    sums: Vec<u64>,
-    low: u32,
-    high: u32,
-    log2_width: u32,
+    /// For each value, the one before it in its interval, counted from one.
+    previous: Vec<u32>,
+    /// The intervals, and one that stands for the end.
+    intervals: Box<[Interval]>,
+    /// A place to find the smallest of a few values.
+    few: Vec<u32>,
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        let intervals = vec![Interval::default(); INTERVALS + 1].into();
+        Self { values: Vec::new(), previous: Vec::new(), intervals, few: Vec::new() }
+    }
 }
 
 impl Groups {
-    /// The interval of a value; a larger value is never in a lower one.
+    fn clear(&mut self) {
+        self.values.clear();
+        self.previous.clear();
+        self.intervals.fill(Interval::default());
+    }
+
     #[inline(always)]
-    fn interval(&self, value: u32) -> usize {
-        ((value - self.low) >> self.log2_width) as usize
-    }
-
-    fn group(&mut self, samples: &[u32]) {
-        (self.low, self.high) =
-            samples.iter().fold((u32::MAX, 0), |(low, high), value| (low.min(*value), high.max(*value)));
-        let most = (samples.len() / VALUES_PER_INTERVAL).clamp(1, INTERVALS_MAX);
-        let span = self.high - self.low;
-        self.log2_width = (0..32).find(|log2| ((span >> log2) as usize) < most).unwrap_or(31);
-        self.starts.clear();
-        self.starts.resize(self.interval(self.high) + 2, 0);
-        for value in samples {
-            let interval = self.interval(*value);
-            self.starts[interval] += 1;
-        }
-        let mut end = 0;
-        for start in &mut self.starts {
-            // Each start is the interval's end for now: values are dealt out from there downwards.
-            end += *start;
-            *start = end;
-        }
-        self.values.resize(samples.len(), 0);
-        for value in samples {
-            let interval = self.interval(*value);
-            let start = &mut self.starts[interval];
-            *start -= 1;
-            self.values[*start as usize] = *value;
+    fn add(&mut self, values: &[u32]) {
+        let first = self.values.len();
+        self.values.extend_from_slice(values);
+        self.previous.resize(self.values.len(), 0);
+        for (index, (value, previous)) in (first as u32 + 1..).zip(values.iter().zip(&mut self.previous[first..])) {
+            let interval = &mut self.intervals[interval(*value)];
+            interval.sum += u64::from(*value);
+            interval.count += 1;
+            *previous = std::mem::replace(&mut interval.last, index);
         }
     }
 
-    /// Means of `clusters` runs of as many values each, for which values change places within their intervals.
+    /// Turns counts and sums of intervals into those of what lies below.
+    fn sum_up(&mut self) {
+        let (mut count, mut sum) = (0, 0);
+        for interval in &mut self.intervals {
+            count += std::mem::replace(&mut interval.count, count);
+            sum += std::mem::replace(&mut interval.sum, sum);
+        }
+    }
+
+    /// Count and sum of all values.
+    fn all(&self) -> (u32, u64) {
+        let end = self.intervals[INTERVALS];
+        (end.count, end.sum)
+    }
+
+    /// The values of an interval.
+    fn inside(&self, interval: usize) -> impl Iterator<Item = u32> + '_ {
+        let mut at = self.intervals[interval].last;
+        std::iter::from_fn(move || {
+            let index = at.checked_sub(1)? as usize;
+            at = self.previous[index];
+            Some(self.values[index])
+        })
+    }
+
+    /// Means of `clusters` runs of as many values each.
     fn equal_runs(&mut self, clusters: usize) -> Vec<f64> {
         let samples = self.values.len();
         let mut centroids = Vec::with_capacity(clusters);
-        let mut before = 0;
+        let mut before = (0, 0);
         for run in 1..=clusters {
             let cut = samples * run / clusters;
-            if cut > before {
-                self.part_at(cut);
-                centroids.push(sum(&self.values[before..cut]) as f64 / (cut - before) as f64);
-                before = cut;
+            if cut > before.0 {
+                let sum = self.smallest(cut as u32);
+                centroids.push((sum - before.1) as f64 / (cut - before.0) as f64);
+                before = (cut, sum);
             }
         }
         centroids.dedup();
         centroids
     }
 
-    /// Puts the `count` smallest values in front.
-    fn part_at(&mut self, count: usize) {
-        let interval = self.starts.partition_point(|start| *start as usize <= count) - 1;
-        let Some(end) = self.starts.get(interval + 1) else { return };
-        let start = self.starts[interval] as usize;
-        self.values[start..*end as usize].select_nth_unstable(count - start);
-    }
-
-    /// Adds the values up, once they stay where they are.
-    fn sum_up(&mut self) {
-        self.sums.clear();
-        let mut before = 0;
-        for chunk in self.values.chunks(VALUES_PER_SUM) {
-            self.sums.push(before);
-            before += sum(chunk);
+    /// Sum of the `count` smallest values.
+    fn smallest(&mut self, count: u32) -> u64 {
+        let at = self.intervals.partition_point(|interval| interval.count <= count) - 1;
+        let Interval { sum, count: below, .. } = self.intervals[at];
+        let missing = (count - below) as usize;
+        if missing == 0 {
+            return sum;
         }
-        self.sums.push(before);
+        let mut few = std::mem::take(&mut self.few);
+        few.clear();
+        few.extend(self.inside(at));
+        few.select_nth_unstable(missing - 1);
+        let sum = sum + few[..missing].iter().map(|value| u64::from(*value)).sum::<u64>();
+        self.few = few;
+        sum
     }
 
     /// How many values are at most `bound`, and their sum.
     fn up_to(&self, bound: f64) -> (u32, u64) {
         let bound = bound as u32;
-        let interval = self.interval(bound);
-        let (start, end) = (self.starts[interval] as usize, self.starts[interval + 1] as usize);
-        let chunk = start / VALUES_PER_SUM;
-        let before = self.sums[chunk] + sum(&self.values[chunk * VALUES_PER_SUM..start]);
-        let inside = self.values[start..end].iter().filter(|value| **value <= bound);
-        inside.fold((start as u32, before), |(count, sum), value| (count + 1, sum + u64::from(*value)))
+        let at = interval(bound);
+        let Interval { sum, count, .. } = self.intervals[at];
+        let inside = self.inside(at).filter(|value| *value <= bound);
+        inside.fold((count, sum), |(count, sum), value| (count + 1, sum + u64::from(value)))
     }
 
     /// Lloyd's iteration: the centroids once no value changes its cluster.
     fn iterate(&self, mut centroids: Vec<f64>) -> Vec<f64> {
-        let all = (self.values.len() as u32, sum(&self.values));
         let mut cuts: Vec<(u32, u64)> = Vec::new();
         loop {
             // A value halfway between two centroids goes to the lower one.
             let mut next = vec![(0, 0)];
             next.extend(centroids.windows(2).map(|w| self.up_to(w[0] + (w[1] - w[0]) / 2.0)));
-            next.push(all);
+            next.push(self.all());
             next.dedup_by_key(|cut| cut.0);
             if next.iter().map(|cut| cut.0).eq(cuts.iter().map(|cut| cut.0)) {
                 return centroids;
@@ -213,7 +248,7 @@ impl Optimum {
             column.clear();
             column.push(0.0);
         }
-        self.centre = sum(samples) as f64 / samples.len() as f64;
+        self.centre = samples.iter().map(|value| u64::from(*value)).sum::<u64>() as f64 / samples.len() as f64;
         let (mut count, mut total, mut square) = (0.0, 0.0, 0.0);
         for run in self.sorted.chunk_by(|a, b| a == b) {
             let (weight, value) = (run.len() as f64, f64::from(run[0]) - self.centre);
@@ -290,6 +325,15 @@ mod tests {
     use crate::random::Random;
     use proptest::prelude::*;
 
+    fn cluster(values: &[u32], clusters: usize, init: Init) -> Vec<f64> {
+        cluster_with(&mut Clusterer::default(), values, clusters, init)
+    }
+
+    fn cluster_with(clusterer: &mut Clusterer, values: &[u32], clusters: usize, init: Init) -> Vec<f64> {
+        clusterer.add(values);
+        clusterer.cluster(clusters, init)
+    }
+
     fn mean(values: &[u32]) -> f64 {
         values.iter().map(|value| f64::from(*value)).sum::<f64>() / values.len() as f64
     }
@@ -317,9 +361,9 @@ mod tests {
             samples.sort_unstable();
             let least = least_cost(&samples, clusters);
             let scale = cost(&samples, &[0.0]).max(1.0);
-            let exact = cost(&samples, &Clusterer::default().cluster(&samples, clusters, Init::Exact));
+            let exact = cost(&samples, &cluster(&samples, clusters, Init::Exact));
             prop_assert!((exact - least).abs() <= 1e-9 * scale, "{exact} against {least}");
-            let sorted = cost(&samples, &Clusterer::default().cluster(&samples, clusters, Init::Sorted));
+            let sorted = cost(&samples, &cluster(&samples, clusters, Init::Sorted));
             prop_assert!(sorted >= least - 1e-9 * scale);
         }
     }
@@ -351,7 +395,7 @@ mod tests {
             let samples = values;
             let mut sorted = samples.clone();
             sorted.sort_unstable();
-            let grouped = Clusterer::default().cluster(&samples, clusters, Init::Sorted);
+            let grouped = cluster(&samples, clusters, Init::Sorted);
             prop_assert_eq!(grouped, plain_lloyd(&sorted, clusters));
         }
     }
@@ -365,16 +409,16 @@ mod tests {
         samples.extend((0..60).map(|i| 30_000 + i * 10));
         samples.extend((0..5).map(|i| 400_000 + i * 1000));
         let mut clusterer = Clusterer::default();
-        let sorted = cost(&samples, &clusterer.cluster(&samples, 3, Init::Sorted));
-        let exact = cost(&samples, &clusterer.cluster(&samples, 3, Init::Exact));
+        let sorted = cost(&samples, &cluster_with(&mut clusterer, &samples, 3, Init::Sorted));
+        let exact = cost(&samples, &cluster_with(&mut clusterer, &samples, 3, Init::Exact));
         assert!(sorted / exact > 2.0, "{sorted} / {exact}");
     }
 
     #[test]
     fn few_different_values_make_few_clusters() {
         for init in [Init::Sorted, Init::Exact] {
-            assert_eq!(Clusterer::default().cluster(&[7; 9], 3, init), [7.0]);
-            assert_eq!(Clusterer::default().cluster(&[9, 7, 7, 9, 9], 3, init), [7.0, 9.0]);
+            assert_eq!(cluster(&[7; 9], 3, init), [7.0]);
+            assert_eq!(cluster(&[9, 7, 7, 9, 9], 3, init), [7.0, 9.0]);
         }
     }
 
@@ -385,8 +429,8 @@ mod tests {
         for count in [5000, 10, 700] {
             let samples: Vec<u32> = (0..count).map(|_| (random.unit().powi(4) * 1e6) as u32).collect();
             for init in [Init::Exact, Init::Sorted] {
-                let again = clusterer.cluster(&samples, 3, init);
-                assert_eq!(again, Clusterer::default().cluster(&samples, 3, init));
+                let again = cluster_with(&mut clusterer, &samples, 3, init);
+                assert_eq!(again, cluster(&samples, 3, init));
             }
         }
     }

@@ -174,7 +174,6 @@ pub struct Asa {
     clustered_at: u64,
     random: Random,
     clusterer: Clusterer,
-    values: Vec<u32>,
     sampled: Vec<Lpn>,
     counters: AsaCounters,
 }
@@ -182,7 +181,6 @@ pub struct Asa {
 impl Asa {
     /// A placement over `logical_pages` that knows nothing yet.
     pub fn new(options: AsaOptions, logical_pages: u32, seed: u64, keeps: Keeps) -> Self {
-        let samples = options.samples.min(logical_pages) as usize;
         Self {
             options,
             keeps,
@@ -196,8 +194,7 @@ impl Asa {
             clustered_at: 0,
             random: Random::new(seed),
             clusterer: Clusterer::default(),
-            values: Vec::with_capacity(samples),
-            sampled: Vec::with_capacity(samples),
+            sampled: Vec::new(),
             counters: AsaCounters::default(),
         }
     }
@@ -234,45 +231,44 @@ impl Asa {
         }
     }
 
-    /// Draws samples, and collects those that have a recency.
+    /// Draws samples, and gives those that have a recency to the clusterer.
     fn sample(&mut self) {
         let pages = self.pages.len() as u64;
         let all = u64::from(self.options.samples) >= pages;
-        let samples = u64::from(self.options.samples).min(pages) as usize;
-        self.counters.samples += samples as u64;
-        self.sampled.clear();
-        self.values.resize(samples, 0);
-        let (mut read, mut found) = (0, 0);
-        while read < samples {
-            let unread = self.sampled.len();
-            for next in unread..(unread + SAMPLES_AHEAD).min(samples) {
-                let lpn = if all { next as u32 } else { self.random.below(pages) as u32 };
+        self.counters.samples += self.sampled_at_once() as u64;
+        self.sampled.resize(self.sampled_at_once(), Lpn(0));
+        let mut next = 0;
+        // A copy, because it stays in registers.
+        let mut random = self.random.clone();
+        let mut drawn: &[Lpn] = &[];
+        for coming in self.sampled.chunks_mut(SAMPLES_AHEAD) {
+            for sample in &mut *coming {
+                let lpn = if all { next } else { random.below(pages) as u32 };
                 memory::prefetch(&self.pages, lpn as usize);
-                self.sampled.push(Lpn(lpn));
+                *sample = Lpn(lpn);
+                next += 1;
             }
-            for lpn in &self.sampled[read..unread] {
-                let irr = self.pages[lpn.0 as usize].irr;
-                self.values[found] = irr;
-                found += usize::from(irr != INFINITE);
-            }
-            read = unread;
+            read(drawn, &self.pages, &self.options, &mut self.clusterer);
+            drawn = coming;
         }
-        self.values.truncate(found);
+        read(drawn, &self.pages, &self.options, &mut self.clusterer);
+        self.random = random;
+    }
+
+    /// Samples that one clustering takes.
+    fn sampled_at_once(&self) -> usize {
+        (self.options.samples as usize).min(self.pages.len())
     }
 
     fn cluster(&mut self, now: u64) {
         self.sample();
-        let logarithmic = self.options.logarithmic;
-        if logarithmic {
-            self.values.iter_mut().for_each(|value| *value = (libm::log(f64::from(*value)) * STEPS_PER_UNIT) as u32);
-        }
         self.clustered_at = now;
-        if self.values.is_empty() {
+        if self.clusterer.values().is_empty() {
             return;
         }
         self.counters.clusterings += 1;
-        let centroids = self.clusterer.cluster(&self.values, CLUSTERS, self.options.init);
-        let scale = |value: f64| if logarithmic { libm::exp(value / STEPS_PER_UNIT) } else { value };
+        let centroids = self.clusterer.cluster(CLUSTERS, self.options.init);
+        let scale = |value: f64| if self.options.logarithmic { libm::exp(value / STEPS_PER_UNIT) } else { value };
         let halfway = |i: usize| {
             // Where values are too few for three clusters, the colder ones are empty.
             let pair = centroids.get(i).zip(centroids.get(i + 1));
@@ -281,6 +277,24 @@ impl Asa {
         self.bounds = [halfway(0), halfway(1)];
         self.counters.centroids = centroids.into_iter().map(scale).collect();
     }
+}
+
+/// Gives the recency of the sampled pages that have one to the clusterer; at most `SAMPLES_AHEAD`.
+#[inline(always)]
+fn read(sampled: &[Lpn], pages: &[Recency], options: &AsaOptions, clusterer: &mut Clusterer) {
+    let mut values = [0; SAMPLES_AHEAD];
+    let mut found = 0;
+    for lpn in sampled {
+        let irr = pages[lpn.0 as usize].irr;
+        values[found] = irr;
+        // Added up, because whether a page has a recency may be anyone's guess.
+        found += usize::from(irr != INFINITE);
+    }
+    let values = &mut values[..found];
+    if options.logarithmic {
+        values.iter_mut().for_each(|value| *value = (libm::log(f64::from(*value)) * STEPS_PER_UNIT) as u32);
+    }
+    clusterer.add(values);
 }
 
 /// A recency as one byte holds it, its exponent and three binary digits: the middle of what the byte may mean.
@@ -399,7 +413,7 @@ mod tests {
             asa.sample();
             assert_eq!(asa.sampled.len() as u32, samples.min(pages));
             let known = asa.sampled.iter().map(|lpn| asa.pages[lpn.0 as usize].irr).filter(|irr| *irr != INFINITE);
-            assert_eq!(asa.values, known.collect::<Vec<_>>());
+            assert_eq!(asa.clusterer.values(), known.collect::<Vec<_>>());
         }
     }
 

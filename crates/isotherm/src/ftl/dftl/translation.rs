@@ -189,11 +189,7 @@ impl DemandMap {
         log: &mut LogStore<M, P, V>,
     ) -> Result<(), DeviceError> {
         for lpn in log.placement().samples() {
-            let page = self.layout.page_of(lpn.0);
-            // The set is small and near, the cache is neither: it is asked only where the answer matters.
-            if !self.sampled.contains(page) && !self.cache.contains(*lpn) {
-                self.sampled.insert(page);
-            }
+            self.sampled.insert_if(self.layout.page_of(lpn.0), !self.cache.contains(*lpn));
         }
         log.placement_mut().forget_samples();
         for page in 0..self.layout.pages() {
