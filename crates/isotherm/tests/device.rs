@@ -208,6 +208,33 @@ fn whatever_is_stacked_keeps_its_laws_when_the_device_wears_out() {
 }
 
 #[test]
+fn a_device_outlives_its_first_bad_blocks() {
+    for ftl in ["ftl=page", "ftl=dftl", "ftl=fast"] {
+        // Victims of the page-mapped FTL are more than half full here: two do not fit into one block of reserve.
+        let mut device = device(32 * MIB, &[ftl, "device.endurance=10", "device.over_provisioning=0.2"]);
+        let mut random = Random::new(9);
+        while device.submit(&[request(Op::Write, random.below(8192) * 4096, 4096)]).is_ok() {}
+        let snapshot = device.snapshot();
+        assert!(snapshot.collector.retired_blocks >= 8, "{ftl}: {:?}", snapshot.collector);
+    }
+}
+
+#[test]
+fn a_log_full_of_trims_stops_the_device_whole() {
+    let sets = ["ftl=fast:log_blocks=1", "device.pages_per_block=2", "device.over_provisioning=1"];
+    for seed in 0..20 {
+        let mut device = device(4 * MIB, &sets);
+        let mut random = Random::new(seed);
+        let error = (0..1_000_000u64).find_map(|next| {
+            let op = if random.chance(0.3) { Op::Trim } else { Op::Write };
+            device.submit(&[request(op, next % 1024 * 4096, 4096)]).err()
+        });
+        assert!(matches!(error, Some(DeviceError::NoSpace { .. })), "seed {seed}: {error:?}");
+        device.check().unwrap_or_else(|law| panic!("seed {seed}: {law}"));
+    }
+}
+
+#[test]
 fn idle_cleaning_takes_collections_out_of_the_way_of_requests() {
     let run = |idle: &str| {
         let mut device = device(4 * MIB, &[idle, "timing.mode=open", "device.over_provisioning=0.2"]);

@@ -60,6 +60,10 @@ pub struct Plan {
 
 const DEFAULT_OVER_PROVISIONING: f64 = 0.07;
 
+/// Free blocks beyond the others where blocks wear out: a victim whose erase fails has taken room and gives none back, and as
+/// many may fail in a row.
+const FAILED_ERASES: u32 = 4;
+
 fn power_of_two(key: &str, value: u64, least: u64, most: u64) -> Result<u8, SpecError> {
     if value.is_power_of_two() && (least..=most).contains(&value) {
         return Ok(value.trailing_zeros() as u8);
@@ -225,6 +229,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         FtlOptions::Demand { .. } => (DemandOptions::FLOOR_MIN, for_copies + DemandOptions::RESERVE_BLOCKS),
         FtlOptions::Hybrid(_) => (RESERVE_BLOCKS, RESERVE_BLOCKS.max(for_copies)),
     };
+    let default = default + if spec.device.endurance > 0 { FAILED_ERASES } else { 0 };
     let reserve_blocks = spec.gc.floor.unwrap_or(default);
     if !(least..=65_536).contains(&reserve_blocks) {
         return Err(SpecError::new(

@@ -60,6 +60,9 @@ const NO_LOG: u8 = u8::MAX;
 /// Worths of a block to two logs that differ by less than this factor count as equal.
 const NOISE: f64 = 1.25;
 
+/// Survivors of a turn below this share are a rounding error, and the curve of the cost can no longer be told from them.
+const NO_SURVIVORS: f64 = 1e-12;
+
 #[derive(Clone, Copy, Debug, Default)]
 struct PageState {
     /// Time of the last write, in host page writes modulo 2^32.
@@ -91,6 +94,9 @@ impl Log {
             return None;
         }
         let survivors = 1.0 - dead_share(filled as f64 / self.live.max(1) as f64);
+        if survivors < NO_SURVIVORS {
+            return Some(0.0);
+        }
         let curvature = (1.0 - survivors) / survivors + libm::log(survivors);
         Some(self.frequency / self.live.max(1) as f64 / curvature.max(f64::MIN_POSITIVE))
     }
@@ -230,5 +236,9 @@ mod tests {
             assert!((worth / falls - 1.0).abs() < 0.02, "{blocks} blocks: {worth:e}, cost falls by {falls:e} a page");
         }
         assert_eq!(log(156).worth_of_block(64), None, "no page is dead");
+        // Worth falls without end as blocks are added, down to logs of which hardly anything is alive.
+        let worths: Vec<f64> = (1..=1000).map(|times| log(157 * times).worth_of_block(64).unwrap()).collect();
+        assert!(worths.is_sorted_by(|more, less| more >= less), "{worths:?}");
+        assert_eq!(Log { closed_blocks: 9, frequency: 1.0, ..Log::default() }.worth_of_block(64), Some(0.0), "all are dead");
     }
 }

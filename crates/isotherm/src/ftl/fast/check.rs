@@ -71,8 +71,8 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         if let Some(block) = self.log.random().find(|b| pool.role(*b) != Role::Random) {
             return Err(format!("{block} is in the log but has the role {:?}", pool.role(block)));
         }
-        // Without a free block, a merge may have ended after it wrote trims, before the log was brought back to its limit.
-        let unfinished = u32::from(pool.free_blocks() == 0);
+        // A merge may have ended after it wrote trims, or before it could free the block that they took.
+        let unfinished = u32::from(self.beyond_limit || pool.free_blocks() == 0);
         let most = self.options.log_blocks + pool.failing_blocks() + unfinished;
         if self.log.random_blocks() > most {
             return Err(format!("{} log blocks are in use, {most} are allowed", self.log.random_blocks()));

@@ -87,6 +87,8 @@ pub struct FastFtl<M, O = ()> {
     mapped_pages: u64,
     tombstones: Tombstones,
     options: FastOptions,
+    /// Whether the log could not be brought to its limit when that was last tried.
+    beyond_limit: bool,
     log2_pages_per_block: u8,
     merges: MergeCounters,
     /// Programs and copies of the medium when the merges began to be counted.
@@ -120,6 +122,7 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
             mapped_pages: 0,
             tombstones: Tombstones::new(geometry.page_bytes(), geometry.blocks),
             options,
+            beyond_limit: false,
             log2_pages_per_block: geometry.log2_pages_per_block,
             merges: MergeCounters::default(),
             counted_from: pool.medium.counters().programmed(),
@@ -263,9 +266,11 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     fn keep_to_limit(&mut self, with_room: bool) -> Result<(), DeviceError> {
         // The log could be full of trims that are all needed; two turns over it find that out.
         let mut attempts = 2 * self.log.random_blocks() + 2;
+        self.beyond_limit = true;
         loop {
             let opening = u32::from(with_room && self.log.head().is_none());
             if !self.log.pool.has_failing() && self.log.random_blocks() + opening <= self.log_blocks() {
+                self.beyond_limit = false;
                 return Ok(());
             }
             if attempts == 0 || self.log_blocks() == 0 {
