@@ -1,8 +1,9 @@
 //! `isotherm compare`: one trace on every combination of what is named, best first.
 
-use crate::options::{self, DeviceOptions, ReplayOptions, TraceOptions};
+use crate::options::{self, DeviceOptions, ReplayOptions};
 use crate::output::{self, print};
 use crate::progress;
+use crate::reading::TraceOptions;
 use crate::run::verdict;
 use crate::table::Table;
 use clap::Args;
@@ -126,8 +127,12 @@ fn device_lines(jobs: &[pool::Job], surveys: &pool::Surveys) -> anyhow::Result<S
     for job in jobs {
         let device = prepare(&job.spec, surveys.get(&job.spec))?.device_summary();
         let chosen = if job.spec.device.device.logical_size.is_some() { "given" } else { "from the trace" };
+        let name = match &job.spec.device.log {
+            Some(log) => format!("{} over {}", log.name, log.below),
+            None => "device".to_owned(),
+        };
         let line = format!(
-            "device: {} logical ({chosen}), {} pages of {} in blocks of {}, over-provisioning (T-U)/U {}, spare (T-U)/T {}\n",
+            "{name}: {} logical ({chosen}), {} pages of {} in blocks of {}, over-provisioning (T-U)/U {}, spare (T-U)/T {}\n",
             output::bytes((device.logical_pages * device.page_bytes) as f64),
             output::whole(device.logical_pages),
             output::bytes(device.page_bytes as f64),

@@ -10,7 +10,7 @@ use isotherm::registry::PolicyName;
 use isotherm_eval::hotness::experiment::Experiment;
 use isotherm_eval::hotness::{self, PageWrites, Plan};
 
-use crate::options::TraceOptions;
+use crate::reading::TraceOptions;
 
 /// What `isotherm hotness` takes.
 #[derive(clap::Args, Debug)]

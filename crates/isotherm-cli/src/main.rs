@@ -6,6 +6,7 @@ mod list;
 mod options;
 mod output;
 mod progress;
+mod reading;
 mod report;
 mod run;
 mod sweep;

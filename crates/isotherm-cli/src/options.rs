@@ -1,4 +1,4 @@
-//! Options that several verbs share: the trace, the device, the replay.
+//! Options that several verbs share: the device and the replay.
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -12,51 +12,7 @@ use isotherm_eval::fold::AddressMode;
 use isotherm_eval::precondition::Precondition;
 use isotherm_eval::run::{Replay, RunSpec};
 use isotherm_eval::source::TraceSource;
-use isotherm_trace::{BlktraceAction, Format, OpenOptions, Sort, TimeUnit};
 use std::path::PathBuf;
-
-/// How the trace is read.
-#[derive(Args, Debug, Clone)]
-#[command(next_help_heading = "Reading the trace")]
-pub struct TraceOptions {
-    /// Format of the trace, where its content does not tell (see `isotherm list formats`)
-    #[arg(long, value_name = "NAME")]
-    pub format: Option<Format>,
-    /// Skip up to N lines that cannot be read, and count them; without it the first such line is an error
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub skip_bad: u64,
-    /// Take requests of formats without a read/write flag for writes
-    #[arg(long)]
-    pub assume_writes: bool,
-    /// Unit of the times in the trace: ns, us, ms, s or ticks (100 ns)
-    #[arg(long, value_name = "UNIT")]
-    pub time_unit: Option<TimeUnit>,
-    /// Event that counts in block-layer logs: Q (queued), D (issued) or C (completed)
-    #[arg(long, value_name = "EVENT", default_value = "D")]
-    pub action: BlktraceAction,
-    /// Bytes of one object, for traces of objects
-    #[arg(long, value_name = "SIZE")]
-    pub object_size: Option<ByteSize>,
-    /// Times that run backwards: declared (as the format says), refuse, memory, or a window of that many requests
-    #[arg(long, value_name = "HOW", default_value = "declared")]
-    pub sort: Sort,
-}
-
-impl TraceOptions {
-    /// The trace `name`, opened with these options.
-    pub fn source(&self, name: &str) -> TraceSource {
-        let options = OpenOptions {
-            format: self.format,
-            skip_bad: self.skip_bad,
-            assume_writes: self.assume_writes,
-            time_unit: self.time_unit,
-            blktrace_action: self.action,
-            object_bytes: self.object_size.map(|size| size.0),
-            sort: self.sort,
-        };
-        TraceSource { name: name.to_owned(), options }
-    }
-}
 
 /// The device, but for placement, cleaning and over-provisioning. Where `compare` takes several policies, `run` takes one.
 #[derive(Args, Debug, Clone)]
@@ -72,7 +28,7 @@ pub struct DeviceOptions {
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub page_size: Option<ByteSize>,
     /// Pages of an erase block, a power of two [default: 64]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub pages_per_block: Option<u32>,
     /// Named set of flash latencies (see `isotherm list timings`), or none for a device without a clock [default: mlc]
     #[arg(long, value_name = "PRESET")]
@@ -84,28 +40,28 @@ pub struct DeviceOptions {
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub dram: Option<ByteSize>,
     /// Policy of the write buffer, or none; in `compare` several (see `isotherm list buffers`) [default: lru where --dram is given]
-    #[arg(long, value_name = "NAME[:key=value,...]", requires = "dram")]
+    #[arg(long, value_name = "NAME[:key=value,...]")]
     pub buffer: Option<PolicyList>,
     /// Share of the DRAM that the map gets: 0% to 100%, or a rule that adapts it; in `compare` several (see `isotherm list
     /// splits`) [default: 50%]
-    #[arg(long, value_name = "SHARE|NAME", requires = "dram")]
+    #[arg(long, value_name = "SHARE|NAME")]
     pub split: Option<PolicyList>,
     /// Log-structured file system on top, in `compare` several (see `isotherm list logs`); in_place is the trace as it is on a
     /// disk of the same size
     #[arg(long, value_name = "NAME[:key=value,...]")]
     pub log: Option<PolicyList>,
     /// FTL below the log, in `compare` several, or none for a device that costs nothing [default: none]
-    #[arg(long, value_name = "none|FTL", requires = "log")]
+    #[arg(long, value_name = "none|FTL")]
     pub below: Option<PolicyList>,
     /// Share of the log's blocks that hold data [default: 85%]
-    #[arg(long, value_name = "SHARE", requires = "log")]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub utilisation: Option<Share>,
     /// What the utilisation is made of: filler (written first, never updated, beside a fifth of the log for the workload's
     /// own blocks) or active (the workload's own blocks alone) [default: active]
-    #[arg(long, value_name = "MODE", requires = "log", value_parser = parse_fill_mode)]
+    #[arg(long, value_name = "MODE", value_parser = parse_fill_mode)]
     pub fill_mode: Option<FillMode>,
     /// Drive whose speeds the log's write cost is counted in (see `isotherm list drives`) [default: ssd_m]
-    #[arg(long, value_name = "NAME", requires = "log")]
+    #[arg(long, value_name = "NAME")]
     pub drive: Option<PolicyName>,
     /// Device specification to start from (TOML; `--print-config` shows every key)
     #[arg(long, value_name = "FILE")]
@@ -147,24 +103,63 @@ impl DeviceOptions {
         if let Some(size) = self.dram {
             spec.dram.size = Some(size);
         }
-        if self.log.is_some() {
-            let log = spec.log.get_or_insert_default();
+        self.check_has_use(&spec)?;
+        for choice in self.axes().iter().filter_map(|axis| axis.first()) {
+            choice.apply(&mut spec);
+        }
+        if let Some(log) = &mut spec.log {
             log.utilisation = self.utilisation.unwrap_or(log.utilisation);
             log.fill_mode = self.fill_mode.unwrap_or(log.fill_mode);
             log.drive = self.drive.clone().unwrap_or_else(|| log.drive.clone());
-            if let Some(ftls) = &self.ftl {
-                let ftls = joined(&ftls.0);
-                bail!("--ftl: under a log the FTL is what lies below; write --below {ftls} in place of --ftl {ftls}");
-            }
-        }
-        for choice in self.axes().iter().filter_map(|axis| axis.first()) {
-            choice.apply(&mut spec);
         }
         if let Some(size) = self.cache_bytes {
             self.check_has_cache(&spec)?;
             spec.dram.cache_bytes = Some(size);
         }
         Ok(spec)
+    }
+
+    /// Options that the device, or any that is compared, has no use for are slips. `spec` is what the file and `--set` say.
+    fn check_has_use(&self, spec: &DeviceSpec) -> anyhow::Result<()> {
+        let has_log = self.log.is_some() || spec.log.is_some();
+        if let Some(ftls) = self.ftl.as_ref().filter(|_| has_log) {
+            let ftls = joined(&ftls.0);
+            bail!("--ftl: under a log the FTL is what lies below; write --below {ftls} in place of --ftl {ftls}");
+        }
+        let of_log = [
+            ("--below", self.below.is_some()),
+            ("--utilisation", self.utilisation.is_some()),
+            ("--fill-mode", self.fill_mode.is_some()),
+            ("--drive", self.drive.is_some()),
+        ];
+        refuse(!has_log, &of_log, "there is no log on top; name one with --log, or leave it out")?;
+        let of_dram = [("--buffer", self.buffer.is_some()), ("--split", self.split.is_some())];
+        refuse(
+            spec.dram.size.is_none(),
+            &of_dram,
+            "there is no DRAM to share; give its size with --dram, or leave it out",
+        )?;
+        let of_map = [("--cache-bytes", self.cache_bytes.is_some())];
+        refuse(
+            spec.dram.size.is_some(),
+            &of_map,
+            "beside --dram the map has its share of that (--split); leave one out",
+        )?;
+        let below = [
+            ("--timing", self.timing.is_some()),
+            ("--pages-per-block", self.pages_per_block.is_some()),
+            ("--dram", self.dram.is_some()),
+            ("--buffer", self.buffer.is_some()),
+            ("--split", self.split.is_some()),
+        ];
+        refuse(self.is_over_nothing(spec), &below, NOTHING_BELOW)
+    }
+
+    /// Whether there is a log, with no device below it.
+    pub fn is_over_nothing(&self, spec: &DeviceSpec) -> bool {
+        let section = spec.log.clone().or_else(|| self.log.is_some().then(Default::default));
+        let none = |policy: &PolicyName| policy.name == NO_DEVICE;
+        section.is_some_and(|log| self.below.as_ref().map_or_else(|| none(&log.below), |list| list.0.iter().all(none)))
     }
 
     /// The policies that were given, axis by axis.
@@ -214,6 +209,17 @@ impl DeviceOptions {
     }
 }
 
+/// Why what describes a device is refused where there is none.
+pub const NOTHING_BELOW: &str = "nothing lies below the log; name an FTL with --below, or leave it out";
+
+/// Refuses the first of `options` that is given, if `idle`: `why` says why, and what would be right.
+pub fn refuse(idle: bool, options: &[(&str, bool)], why: &str) -> anyhow::Result<()> {
+    match options.iter().find(|(_, given)| idle && *given) {
+        Some((option, _)) => bail!("{option}: {why}"),
+        None => Ok(()),
+    }
+}
+
 /// Policies as they are typed.
 fn joined(policies: &[PolicyName]) -> String {
     policies.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
@@ -231,16 +237,16 @@ pub struct ReplayOptions {
     #[arg(long, value_name = "HOW", default_value = "none", value_parser = parse_precondition)]
     pub precondition: Precondition,
     /// Replay the trace N times
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
     pub repeat: u32,
     /// Report the last N host page writes beside the whole run; the verdict is about them
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_hyphen_values = true)]
     pub measure_last: Option<u64>,
     /// Addresses past the device's end: refuse them, wrap them (modulo the size), or compact the touched pages densely
     #[arg(long, value_name = "HOW", default_value = "refuse", value_parser = parse_address)]
     pub address: AddressMode,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
     pub seed: u64,
 }
 

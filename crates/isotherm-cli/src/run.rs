@@ -1,8 +1,9 @@
 //! `isotherm run`: one trace on one device.
 
-use crate::options::{self, DeviceOptions, ReplayOptions, TraceOptions};
+use crate::options::{self, DeviceOptions, ReplayOptions};
 use crate::output::{self, print};
 use crate::progress;
+use crate::reading::TraceOptions;
 use clap::Args;
 use isotherm::quantity::Share;
 use isotherm::registry::PolicyName;
@@ -54,6 +55,13 @@ pub struct RunArgs {
 /// Runs.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let mut device = args.device.single()?;
+    let of_device = [
+        ("--placement", args.placement.is_some()),
+        ("--victim", args.victim.is_some()),
+        ("--op", args.op.is_some()),
+        ("--spare", args.spare.is_some()),
+    ];
+    options::refuse(args.device.is_over_nothing(&device), &of_device, options::NOTHING_BELOW)?;
     if let Some(placement) = &args.placement {
         device.placement.name = placement.clone();
     }
@@ -159,7 +167,7 @@ fn text(result: &RunResult) -> String {
         );
     }
     line(
-        "device",
+        if result.log.is_some() { "files and device" } else { "device" },
         format!(
             "{} logical, over-provisioning (T-U)/U {}, spare (T-U)/T {}",
             output::bytes((result.device.logical_pages * result.device.page_bytes) as f64),
@@ -167,6 +175,10 @@ fn text(result: &RunResult) -> String {
             output::per_cent(Some(result.device.spare), 2)
         ),
     );
+    if result.log.is_some() && result.below.is_none() {
+        // Nothing lies below that would be erased, take time or wear out.
+        return text + &last_lines(result);
+    }
     line("placement, victim", format!("{}, {}", result.spec.placement.name, result.spec.gc.victim));
     line(
         "collections",
@@ -218,9 +230,13 @@ fn text(result: &RunResult) -> String {
             if life.endurance_assumed { ", assumed" } else { "" }
         ),
     );
-    line("simulator", format!("{} host writes/s", output::count(result.simulator_host_writes_per_second)));
-    line("verdict", verdict(result));
-    text
+    text + &last_lines(result)
+}
+
+/// What every result ends with.
+fn last_lines(result: &RunResult) -> String {
+    let rate = output::count(result.simulator_host_writes_per_second);
+    format!("{:<21}{rate} host writes/s\n{:<21}{}\n", "simulator", "verdict", verdict(result))
 }
 
 /// The verdict in words.

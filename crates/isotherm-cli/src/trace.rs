@@ -1,57 +1,14 @@
 //! `isotherm trace`: look at traces, convert them, make synthetic ones.
 
+use crate::reading::TraceOptions;
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
-use isotherm_trace::{
-    BlktraceAction, Format, OpenOptions, Sort, TimeUnit, TraceReader, TraceWriter, open, profile_pages, push_csv_line,
-};
+use isotherm_trace::{OpenOptions, TraceReader, TraceWriter, open, profile_pages, push_csv_line};
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 /// Requests handled at once.
 const BATCH: usize = 4096;
-
-/// What a trace file does not say of itself.
-#[derive(Args, Clone, Debug, Default)]
-pub struct TraceInput {
-    /// Format of the trace [default: detected by content; see `isotherm list formats`]
-    #[arg(long, value_name = "NAME")]
-    format: Option<Format>,
-    /// Skip and count up to N rows that cannot be read
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    skip_bad: u64,
-    /// Take requests without a read/write flag as writes
-    #[arg(long)]
-    assume_writes: bool,
-    /// Unit of times, where the format does not say: ns, us, ms, s, ticks (100 ns)
-    #[arg(long, value_name = "UNIT")]
-    time_unit: Option<TimeUnit>,
-    /// The event that counts in blktrace logs: Q (queued), D (issued), C (completed) [default: D]
-    #[arg(long, value_name = "EVENT")]
-    action: Option<BlktraceAction>,
-    /// Bytes that one object number stands for, in object traces
-    #[arg(long, value_name = "BYTES")]
-    object_bytes: Option<u64>,
-    /// When times run backwards: refuse, memory (sort the whole trace), or a window of N requests
-    /// [default: a window of 65536; refuse in csv and parquet]
-    #[arg(long, value_name = "HOW")]
-    sort: Option<Sort>,
-}
-
-impl TraceInput {
-    /// The same as the reader takes it.
-    pub fn options(&self) -> OpenOptions {
-        OpenOptions {
-            format: self.format,
-            skip_bad: self.skip_bad,
-            assume_writes: self.assume_writes,
-            time_unit: self.time_unit,
-            blktrace_action: self.action.unwrap_or_default(),
-            object_bytes: self.object_bytes,
-            sort: self.sort.unwrap_or_default(),
-        }
-    }
-}
 
 /// Arguments of `isotherm trace`.
 #[derive(Args, Debug)]
@@ -73,7 +30,7 @@ enum Verb {
         #[arg(long, value_name = "BYTES", default_value = "4Ki", value_parser = page_size)]
         page_size: u64,
         #[command(flatten)]
-        input: TraceInput,
+        reading: TraceOptions,
     },
     /// Print the first requests as canonical CSV
     Head {
@@ -83,7 +40,7 @@ enum Verb {
         #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
         requests: usize,
         #[command(flatten)]
-        input: TraceInput,
+        reading: TraceOptions,
     },
     /// Convert a trace into a canonical form
     Convert {
@@ -95,7 +52,7 @@ enum Verb {
         #[arg(long)]
         force: bool,
         #[command(flatten)]
-        input: TraceInput,
+        reading: TraceOptions,
     },
     /// Write a synthetic workload as a trace
     #[command(after_help = patterns_help())]
@@ -139,14 +96,14 @@ fn patterns_help() -> String {
 /// The trace cannot be read or the output not written; the message names the place and the fix.
 pub fn run(args: TraceArgs) -> Result<ExitCode> {
     match args.verb {
-        Verb::Info { trace, json, page_size, input } => {
-            let profile = profile_pages(&trace, &input.options(), page_size)?;
+        Verb::Info { trace, json, page_size, reading } => {
+            let profile = profile_pages(&trace, &reading.open_options(), page_size)?;
             let mut text = if json { serde_json::to_string_pretty(&profile)? } else { profile.to_string() };
             text.push('\n');
             print(text.as_bytes())?;
         }
-        Verb::Head { trace, requests, input } => head(&trace, requests, &input.options())?,
-        Verb::Convert { trace, output, force, input } => convert(&trace, &output, force, &input.options())?,
+        Verb::Head { trace, requests, reading } => head(&trace, requests, &reading.open_options())?,
+        Verb::Convert { trace, output, force, reading } => convert(&trace, &output, force, &reading.open_options())?,
         Verb::Gen { workload, output, force } => {
             anyhow::ensure!(
                 workload.starts_with("synth:"),

@@ -62,6 +62,26 @@ fn devices() {
     }
     refused(&["run", SYNTH, "--ftl", "page,dftl"], &["--ftl", "a run has one", "isotherm compare"]);
     refused(&["run", SYNTH, "--ftl", "dftl", "--log", "sfs"], &["--below dftl"]);
+    refused(&["run", SYNTH, "--set", "log.name=sfs", "--ftl", "dftl"], &["--below dftl"]);
+    refused(&["run", SYNTH, "--below", "page"], &["--below", "--log"]);
+    for option in ["--op=7%", "--placement=single", "--timing=mlc", "--dram=1MiB"] {
+        let name = option.split('=').next().unwrap();
+        refused(&["run", SYNTH, "--log", "sfs:segment=64KiB", option], &[name, "nothing lies below", "--below"]);
+    }
+    refused(&["compare", SYNTH, "--log", "sfs:segment=64KiB", "--op", "7%,9%"], &["no device", "OP 7 %"]);
+    refused(&["compare", SYNTH, "--ftl", "fast", "--victim", "greedy,nonsense"], &["nonsense", "--victim"]);
+    refused(&["run", SYNTH, "--log", "sfs:segment=64KiB", "--below", "nonsense"], &["--below", "nonsense"]);
+    refused(&["run", SYNTH, "--log", "lfs:segment=64KiB", "--utilisation", "99%"], &["lfs:segment=", "--utilisation"]);
+    refused(&["run", SYNTH, "--split", "50%"], &["--split", "--dram"]);
+    refused(&["run", SYNTH, "--dram", "1MiB", "--split", "50%"], &["--split", "map of page", "asa"]);
+    refused(&["run", SYNTH, "--ftl", "dftl", "--dram", "1MiB", "--buffer", "none", "--split", "50%"], &["--buffer"]);
+    refused(&["run", SYNTH, "--ftl", "dftl", "--dram", "1MiB", "--cache-bytes", "8KiB"], &["--cache-bytes", "--dram"]);
+    refused(&["run", SYNTH, "--ftl", "fast", "--dram", "256B", "--buffer", "none"], &["--dram", "at least"]);
+    refused(&["run", "synth:uniform,pages=64,writes=4000", "--ftl", "asa"], &["asa has 3 open blocks"]);
+    for verb in ["run", "compare"] {
+        refused(&[verb, SYNTH, "--page-size", "0"], &["page_size", "power of two"]);
+        refused(&[verb, SYNTH, "--seed", "-1"], &["--seed", "-1"]);
+    }
     refused(&["run", SYNTH, "--op", "0"], &["over_provisioning", "more than 0"]);
     refused(&["run", SYNTH, "--op", "-5%"], &["--op"]);
     refused(&["run", SYNTH, "--op", "7%", "--spare", "7%"], &["--op", "--spare"]);
@@ -84,10 +104,26 @@ fn devices() {
 }
 
 #[test]
+fn the_least_dram_that_is_named_is_enough() {
+    for ftl in ["dftl", "fast"] {
+        let mut run = vec!["run", SYNTH, "--ftl", ftl, "--split", "adaptive_paper", "--dram"];
+        let output =
+            |arguments: &[&str]| Command::new(env!("CARGO_BIN_EXE_isotherm")).args(arguments).output().unwrap();
+        let error = String::from_utf8(output(&[&run[..], &["64KiB"]].concat()).stderr).unwrap();
+        let least = error.split("give at least ").nth(1).unwrap().split(' ').next().unwrap();
+        let less = (least.parse::<u64>().unwrap() - 1).to_string();
+        refused(&[&run[..], &[less.as_str()]].concat(), &["--dram"]);
+        run.push(least);
+        assert_eq!(output(&run).status.code(), Some(0), "{ftl} in {least}");
+    }
+}
+
+#[test]
 fn replays() {
     refused(&["run", SYNTH, "--logical-size", "8MiB"], &["request", "past", "--address"]);
     refused(&["run", SYNTH, "--fill", "50%", "--logical-size", "20MiB"], &["filler", "--fill"]);
     refused(&["run", SYNTH, "--fill", "100%"], &["--fill", "below 100 %"]);
+    refused(&["run", SYNTH, "--fill", "99.9999%"], &["--fill", "smaller --fill"]);
     refused(&["run", SYNTH, "--repeat", "0"], &["--repeat"]);
     refused(&["run", SYNTH, "--measure-last", "0"], &["--measure-last"]);
     refused(&["run", SYNTH, "--address", "around"], &["wrap", "compact"]);
@@ -110,6 +146,7 @@ fn outputs_and_experiments() {
     refused(&["compare", SYNTH, "--op", "7%,lots", "--out", &file], &["lots", "7%"]);
     refused(&["report", "/nowhere/results.json"], &["/nowhere/results.json"]);
     refused(&["report", &file], &["file", "results.json"]);
+    refused(&["report", folder.0.path().to_str().unwrap()], &["folder", "name a results.json"]);
     let experiment = folder.file("e.toml", b"title = \"x\"\ntraces = []\n");
     refused(&["sweep", &experiment], &["e.toml", "trace"]);
     let unknown = folder.file("u.toml", b"title = \"x\"\ntraces = []\nspeed = 3\n");

@@ -193,7 +193,7 @@ fn compare_writes_whole_files_that_agree_best_first() {
 fn compare_takes_several_of_any_part_and_runs_once_what_has_no_use_for_another() {
     let folder = tempfile::tempdir().unwrap();
     let compared = |options: &[&str]| {
-        let out = ["--op", "25%", "--out", folder.path().to_str().unwrap(), "--json"];
+        let out = ["--out", folder.path().to_str().unwrap(), "--json"];
         let output = isotherm(&[&["compare", ZIPF], options, &out[..]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         let results: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -202,13 +202,44 @@ fn compare_takes_several_of_any_part_and_runs_once_what_has_no_use_for_another()
         labels.sort_unstable();
         labels
     };
-    let ftls = ["--ftl", "page,dftl,asa,fast", "--placement", "single,epoch", "--cache-bytes", "64KiB"];
+    let ftls = ["--ftl", "page,dftl,asa,fast", "--placement", "single,epoch", "--cache-bytes", "64KiB", "--op", "25%"];
     assert_eq!(compared(&ftls), ["asa", "dftl, epoch", "dftl, single", "fast", "page, epoch", "page, single"]);
     let logs = ["--log", "sfs:segment=256KiB,lfs:segment=256KiB,in_place", "--below", "page", "--placement", "single"];
     assert_eq!(compared(&logs), ["in_place", "lfs:segment=256KiB", "sfs:segment=256KiB"]);
     assert_eq!(compared(&["--log", "sfs:segment=256KiB"]), ["sfs:segment=256KiB"]);
-    let splits = ["--ftl", "dftl", "--dram", "256KiB", "--split", "30%,least_cost", "--placement", "single"];
-    assert_eq!(compared(&splits), ["30%", "least_cost"]);
+    let over = ["--log", "sfs:segment=256KiB,in_place", "--below", "none,page", "--placement", "single"];
+    let buffers = ["--dram", "256KiB", "--buffer", "none,lru"];
+    let name = "sfs:segment=256KiB";
+    let expected = ["in_place, page, lru", "in_place, page, none"].map(str::to_owned);
+    let expected =
+        expected.into_iter().chain(["none", "page, lru", "page, none"].map(|rest| format!("{name}, {rest}")));
+    assert_eq!(compared(&[&over[..], &buffers].concat()), expected.collect::<Vec<_>>());
+    let splits = ["--ftl", "page,dftl", "--dram", "256KiB", "--split", "30%,least_cost", "--placement", "single"];
+    assert_eq!(compared(&splits), ["dftl, 30%", "dftl, least_cost", "page"]);
+}
+
+#[test]
+fn a_log_and_its_device_are_told_as_one_and_nothing_wears_nothing() {
+    let over =
+        |below: &str| run(&["synth:uniform,pages=4Ki,writes=40k", "--log", "sfs:segment=64KiB", "--below", below]);
+    for (below, has_device) in [("none", false), ("page", true)] {
+        let result = over(below);
+        let (used, logical) = (number(&result, "/device/physical_pages"), number(&result, "/device/logical_pages"));
+        assert_eq!(logical, 4096.0);
+        assert!((number(&result, "/device/over_provisioning") - (used - logical) / logical).abs() < 1e-9);
+        assert_eq!(result["lifetime"]["terabytes_written_bytes"].is_number(), has_device);
+    }
+}
+
+#[test]
+fn the_log_of_fast_keeps_to_its_dram_with_and_without_a_buffer() {
+    let with = |dram: &str| {
+        let spec = ["synth:uniform,pages=64Ki,writes=100k", "--ftl", "fast", "--op", "20%"];
+        run(&[&spec[..], &["--dram", dram, "--buffer", "none"]].concat())
+    };
+    let (small, large) = (with("16KiB"), with("1MiB"));
+    assert!(number(&small, "/dram_bytes") <= 16384.0, "{}", small["dram_parts_bytes"]);
+    assert!(number(&small, "/write_amplification") > number(&large, "/write_amplification"));
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use crate::pool::Job;
 use crate::results::RunResult;
 use crate::run::RunSpec;
-use isotherm::build::{NO_DEVICE, ftl_options};
+use isotherm::build::{NO_DEVICE, check_names, ftl_options};
 use isotherm::ftl::FtlOptions;
 use isotherm::quantity::Share;
 use isotherm::registry::{PolicyName, SpecError};
+use isotherm::sfs::options::{LOGS, LogKind};
 use isotherm::spec::{DeviceSpec, FtlSection};
 use serde_json::{Map, Value};
 use std::str::FromStr;
@@ -101,13 +102,28 @@ impl Choice {
         }
     }
 
+    /// Takes it out of a specification that has no use for it and would refuse it.
+    fn withdraw(&self, spec: &mut DeviceSpec) {
+        if matches!(self, Self::Split(_)) {
+            spec.dram.split = None;
+        }
+    }
+
+    /// Whether it is only ever given on purpose: then some device should have a use for it.
+    fn is_given(&self) -> bool {
+        matches!(self, Self::Buffer(_) | Self::Split(_) | Self::Spare(_))
+    }
+
     /// Who decides instead, where the device of `spec` has no use for this choice: FTLs that bring their own policies, and a
     /// log over nothing, have one run where others have one for each choice.
     fn decided_by(&self, spec: &DeviceSpec) -> Result<Option<String>, SpecError> {
         let below = spec.log.as_ref().map(|log| &log.below);
         if below.is_some_and(|below| below.name == NO_DEVICE) {
-            let is_below = matches!(self, Self::Placement(_) | Self::Victim(_) | Self::Spare(_));
+            let is_below = !matches!(self, Self::Log(_) | Self::Below(_) | Self::Ftl(_));
             return Ok(is_below.then(|| "nothing below".to_owned()));
+        }
+        if matches!(self, Self::Split(_)) && !spec.dram.has_buffer() {
+            return Ok(Some("no buffer".to_owned()));
         }
         let name = below.unwrap_or(&spec.ftl.name);
         // With the default policies, which every FTL takes.
@@ -115,6 +131,7 @@ impl Choice {
         let has_own = match ftl_options(&plain)? {
             FtlOptions::Hybrid(_) => matches!(self, Self::Placement(_) | Self::Victim(_)),
             FtlOptions::Demand { asa: Some(_), .. } => matches!(self, Self::Placement(_)),
+            FtlOptions::Page => matches!(self, Self::Split(_)),
             _ => false,
         };
         Ok(has_own.then(|| format!("own of {name}")))
@@ -149,24 +166,42 @@ impl FromStr for PolicyList {
 }
 
 /// Every combination of one choice from each of `axes` over `base`. A choice that the earlier ones make idle is left out, and a
-/// combination that is then the same as one before it; axes without a choice say nothing.
+/// combination that is then the same as one before it, or that cannot be (a disk without a device); axes without a choice say
+/// nothing.
 ///
 /// # Errors
-/// An unknown FTL, or parameters that it refuses.
+/// An unknown name, parameters that an FTL refuses, or a choice that no device has a use for.
 pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job>, SpecError> {
+    for choice in axes.iter().flatten() {
+        let mut spec = base.device.clone();
+        choice.apply(&mut spec);
+        check_names(&spec)?;
+    }
     let mut rows: Vec<Vec<&Choice>> = vec![Vec::new()];
     for axis in axes.iter().filter(|axis| !axis.is_empty()) {
         rows =
             rows.iter().flat_map(|row| axis.iter().map(move |choice| [row.as_slice(), &[choice]].concat())).collect();
     }
+    let can_be = |row: &Vec<&Choice>| {
+        let mut spec = base.device.clone();
+        row.iter().for_each(|choice| choice.apply(&mut spec));
+        !spec.log.is_some_and(|log| log.below.name == NO_DEVICE && is_in_place(&log.name))
+    };
+    if rows.iter().any(can_be) {
+        rows.retain(can_be);
+    }
     let varies = |choice: &Choice| axes.iter().any(|axis| axis.len() > 1 && axis.contains(choice));
+    let mut used: Vec<&'static str> = Vec::new();
     let mut jobs: Vec<Job> = Vec::new();
     for row in rows {
         let mut job = Job { spec: base.clone(), label: String::new(), axes: Map::new() };
         let mut label = Vec::new();
         for choice in row {
             let other = choice.decided_by(&job.spec.device)?;
-            if other.is_none() {
+            if other.is_some() {
+                choice.withdraw(&mut job.spec.device);
+            } else {
+                used.push(choice.axis());
                 choice.apply(&mut job.spec.device);
                 // The placement stands for the device where nothing before it does.
                 if varies(choice) || matches!(choice, Choice::Placement(_)) && label.is_empty() {
@@ -185,6 +220,10 @@ pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job>, SpecError>
             jobs.push(job);
         }
     }
+    if let Some(idle) = axes.iter().flatten().find(|choice| choice.is_given() && !used.contains(&choice.axis())) {
+        let problem = format!("no device that is compared has a use for {}", idle.text());
+        return Err(SpecError::new(idle.axis(), problem, "leave it out, or compare devices that have"));
+    }
     // An axis of one value, which some devices have no use for, tells no device from another.
     for only in axes.iter().filter(|axis| axis.len() == 1).map(|axis| &axis[0]) {
         if jobs.iter().any(|job| job.axes[only.axis()] != only.text()) {
@@ -192,6 +231,11 @@ pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job>, SpecError>
         }
     }
     Ok(jobs)
+}
+
+/// Whether a log is the trace as it is, on a disk.
+fn is_in_place(log: &PolicyName) -> bool {
+    LOGS.iter().any(|entry| entry.name == log.name && entry.build == LogKind::InPlace)
 }
 
 /// Sorts runs best first: least write amplification of the last window, then of the whole run. Runs that stopped early or
@@ -302,7 +346,6 @@ mod tests {
                 "sfs, none",
                 "sfs, page, single",
                 "sfs, page, host_gc",
-                "in_place, none",
                 "in_place, page, single",
                 "in_place, page, host_gc"
             ]

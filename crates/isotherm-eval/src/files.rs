@@ -102,13 +102,16 @@ impl Formatter for Lines {
 /// # Errors
 /// It cannot be read, is not JSON of that schema, or has another version.
 pub fn read_results(path: &Path) -> Result<ResultsFile, RunError> {
-    let text = std::fs::read(path).map_err(|e| failed(path, "read", e))?;
     let wrong = |problem: String| RunError::File {
         path: path.display().to_string(),
         action: "understand it",
         reason: io::Error::new(io::ErrorKind::InvalidData, problem),
-        fix: "give a results.json that isotherm wrote",
+        fix: "name a results.json that isotherm wrote",
     };
+    if path.is_dir() {
+        return Err(wrong("it is a folder".to_owned()));
+    }
+    let text = std::fs::read(path).map_err(|e| failed(path, "read", e))?;
     let file: ResultsFile = serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))?;
     if file.schema_version != SCHEMA_VERSION {
         return Err(wrong(format!("schema version {} where {SCHEMA_VERSION} is read", file.schema_version)));

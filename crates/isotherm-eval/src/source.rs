@@ -3,6 +3,7 @@
 use crate::fold::TouchedPages;
 use crate::results::TraceSummary;
 use crate::run::RunError;
+use isotherm::build::check_page_size;
 use isotherm::request::{Op, Request};
 use isotherm_trace::{OpenOptions, Profile, TraceError, TraceReader};
 
@@ -49,16 +50,18 @@ impl TraceSource {
     /// Profiles the trace for people and for results, in pages of `page_bytes`.
     ///
     /// # Errors
-    /// The trace cannot be read.
-    pub fn profile(&self, page_bytes: u64) -> Result<Profile, TraceError> {
-        isotherm_trace::profile_pages(&self.name, &self.options, page_bytes)
+    /// The trace cannot be read, or no page has this size.
+    pub fn profile(&self, page_bytes: u64) -> Result<Profile, RunError> {
+        check_page_size(page_bytes)?;
+        Ok(isotherm_trace::profile_pages(&self.name, &self.options, page_bytes)?)
     }
 
     /// One pass over the trace, for what a run needs to know of it.
     ///
     /// # Errors
-    /// The trace cannot be read, or `compact` is asked for and its addresses are absurd.
+    /// The trace cannot be read, no page has this size, or `compact` is asked for and its addresses are absurd.
     pub fn survey(&self, page_bytes: u64, compact: bool) -> Result<Survey, RunError> {
+        check_page_size(page_bytes)?;
         let mut survey = Survey { span_bytes: 0, page_writes: 0, duration_ns: 0, touched: None };
         let mut touched = compact.then(|| TouchedPages::new(page_bytes));
         self.for_each(|batch| {

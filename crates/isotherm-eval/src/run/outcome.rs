@@ -124,7 +124,8 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         lifetime: lifetime::lifetime(
             &shape,
             endurance,
-            write_amplification_bytes,
+            // A log over nothing wears nothing.
+            write_amplification_bytes.filter(|_| device_spec.log.is_none() || measured.below.is_some()),
             host.bytes_written,
             measured.duration_ns,
         ),

@@ -75,7 +75,15 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         known.placement.name = PolicyName::plain("single");
     }
     let environment = Environment { logical_bytes, seed: spec.seed, future: None };
-    let plan = build::plan(&known, &environment)?;
+    let plan = build::plan(&known, &environment).map_err(|error| match spec.device.device.logical_size {
+        // The filler made the device as large as it is.
+        None if fill > 0.0 && error.place.contains("--logical-size") => SpecError {
+            place: format!("--fill {}", spec.replay.fill),
+            fix: format!("give a smaller --fill; {}", error.fix),
+            ..error
+        },
+        _ => error,
+    })?;
 
     let active_bytes = match spec.device.device.logical_size {
         _ if fill == 0.0 => logical_bytes,

@@ -35,12 +35,13 @@ where
     F: Ftl<Medium = SimulatedMedium> + Send + 'static,
 {
     if let Some(split) = &spec.dram.split {
-        let problem = format!("\"{split}\" splits nothing: the map of {} has no share of --dram", spec.ftl.name);
-        return Err(SpecError::new(
-            "dram.split (--split)",
-            problem,
-            "use --ftl dftl or fast with --dram, or leave it out",
-        ));
+        let (problem, fix) = if spec.dram.has_buffer() || spec.dram.size.is_none() {
+            (format!("the map of {} has no share of --dram", spec.ftl.name), "use --ftl dftl, asa or fast with --dram")
+        } else {
+            ("without a buffer the map has all of --dram".to_owned(), "name a --buffer")
+        };
+        let problem = format!("\"{split}\" splits nothing: {problem}");
+        return Err(SpecError::new("dram.split (--split)", problem, format!("{fix}, or leave it out")));
     }
     let Some(size) = spec.dram.size.filter(|_| spec.dram.has_buffer()) else {
         return Ok(Box::new(Ssd::new(ftl, spec.gc.idle)));
@@ -59,6 +60,39 @@ where
 /// An FTL that could not take its first form.
 pub(super) fn failed(error: DeviceError) -> SpecError {
     SpecError::new("device", error.to_string(), "give a larger device")
+}
+
+/// A log whose map keeps to all of the DRAM, where a size is given and no buffer takes a part.
+pub(super) fn whole_for_log(parts: &DramParts<'_>, options: FastOptions) -> Result<FastOptions, SpecError> {
+    let Some(size) = parts.spec.dram.size else { return Ok(options) };
+    let sizes = hybrid_sizes(parts, options.log_blocks);
+    if size.0 < sizes.mapping_bytes_min {
+        let problem = format!("{size} does not hold the block map and the map of one log block");
+        return Err(SpecError::new(
+            "dram.size (--dram)",
+            problem,
+            format!("give at least {} bytes", sizes.mapping_bytes_min),
+        ));
+    }
+    Ok(FastOptions { log_blocks: options.log_blocks.min(sizes.entries(size.0)), ..options })
+}
+
+/// What a hybrid map with room for `log_blocks` needs: the block map is always resident, the floor is the map of one log block.
+fn hybrid_sizes(parts: &DramParts<'_>, log_blocks: u32) -> Sizes {
+    let geometry = parts.plan.geometry;
+    let entry_bytes = log_block_map_bytes(&geometry);
+    let logical_blocks = parts.plan.logical_pages.div_ceil(geometry.pages_per_block());
+    let fixed = u64::from(logical_blocks) * 4;
+    Sizes {
+        mapping_bytes_min: fixed + entry_bytes,
+        mapping_bytes_fixed: fixed,
+        entry_bytes,
+        ghost_entry_bytes: entry_bytes / u64::from(geometry.pages_per_block()),
+        map_pages: logical_blocks,
+        map_page_entries: geometry.pages_per_block(),
+        log_blocks_max: log_blocks,
+        ..Sizes::new(parts.spec.dram.size.map_or(0, |size| size.0), geometry.page_bytes().into())
+    }
 }
 
 /// What a shared DRAM is built from.
@@ -96,48 +130,44 @@ impl Shared {
         Self::new(parts, sizes, 1000, true)
     }
 
-    /// For a hybrid map with room for `log_blocks`: the block map is always resident, the floor is the map of one log block.
+    /// For a hybrid map with room for `log_blocks`.
     pub(super) fn of_hybrid(parts: &DramParts<'_>, log_blocks: u32) -> Result<Self, SpecError> {
-        let geometry = parts.plan.geometry;
-        let entry_bytes = log_block_map_bytes(&geometry);
-        let logical_blocks = parts.plan.logical_pages.div_ceil(geometry.pages_per_block());
-        let fixed = u64::from(logical_blocks) * 4;
-        let sizes = Sizes {
-            mapping_bytes_min: fixed + entry_bytes,
-            mapping_bytes_fixed: fixed,
-            entry_bytes,
-            ghost_entry_bytes: entry_bytes / u64::from(geometry.pages_per_block()),
-            map_pages: logical_blocks,
-            map_page_entries: geometry.pages_per_block(),
-            log_blocks_max: log_blocks,
-            ..Sizes::new(parts.spec.dram.size.map_or(0, |size| size.0), geometry.page_bytes().into())
-        };
-        Self::new(parts, sizes, 10_000, false)
+        Self::new(parts, hybrid_sizes(parts, log_blocks), 10_000, false)
     }
 
     fn new(parts: &DramParts<'_>, sizes: Sizes, paper_interval: u64, is_demand: bool) -> Result<Self, SpecError> {
-        let context = SplitContext {
-            dram_bytes: sizes.dram_bytes,
-            page_bytes: sizes.page_bytes,
-            paper_interval_requests: paper_interval,
-            paper_unit_bytes: sizes.entry_bytes,
-            is_demand,
-            map_page_entries: sizes.map_page_entries,
-            seed: parts.seed,
+        let rule_of = |dram_bytes| {
+            let context = SplitContext {
+                dram_bytes,
+                page_bytes: sizes.page_bytes,
+                paper_interval_requests: paper_interval,
+                paper_unit_bytes: sizes.entry_bytes,
+                is_demand,
+                map_page_entries: sizes.map_page_entries,
+                seed: parts.seed,
+            };
+            build_split(parts.spec.dram.split.as_ref().unwrap_or(&PolicyName::plain("fixed")), &context)
         };
-        let rule = build_split(parts.spec.dram.split.as_ref().unwrap_or(&PolicyName::plain("fixed")), &context)?;
-        let sizes = Sizes { metadata_bytes: rule.metadata_bytes(), ghost_page_bytes: rule.ghost_page_bytes(), ..sizes };
-        let least = sizes.metadata_bytes + sizes.mapping_bytes_min + sizes.page_bytes;
-        if sizes.dram_bytes < least {
+        let rule = rule_of(sizes.dram_bytes)?;
+        let least_with = |rule: &AnySplit| rule.metadata_bytes() + sizes.mapping_bytes_min + sizes.page_bytes;
+        if sizes.dram_bytes < least_with(&rule) {
+            // What a rule keeps may grow with the DRAM: the least that holds it is where both agree.
+            let mut least = least_with(&rule);
+            while let more @ 1.. = least_with(&rule_of(least)?).saturating_sub(least) {
+                least += more;
+            }
             return Err(SpecError::new(
                 "dram.size (--dram)",
                 format!(
                     "{} bytes do not hold the rule's own {}, the map's least {} and one page",
-                    sizes.dram_bytes, sizes.metadata_bytes, sizes.mapping_bytes_min
+                    sizes.dram_bytes,
+                    rule.metadata_bytes(),
+                    sizes.mapping_bytes_min
                 ),
                 format!("give at least {least} bytes, or another --split"),
             ));
         }
+        let sizes = Sizes { metadata_bytes: rule.metadata_bytes(), ghost_page_bytes: rule.ghost_page_bytes(), ..sizes };
         let start = (sizes.shared_bytes() as f64 * rule.start_share()) as u64;
         let sizes = sizes.with_mapping(start);
         let (observer, judge) = rule.sides(&sizes);

@@ -11,11 +11,24 @@ use crate::sfs::log::SegmentLog;
 use crate::sfs::options::{BLOCK_BYTES, LogChoice, LogKind, parse_log};
 use crate::spec::{DeviceSpec, LogSection};
 
-/// Plans the device below, and what the log makes of it.
+/// The log and the device below it as one: U is what the files hold, T what the device below can hold, or the log's own disk
+/// where there is none.
 pub(super) fn plan(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Plan, SpecError> {
     let log = LogPlan::new(spec, section, environment)?;
-    let below = super::plan(&log.below, &log.environment)?;
-    Ok(Plan { logical_pages: log.blocks, memory_bytes: below.memory_bytes + log.memory_bytes(), ..below })
+    let mut plan = super::plan(&log.below, &log.environment)?;
+    if section.below.name == NO_DEVICE {
+        let blocks = plan.logical_pages.div_ceil(plan.geometry.pages_per_block());
+        plan.geometry.blocks = blocks;
+        plan = Plan { physical_pages: plan.logical_pages, reserve_blocks: 0, streams: 1, memory_bytes: 0, ..plan };
+    }
+    let (used, logical) = (f64::from(plan.physical_pages), f64::from(log.blocks));
+    Ok(Plan {
+        logical_pages: log.blocks,
+        over_provisioning: (used - logical) / logical,
+        spare: (used - logical) / used,
+        memory_bytes: plan.memory_bytes + log.memory_bytes(),
+        ..plan
+    })
 }
 
 /// The device below the log of `spec` as a specification of its own, with its plan; `None` without one.
@@ -91,7 +104,10 @@ impl LogPlan {
             return Err(SpecError::new(
                 "log",
                 format!("{segments} segments hold the data, but {needed} are needed to clean"),
-                "use smaller segments (--log sfs:segment=1MiB), a lower --utilisation or a later clean_at",
+                format!(
+                    "use smaller segments ({}:segment=...), a lower --utilisation or a larger device",
+                    section.name.name
+                ),
             ));
         }
         let disk_bytes = match choice.kind {

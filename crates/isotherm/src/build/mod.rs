@@ -2,8 +2,10 @@
 
 mod dram;
 mod log;
+mod names;
 
 pub use log::{NO_DEVICE, plan_below};
+pub use names::check_names;
 
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::Device;
@@ -17,7 +19,7 @@ use crate::nand::store::NoBytes;
 use crate::nand::timing::{Latency, TIMINGS, Timed};
 use crate::placement::asa::{Asa, AsaOptions, Keeps};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
-use crate::registry::{Parameters, SpecError, find};
+use crate::registry::{Parameters, PolicyName, SpecError, find};
 use crate::spec::{DeviceSpec, TimingSection};
 use crate::victim::{AnyVictim, VictimContext, build_victim};
 use std::sync::Arc;
@@ -71,6 +73,14 @@ fn power_of_two(key: &str, value: u64, least: u64, most: u64) -> Result<u8, Spec
     Err(SpecError::new(key, format!("{value} is not allowed"), format!("give a power of two from {least} to {most}")))
 }
 
+/// Checks the page size, which surveys of a trace need before a device is planned; returns its logarithm.
+///
+/// # Errors
+/// No power of two, or out of range.
+pub fn check_page_size(bytes: u64) -> Result<u8, SpecError> {
+    power_of_two("device.page_size (--page-size)", bytes, 512, 16 << 20)
+}
+
 /// T for U logical pages.
 fn target_pages(spec: &DeviceSpec, logical_pages: u32) -> Result<f64, SpecError> {
     let logical = f64::from(logical_pages);
@@ -97,7 +107,7 @@ fn target_pages(spec: &DeviceSpec, logical_pages: u32) -> Result<f64, SpecError>
 /// The shape of a device, without the collector's reserve.
 fn shape(spec: &DeviceSpec, logical_bytes: u64) -> Result<(Geometry, u32), SpecError> {
     let device = &spec.device;
-    let log2_page_bytes = power_of_two("device.page_size", device.page_size.0, 512, 16 << 20)?;
+    let log2_page_bytes = check_page_size(device.page_size.0)?;
     let log2_block = power_of_two("device.pages_per_block", device.pages_per_block.into(), 2, 32768)?;
     power_of_two("device.channels", device.channels.into(), 1, 256)?;
     power_of_two("device.dies_per_channel", device.dies_per_channel.into(), 1, 256)?;
@@ -170,6 +180,11 @@ fn translation_blocks(ftl: &FtlOptions, geometry: &Geometry, logical_pages: u32)
     Ok((blocks, 0))
 }
 
+/// Who places pages.
+fn placer<'a>(spec: &'a DeviceSpec, ftl: &FtlOptions) -> &'a PolicyName {
+    if matches!(ftl, FtlOptions::Demand { asa: Some(_), .. }) { &spec.ftl.name } else { &spec.placement.name }
+}
+
 /// The placement that ASA-FTL brings along.
 fn own_placement(
     spec: &DeviceSpec,
@@ -219,7 +234,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
     if streams > spare_blocks.max(1) {
         return Err(SpecError::new(
             "placement",
-            format!("{} has {streams} open blocks, the spare space is {spare_blocks} blocks", spec.placement.name),
+            format!("{} has {streams} open blocks, the spare space is {spare_blocks} blocks", placer(spec, &ftl)),
             "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
         ));
     }
@@ -266,6 +281,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
 /// # Errors
 /// Anything wrong with the specification.
 pub fn plan(spec: &DeviceSpec, environment: &Environment) -> Result<Plan, SpecError> {
+    check_names(spec)?;
     let Some(section) = &spec.log else { return Ok(prepare(spec, environment)?.plan) };
     log::plan(spec, section, environment)
 }
@@ -357,7 +373,8 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
             shared.finish(ftl, &dram_parts)?
         }
         FtlOptions::Hybrid(hybrid) => {
-            let ftl = SimulatedFastFtl::new(medium, plan.logical_pages, hybrid.resolve(spec, &plan)?, ());
+            let options = dram::whole_for_log(&dram_parts, hybrid.resolve(spec, &plan)?)?;
+            let ftl = SimulatedFastFtl::new(medium, plan.logical_pages, options, ());
             dram::with_buffer(ftl, spec)?
         }
     })

@@ -239,6 +239,10 @@ mod tests {
         // Worth falls without end as blocks are added, down to logs of which hardly anything is alive.
         let worths: Vec<f64> = (1..=1000).map(|times| log(157 * times).worth_of_block(64).unwrap()).collect();
         assert!(worths.is_sorted_by(|more, less| more >= less), "{worths:?}");
-        assert_eq!(Log { closed_blocks: 9, frequency: 1.0, ..Log::default() }.worth_of_block(64), Some(0.0), "all are dead");
+        assert_eq!(
+            Log { closed_blocks: 9, frequency: 1.0, ..Log::default() }.worth_of_block(64),
+            Some(0.0),
+            "all are dead"
+        );
     }
 }

@@ -30,7 +30,7 @@ use sides::{BufferSide, MapSide};
 pub use adaptive_paper::AdaptivePaper;
 pub use fixed::Fixed;
 pub use least_cost::LeastCost;
-pub use rule::{AnySplit, BuildSplit, SPLITS, SplitContext, SplitRule, Tuning, TuningView, build_split};
+pub use rule::{AnySplit, BuildSplit, SPLITS, SplitContext, SplitRule, Tuning, TuningView, build_split, check_split};
 pub use sizes::Sizes;
 pub use space::{FlashCosts, MapWork, MappingSpace, Profits};
 

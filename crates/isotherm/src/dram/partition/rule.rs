@@ -123,16 +123,30 @@ pub(super) fn share(parameters: &Parameters<'_>, key: &str) -> Result<f64, SpecE
     })
 }
 
+/// The rule that `name` names, and its name in full; a bare share such as `30%` is a fixed split.
+fn find_split(name: &PolicyName) -> Result<(&'static Entry<BuildSplit>, PolicyName), SpecError> {
+    let mut name = name.clone();
+    if name.name.starts_with(|c: char| c.is_ascii_digit()) {
+        name = PolicyName { name: "fixed".to_owned(), parameters: vec![("share".to_owned(), name.to_string())] };
+    }
+    let or_share = |e: SpecError| SpecError { fix: format!("{}, or give a share such as 30%", e.fix), ..e };
+    Ok((find(SPLITS, "dram.split (--split)", &name).map_err(or_share)?, name))
+}
+
+/// Looks up the rule that `name` names, and the keys of its parameters.
+///
+/// # Errors
+/// Unknown name or parameter.
+pub fn check_split(name: &PolicyName) -> Result<(), SpecError> {
+    let (entry, name) = find_split(name)?;
+    Parameters::new(&name, entry.parameters).map(|_| ())
+}
+
 /// Builds the rule that `name` names; a bare share such as `30%` is a fixed split.
 ///
 /// # Errors
 /// Unknown name, unknown parameter, or a value out of range.
 pub fn build_split(name: &PolicyName, context: &SplitContext) -> Result<AnySplit, SpecError> {
-    if name.name.starts_with(|c: char| c.is_ascii_digit()) {
-        let fixed = PolicyName { name: "fixed".to_owned(), parameters: vec![("share".to_owned(), name.to_string())] };
-        return (fixed::ENTRY.build)(&Parameters::new(&fixed, fixed::ENTRY.parameters)?, context);
-    }
-    let or_share = |e: SpecError| SpecError { fix: format!("{}, or give a share such as 30%", e.fix), ..e };
-    let entry = find(SPLITS, "dram.split (--split)", name).map_err(or_share)?;
-    (entry.build)(&Parameters::new(name, entry.parameters)?, context)
+    let (entry, name) = find_split(name)?;
+    (entry.build)(&Parameters::new(&name, entry.parameters)?, context)
 }

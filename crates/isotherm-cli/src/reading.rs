@@ -1,0 +1,59 @@
+//! How a trace is read: options of every verb that takes one.
+
+use clap::Args;
+use isotherm::quantity::ByteSize;
+use isotherm_eval::source::TraceSource;
+use isotherm_trace::{BlktraceAction, Format, OpenOptions, Sort, TimeUnit};
+
+/// What a trace file does not say of itself.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Reading the trace")]
+pub struct TraceOptions {
+    /// Format of the trace, where its content does not tell (see `isotherm list formats`)
+    #[arg(long, value_name = "NAME")]
+    format: Option<Format>,
+    /// Skip up to N lines that cannot be read, and count them; without it the first such line is an error
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, allow_hyphen_values = true)]
+    skip_bad: u64,
+    /// Take requests of formats without a read/write flag for writes
+    #[arg(long)]
+    assume_writes: bool,
+    /// Unit of the times in the trace: ns, us, ms, s or ticks (100 ns)
+    #[arg(long, value_name = "UNIT")]
+    time_unit: Option<TimeUnit>,
+    /// Event that counts in block-layer logs: Q (queued), D (issued) or C (completed)
+    #[arg(long, value_name = "EVENT", default_value = "D")]
+    action: BlktraceAction,
+    /// Bytes that one object number stands for, in traces of objects
+    #[arg(long, value_name = "SIZE", alias = "object-size", value_parser = object_bytes, allow_hyphen_values = true)]
+    object_bytes: Option<u64>,
+    /// Times that run backwards: refuse, memory (sort the whole trace), a window of that many requests, or declared (what
+    /// suits the format: a window of 65536, or refuse in canonical files)
+    #[arg(long, value_name = "HOW", default_value = "declared")]
+    sort: Sort,
+}
+
+impl TraceOptions {
+    /// The same as the reader takes it.
+    pub fn open_options(&self) -> OpenOptions {
+        OpenOptions {
+            format: self.format,
+            skip_bad: self.skip_bad,
+            assume_writes: self.assume_writes,
+            time_unit: self.time_unit,
+            blktrace_action: self.action,
+            object_bytes: self.object_bytes,
+            sort: self.sort,
+        }
+    }
+
+    /// The trace `name`, opened with these options.
+    pub fn source(&self, name: &str) -> TraceSource {
+        TraceSource { name: name.to_owned(), options: self.open_options() }
+    }
+}
+
+fn object_bytes(text: &str) -> Result<u64, String> {
+    let size = text.parse::<ByteSize>()?;
+    Some(size.0).filter(|bytes| *bytes > 0).ok_or_else(|| "give at least one byte".to_owned())
+}
