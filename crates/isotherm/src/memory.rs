@@ -24,10 +24,12 @@ fn advise_huge_pages<T>(entries: &mut Vec<T>) {
     if !cfg!(target_os = "linux") || bytes < 4 << 20 {
         return;
     }
-    let start = (entries.as_mut_ptr() as usize).next_multiple_of(PAGE);
-    let end = (entries.as_mut_ptr() as usize + bytes) & !(PAGE - 1);
-    // SAFETY: the range lies inside the allocation that `entries` owns; MADV_HUGEPAGE changes neither its content nor
-    // its protection, and a refusal only leaves small pages.
+    // The pages at both ends count too, which hold parts of other things: a large allocation begins a few bytes into a huge
+    // page, and without its first small page that huge page is lost.
+    let start = (entries.as_mut_ptr() as usize) & !(PAGE - 1);
+    let end = (entries.as_mut_ptr() as usize + bytes).next_multiple_of(PAGE);
+    // SAFETY: every page of the range holds a part of the allocation that `entries` owns and so is mapped; MADV_HUGEPAGE
+    // changes neither content nor protection, and a refusal only leaves small pages.
     unsafe {
         libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE);
     }
