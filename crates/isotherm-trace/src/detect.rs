@@ -2,9 +2,10 @@
 
 use crate::binary::MAGIC;
 use crate::error::TraceError;
+use crate::formats::csv::SHAPE;
 use crate::formats::parquet;
 use crate::options::OpenOptions;
-use crate::registry::{Decoder, FORMATS, Format};
+use crate::registry::{Decoder, Format};
 use crate::row::Excerpt;
 
 /// The format of a file that begins with `head`.
@@ -26,12 +27,11 @@ pub(crate) fn detect(path: &str, head: &[u8], options: &OpenOptions) -> Result<F
         }
     }
     best.1.ok_or_else(|| {
-        let names: Vec<_> = FORMATS.iter().map(|entry| entry.name).collect();
         let first = head.split(|&b| b == b'\n').next().unwrap_or_default();
         TraceError::input(
             path,
             format!("its format is not recognised: it begins with {}", Excerpt(first)),
-            format!("convert it, or name its format with --format ({})", names.join(", ")),
+            format!("convert it to {SHAPE}, or name its format with --format (see isotherm list formats)"),
         )
     })
 }

@@ -9,6 +9,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Longest line: far beyond any format's, it bounds what a file without line ends can take.
 pub(crate) const LINE_BYTES_MAX: usize = 64 << 10;
 
+/// What some editors put in front of UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Why there is no next line.
 #[derive(Debug)]
 pub(crate) enum LineError {
@@ -61,7 +64,7 @@ impl Lines {
                 return Err(LineError::TooLong);
             }
             if self.finished {
-                return Ok(if self.end == 0 { None } else { Some(self.end) });
+                return Ok(if self.end == 0 { None } else { Some(self.without_mark(self.end)) });
             }
             let read = match self.stream.read(&mut self.buffer[self.end..]) {
                 Ok(read) => read,
@@ -72,9 +75,18 @@ impl Lines {
             let fresh = self.end;
             self.end += read;
             if let Some(length) = memchr::memchr(b'\n', &self.buffer[fresh..self.end]) {
-                return Ok(Some(fresh + length));
+                return Ok(Some(self.without_mark(fresh + length)));
             }
         }
+    }
+
+    /// Leaves a mark in front of the first line out; `length` is that of the line at the buffer's start.
+    fn without_mark(&mut self, length: usize) -> usize {
+        if self.number > 0 || !self.buffer[..length].starts_with(BYTE_ORDER_MARK) {
+            return length;
+        }
+        self.start = BYTE_ORDER_MARK.len();
+        length - BYTE_ORDER_MARK.len()
     }
 }
 
@@ -114,6 +126,10 @@ mod tests {
             assert_eq!(lines(text, piece), expected, "pieces of {piece} bytes");
         }
         assert!(lines(b"", 1).is_empty());
+        for piece in 1..9 {
+            assert_eq!(lines(b"\xef\xbb\xbfone\n\xef\xbb\xbf", piece), [&b"one"[..], b"\xef\xbb\xbf"]);
+            assert_eq!(lines(b"\xef\xbb\xbf", piece), [b""]);
+        }
         assert_eq!(lines(b"\n", 1), [b""]);
     }
 

@@ -109,7 +109,8 @@ fn decode(
     volumes: Volumes,
     refuse_disorder: bool,
 ) -> Result<Box<dyn Records>, TraceError> {
-    let setup = Setup { path: source.name().to_owned(), skip_bad: options.skip_bad, refuse_disorder, volumes };
+    let (path, format_name) = (source.name().to_owned(), format.entry().name);
+    let setup = Setup { path, format: format_name, skip_bad: options.skip_bad, refuse_disorder, volumes };
     match &format.entry().decoder {
         Decoder::Stream { open, .. } => Ok(open(opened.stream, setup, options)),
         Decoder::Parquet => parquet::open(source, setup),

@@ -26,6 +26,8 @@ pub(crate) trait Records: Send {
 pub(crate) struct Setup {
     /// For messages.
     pub(crate) path: String,
+    /// Name of the format, for messages.
+    pub(crate) format: &'static str,
     /// Bad rows allowed.
     pub(crate) skip_bad: u64,
     /// A step back in time is an error of its row.

@@ -238,6 +238,23 @@ impl<'a> Row<'a> {
         value.checked_mul(scale.nanoseconds).ok_or_else(|| self.too_large(Field::Time))
     }
 
+    /// A time in nanoseconds. One with a fraction is in another unit, which has to be named.
+    #[inline(always)]
+    pub(crate) fn whole_nanoseconds(&mut self) -> Result<u64, Box<Fault>> {
+        self.integer(Field::Time).map_err(|fault| self.other_unit(fault))
+    }
+
+    #[cold]
+    fn other_unit(&self, fault: Box<Fault>) -> Box<Fault> {
+        let found = self.rest_of_field(self.starts[Field::Time as usize] as usize);
+        let is_decimal = std::str::from_utf8(found).is_ok_and(|text| text.trim().parse::<f64>().is_ok());
+        if !is_decimal || found.iter().all(u8::is_ascii_digit) || found.starts_with(b"-") {
+            return fault;
+        }
+        let problem = format!("{} is no whole number of nanoseconds", Excerpt(found));
+        Fault::new(Field::Time, problem, "name its unit with --time-unit, such as --time-unit s")
+    }
+
     /// A time in units of `scale`, whole or decimal (an exponent is understood), in nanoseconds rounded down.
     #[inline(always)]
     pub(crate) fn time(&mut self, scale: TimeScale) -> Result<u64, Box<Fault>> {

@@ -1,10 +1,11 @@
 //! One reader for all text formats: lines in, requests out; a format only says how one line reads.
 
 use crate::error::{Place, TraceError};
-use crate::lines::{LINE_BYTES_MAX, LineError, Lines};
-use crate::options::OpenOptions;
+use crate::formats::csv::SHAPE;
+use crate::lines::{BYTE_ORDER_MARK, LINE_BYTES_MAX, LineError, Lines};
+use crate::options::{OpenOptions, TimeUnit};
 use crate::records::{Records, Setup};
-use crate::row::{Fault, Row, Separator};
+use crate::row::{Excerpt, Fault, Row, Separator};
 use crate::sink::Sink;
 use crate::source::Stream;
 use crate::volumes::Volumes;
@@ -48,9 +49,12 @@ pub(crate) fn open<F: LineFormat>(stream: Stream, setup: Setup, options: &OpenOp
 
 /// How many of the first lines of a file a format can read: the function by which formats are detected.
 pub(crate) fn recognise<F: LineFormat>(head: &[u8], options: &OpenOptions) -> usize {
-    let mut format = F::new(options);
+    // With a unit, so that times may have fractions: what is wrong with them is told once the file is read.
+    let unit = options.time_unit.unwrap_or(TimeUnit::Ns);
+    let mut format = F::new(&OpenOptions { time_unit: Some(unit), ..options.clone() });
     let (mut requests, mut volumes) = (Vec::new(), Volumes::measuring());
     let mut understood = 0;
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     for (number, line) in head.split(|&b| b == b'\n').take(64).enumerate() {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let mut sink = Sink { requests: &mut requests, volumes: &mut volumes, not_before_ns: 0 };
@@ -59,6 +63,11 @@ pub(crate) fn recognise<F: LineFormat>(head: &[u8], options: &OpenOptions) -> us
         understood += usize::from(readable);
     }
     understood
+}
+
+/// A line of names, or a comment: no line of a trace lacks numbers.
+fn looks_like_heading(line: &[u8]) -> bool {
+    line.starts_with(b"#") || !line.iter().any(u8::is_ascii_digit)
 }
 
 impl<F: LineFormat> TextReader<F> {
@@ -78,8 +87,18 @@ impl<F: LineFormat> TextReader<F> {
             place: Place::Line { line: self.lines.number, column },
             field: fault.field.name(),
             problem,
-            fix: fault.fix,
+            fix: format!("{} (it is read as {}; --format names another)", fault.fix, self.setup.format),
         })
+    }
+
+    /// A first line that cannot be read and looks like a heading is none of the format's own.
+    #[cold]
+    fn heading(&self, line: &str) -> TraceError {
+        TraceError::input(
+            &self.setup.path,
+            format!("line 1, {line}, is no heading of {}, which the rest is read as", self.setup.format),
+            format!("delete it if the columns are right, or convert the trace to {SHAPE}"),
+        )
     }
 
     #[cold]
@@ -114,10 +133,16 @@ impl<F: LineFormat> Records for TextReader<F> {
             match self.format.parse(&mut row, &mut sink) {
                 Ok(()) => self.latest_ns = batch.last().map_or(self.latest_ns, |request| request.arrival_ns),
                 Err(fault) => {
-                    let (column, header) = (row.column(fault.field), F::is_header(row.line()));
+                    let (column, header) = (row.column(fault.field), F::is_header(line));
+                    let other = looks_like_heading(line).then(|| Excerpt(line).to_string());
                     batch.truncate(taken);
-                    if !(header && self.lines.number == 1) {
-                        self.bad_row(*fault, column)?;
+                    match other {
+                        // Files that were put together have their heading more than once.
+                        _ if header => {}
+                        _ if self.lines.number > 1 => self.bad_row(*fault, column)?,
+                        Some(other) if self.setup.skip_bad == 0 => return Err(self.heading(&other)),
+                        Some(_) => {}
+                        None => self.bad_row(*fault, column)?,
                     }
                 }
             }

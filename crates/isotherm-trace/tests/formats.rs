@@ -405,6 +405,34 @@ fn bad_rows_are_named_by_file_line_column_and_field() {
 }
 
 #[test]
+fn headings_are_known_by_their_names_and_others_are_told() {
+    let rows = "1,W,0,4096\n2,R,4096,512\n";
+    let options = OpenOptions::default();
+    for heading in ["ts_ns,op,offset,length\n", "\u{feff}ts_ns,op,offset,length\r\n", "TS_NS, Op, Offset, Length\n", ""]
+    {
+        let (_, requests) = read_with(format!("{heading}{rows}").as_bytes(), &options).unwrap();
+        assert_eq!(requests, [request(1, Write, 0, 4096), request(2, Read, 4096, 512)], "{heading:?}");
+    }
+    let lenient = OpenOptions { skip_bad: 1, ..OpenOptions::default() };
+    for heading in ["time,op,sector,count\n", "# my workload of 2026\nts_ns,op,offset,length\n"] {
+        let file = format!("{heading}{rows}");
+        refused(&file, &options, &["line 1", "no heading of csv", "ts_ns,op,offset,length"]);
+        // It is no request that is lost.
+        let mut reader = open_bytes("sample", file.into_bytes().into(), &lenient).unwrap();
+        assert_eq!((reader.fill(&mut Vec::new(), 9).unwrap(), reader.skipped()), (2, 0));
+    }
+}
+
+#[test]
+fn times_with_fractions_need_a_unit() {
+    let file = "0.25,W,0,4096\n0.5,R,4096,512\n";
+    refused(file, &OpenOptions::default(), &["time \"0.25\" is no whole number", "--time-unit s", "read as csv"]);
+    let seconds = OpenOptions { time_unit: Some(TimeUnit::S), ..OpenOptions::default() };
+    let (_, requests) = read_with(file.as_bytes(), &seconds).unwrap();
+    assert_eq!(requests, [request(250_000_000, Write, 0, 4096), request(500_000_000, Read, 4096, 512)]);
+}
+
+#[test]
 fn files_that_are_no_traces_are_refused() {
     let options = OpenOptions::default();
     refused("", &options, &["empty"]);
