@@ -8,6 +8,7 @@ use crate::run::verdict;
 use crate::table::Table;
 use clap::Args;
 use isotherm::registry::PolicyName;
+use isotherm::spec::DeviceSpec;
 use isotherm_eval::compare::{Choice, PolicyList, Spare, jobs, rank};
 use isotherm_eval::results::{LatencySummary, ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
 use isotherm_eval::run::prepare;
@@ -15,6 +16,9 @@ use isotherm_eval::{columns, files, pool, report};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// What is compared where nothing is named.
+const DEFAULT_PLACEMENTS: &str = "single,host_gc,epoch";
 
 /// Arguments of `compare`.
 #[derive(Args)]
@@ -28,12 +32,13 @@ pub struct CompareArgs {
     /// Trace file, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
     #[arg(value_name = "TRACE", required_unless_present = "print_config")]
     trace: Option<String>,
-    /// Placements, separated by commas (see `isotherm list placements`)
-    #[arg(long, value_name = "NAME[:key=value,...],...", default_value = "single,host_gc,epoch")]
-    placement: PolicyList,
-    /// Victim policies, separated by commas (see `isotherm list victims`)
-    #[arg(long, value_name = "NAME[:key=value,...],...", default_value = "greedy")]
-    victim: PolicyList,
+    /// Placements, separated by commas (see `isotherm list placements`) [default: that of --spec or --set, or
+    /// single,host_gc,epoch]
+    #[arg(long, value_name = "NAME[:key=value,...],...")]
+    placement: Option<PolicyList>,
+    /// Victim policies, separated by commas (see `isotherm list victims`) [default: greedy]
+    #[arg(long, value_name = "NAME[:key=value,...],...")]
+    victim: Option<PolicyList>,
     /// Over-provisionings (T-U)/U, separated by commas [default: 7%]
     #[arg(long, value_name = "SHARE,...", conflicts_with = "spare", allow_hyphen_values = true)]
     op: Option<String>,
@@ -71,7 +76,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         }
     };
     let base = args.replay.run_spec(args.reading.source(trace), device);
-    let jobs = jobs(&base, &axes(args)?)?;
+    let jobs = jobs(&base, &axes(args, &base.device)?)?;
     files::writable_folder(&args.out)?;
 
     let profile = base.trace.profile(base.device.device.page_size.0)?;
@@ -106,7 +111,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Everything that is compared, axis by axis.
-fn axes(args: &CompareArgs) -> anyhow::Result<Vec<Vec<Choice>>> {
+fn axes(args: &CompareArgs, base: &DeviceSpec) -> anyhow::Result<Vec<Vec<Choice>>> {
     let of = |list: &PolicyList, choice: fn(PolicyName) -> Choice| list.0.iter().cloned().map(choice).collect();
     let spares = match (&args.op, &args.spare) {
         (Some(op), _) => options::shares("--op", op)?.into_iter().map(Spare::OverProvisioning).collect(),
@@ -115,8 +120,15 @@ fn axes(args: &CompareArgs) -> anyhow::Result<Vec<Vec<Choice>>> {
     };
     // What has one value all along is no axis of the results; placement, victim and over-provisioning always are.
     let mut axes: Vec<_> = args.device.axes().into_iter().filter(|axis| axis.len() > 1).collect();
-    axes.push(of(&args.placement, Choice::Placement));
-    axes.push(of(&args.victim, Choice::Victim));
+    let named = args.device.names("placement") || base.placement.name != DeviceSpec::default().placement.name;
+    let placements = match &args.placement {
+        Some(placements) => placements.clone(),
+        None if named => PolicyList(vec![base.placement.name.clone()]),
+        None => DEFAULT_PLACEMENTS.parse()?,
+    };
+    let victims = args.victim.clone().unwrap_or_else(|| PolicyList(vec![base.gc.victim.clone()]));
+    axes.push(of(&placements, Choice::Placement));
+    axes.push(of(&victims, Choice::Victim));
     axes.push(spares.into_iter().map(Choice::Spare).collect());
     Ok(axes)
 }
@@ -167,15 +179,23 @@ fn write(args: &CompareArgs, file: &ResultsFile) -> anyhow::Result<String> {
     Ok(said)
 }
 
+/// Pages that were programmed for the host, and those that were copied, by the device or by the log above it.
+fn host_and_copies(run: &RunResult) -> (u64, u64) {
+    let copied = run.gc_pages_copied;
+    match run.log.as_ref().filter(|_| run.below.is_some()) {
+        Some(log) => (log.host_blocks_logged, log.blocks_cleaned + copied),
+        None => (run.pages_programmed.get("host").and_then(Value::as_u64).unwrap_or(0), copied),
+    }
+}
+
 /// The comparison for people: what is written, what it costs in time, whether it can be trusted.
 fn tables(runs: &[RunResult]) -> String {
-    let pages = |run: &RunResult, cause: &str| run.pages_programmed.get(cause).and_then(Value::as_u64).unwrap_or(0);
     let mut writes = Table::new(&[
         "writes",
         "WA",
         "last",
         "host pages",
-        "gc pages",
+        "copies",
         "other",
         "GC count",
         "invalid",
@@ -185,7 +205,8 @@ fn tables(runs: &[RunResult]) -> String {
     let mut times = Table::new(&[
         "time",
         "flash/page",
-        "written/s",
+        "per flash s",
+        "per s",
         "read P50",
         "P99",
         "P99.9",
@@ -197,8 +218,9 @@ fn tables(runs: &[RunResult]) -> String {
         "sim writes/s",
     ]);
     let mut verdicts = String::new();
+    let rate = |bytes: Option<f64>| bytes.map_or_else(|| "-".to_owned(), output::bytes);
     for run in runs {
-        let (host, gc) = (pages(run, "host"), pages(run, "gc"));
+        let (host, gc) = host_and_copies(run);
         let erases = &run.erase_count;
         writes.row(vec![
             run.label.clone(),
@@ -206,7 +228,7 @@ fn tables(runs: &[RunResult]) -> String {
             output::real(run.write_amplification_last, 3),
             output::whole(host),
             output::whole(gc),
-            output::whole(run.pages_programmed_total - host - gc),
+            output::whole(run.pages_programmed_total.saturating_sub(host + gc)),
             output::whole(run.gc_count),
             output::per_cent(run.victim_invalid_share_mean, 1),
             output::whole(erases.total),
@@ -218,10 +240,14 @@ fn tables(runs: &[RunResult]) -> String {
         let mut cells = vec![
             run.label.clone(),
             output::time(run.flash_time_per_host_page_ns),
-            run.write_throughput_bytes_per_second.map_or_else(|| "-".to_owned(), output::bytes),
+            rate(run.write_throughput_bytes_per_second),
+            rate(run.elapsed_write_throughput_bytes_per_second),
         ];
-        cells.extend(at(&run.latency_ns.read));
-        cells.extend(at(&run.latency_ns.write));
+        // Below a log, requests are the log's own, and are not to be compared with those of the host.
+        let none = LatencySummary::default();
+        let latency = |own| if run.below.is_some() { &none } else { own };
+        cells.extend(at(latency(&run.latency_ns.read)));
+        cells.extend(at(latency(&run.latency_ns.write)));
         cells.push(output::count(run.simulator_host_writes_per_second));
         times.row(cells);
         verdicts.push_str(&format!("{}: {}\n", run.label, verdict(run)));

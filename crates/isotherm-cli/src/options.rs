@@ -162,6 +162,11 @@ impl DeviceOptions {
         section.is_some_and(|log| self.below.as_ref().map_or_else(|| none(&log.below), |list| list.0.iter().all(none)))
     }
 
+    /// Whether `--set` names a key of `section`.
+    pub fn names(&self, section: &str) -> bool {
+        self.set.iter().any(|set| set.strip_prefix(section).is_some_and(|rest| rest.starts_with(['.', '='])))
+    }
+
     /// The policies that were given, axis by axis.
     pub fn axes(&self) -> Vec<Vec<Choice>> {
         let axis = |list: &Option<PolicyList>, choice: fn(PolicyName) -> Choice| {

@@ -104,16 +104,20 @@ pub fn exit_code(runs: &[RunResult]) -> ExitCode {
     code
 }
 
-/// `host 1 000 + gc 500`.
-pub fn parts(result: &RunResult) -> String {
-    let part = |(cause, pages): (&String, &Value)| format!("{cause} {}", output::whole(pages.as_u64().unwrap_or(0)));
+/// `host 1 000 + gc 500`; to a device below a log, the log is the host.
+fn parts(result: &RunResult) -> String {
+    let name =
+        |cause: &str| if cause == "host" && result.below.is_some() { "the log".to_owned() } else { cause.to_owned() };
+    let part =
+        |(cause, pages): (&String, &Value)| format!("{} {}", name(cause), output::whole(pages.as_u64().unwrap_or(0)));
     result.pages_programmed.iter().map(part).collect::<Vec<_>>().join(" + ")
 }
 
 fn latency_line(name: &str, latency: &LatencySummary) -> String {
     let at = |ns: Option<u64>| output::time(ns.map(|n| n as f64));
     format!(
-        "{name} latency         mean {}, P50 {}, P90 {}, P99 {}, P99.9 {}, P99.99 {}, max {}\n",
+        "{:<21}mean {}, P50 {}, P90 {}, P99 {}, P99.9 {}, P99.99 {}, max {}\n",
+        format!("{name} latency"),
         output::time(latency.mean),
         at(latency.p50),
         at(latency.p90),
@@ -203,15 +207,21 @@ fn text(result: &RunResult) -> String {
     line(
         "flash time",
         format!(
-            "{}, {} a host page, {}/s written",
+            "{}, {} a host page written or read, {} written a second of it",
             output::time(Some(result.flash_time_ns as f64)),
             output::time(result.flash_time_per_host_page_ns),
             result.write_throughput_bytes_per_second.map_or_else(|| "-".to_owned(), output::bytes)
         ),
     );
+    if let Some(elapsed_ns) = result.elapsed_ns {
+        let rate = result.elapsed_write_throughput_bytes_per_second.map_or_else(|| "-".to_owned(), output::bytes);
+        line("elapsed time", format!("{}, {rate} written a second", output::time(Some(elapsed_ns as f64))));
+    }
     for (name, latency) in [("read", &result.latency_ns.read), ("write", &result.latency_ns.write)] {
         if latency.count > 0 {
-            text.push_str(&latency_line(name, latency));
+            // Below a log, requests are the log's own.
+            let name = if result.below.is_some() { format!("log's {name}") } else { name.to_owned() };
+            text.push_str(&latency_line(&name, latency));
         }
     }
     let mut line = |name: &str, value: String| {
@@ -222,10 +232,13 @@ fn text(result: &RunResult) -> String {
     line(
         "lifetime",
         format!(
-            "TBW {terabytes}, {} DWPD over {} years, {} years at the trace's rate ({} erases a block{})",
+            "TBW {terabytes}, {} DWPD over {} years, {} ({} erases a block{})",
             output::real(life.drive_writes_per_day, 2),
             life.warranty_years,
-            output::real(life.years, 1),
+            life.years.map_or_else(
+                || "no rate: the trace has no times".to_owned(),
+                |years| format!("{} years at the trace's rate", output::real(Some(years), 1))
+            ),
             life.endurance_erases,
             if life.endurance_assumed { ", assumed" } else { "" }
         ),

@@ -26,7 +26,7 @@ pub struct SweepArgs {
     /// Folder for the results [default: isotherm-out/NAME of the experiment]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Show the points, and which of them are missing, without running any
+    /// Show the points that would run (with --resume, those that are missing), without running any
     #[arg(long)]
     dry_run: bool,
 }
@@ -57,13 +57,9 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
 
     let results = sweep.combine(&experiment, &options::command_line())?;
     let table = columns::columns(&results);
-    for (name, bytes) in [
-        ("results.json", files::to_json(&results).into_bytes()),
-        ("results.csv", columns::to_csv(&table).into_bytes()),
-        ("report.html", report::render(&results)?.into_bytes()),
-    ] {
-        files::write_whole(&folder.join(name), &bytes)?;
-    }
+    files::write_whole(&folder.join("results.json"), files::to_json(&results).as_bytes())?;
+    files::write_whole(&folder.join("results.csv"), columns::to_csv(&table).as_bytes())?;
+    files::write_whole(&folder.join("report.html"), report::render(&results)?.as_bytes())?;
     print(&format!("\n{}\n{}\n", summary(&results), folder.join("report.html").display()))?;
     Ok(ExitCode::SUCCESS)
 }

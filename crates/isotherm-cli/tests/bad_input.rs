@@ -149,6 +149,9 @@ fn outputs_and_experiments() {
     refused(&["report", folder.0.path().to_str().unwrap()], &["folder", "name a results.json"]);
     let experiment = folder.file("e.toml", b"title = \"x\"\ntraces = []\n");
     refused(&["sweep", &experiment], &["e.toml", "trace"]);
+    let by_label = b"title = \"x\"\n[[traces]]\nlabel = \"s\"\nsource = \"synth:uniform\"\n[[axes]]\nname = \"op\"\nvalues = [{ label = \"7%\", set = [\"device.over_provisioning=7%\"] }]\n[[figures]]\ntitle = \"f\"\nkind = \"lines\"\nx = \"op\"\ny = \"write_amplification\"\n";
+    let figure = folder.file("l.toml", by_label);
+    refused(&["sweep", &figure, "--dry-run"], &["needs numbers along x", "7%", "bars"]);
     let unknown = folder.file("u.toml", b"title = \"x\"\ntraces = []\nspeed = 3\n");
     refused(&["sweep", &unknown], &["u.toml", "speed"]);
 }

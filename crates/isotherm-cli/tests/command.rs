@@ -219,6 +219,60 @@ fn compare_takes_several_of_any_part_and_runs_once_what_has_no_use_for_another()
 }
 
 #[test]
+fn compare_takes_policies_from_the_specification_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let compared = |options: &[&str]| {
+        let out = ["--out", folder.path().to_str().unwrap(), "--json"];
+        let output = isotherm(&[&["compare", ZIPF], options, &out[..]].concat());
+        let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let runs = results["runs"].as_array().unwrap().clone();
+        runs.iter()
+            .map(|run| {
+                [&run["spec"]["placement"]["name"], &run["spec"]["gc"]["victim"]].map(ToString::to_string).join(" ")
+            })
+            .collect::<Vec<_>>()
+    };
+    let named = ["--set", "gc.victim=fifo", "--set", "placement=host_gc"];
+    assert_eq!(compared(&named), [r#""host_gc" "fifo""#]);
+    let options = ["--placement", "single", "--victim", "greedy"];
+    assert_eq!(compared(&[named, options].concat()), [r#""single" "greedy""#]);
+    assert_eq!(compared(&named[..2]).len(), 3);
+}
+
+#[test]
+fn a_device_that_stops_counts_what_it_has_carried_out() {
+    let worn = "synth:zipf,theta=0.9,pages=8192,writes=400000,seed=3";
+    let output = isotherm(&["run", worn, "--set", "device.endurance=20", "--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let pages = number(&result, "/host_pages_written");
+    let heat = result["write_heat"]["counts"].as_array().unwrap().iter().flat_map(|row| row.as_array().unwrap());
+    assert!(pages > 10_000.0 && pages < 400_000.0);
+    assert_eq!(number(&result, "/host_requests"), pages);
+    assert_eq!(number(&result, "/host_bytes_written"), pages * 4096.0);
+    assert_eq!(number(&result, "/latency_ns/write/count"), pages);
+    assert_eq!(heat.map(|count| count.as_f64().unwrap()).sum::<f64>(), pages);
+    assert!(result["lifetime"]["years"].is_null(), "a workload without times has no rate");
+}
+
+#[test]
+fn throughput_of_a_closed_loop_follows_from_its_latency() {
+    // Little's law: requests under way are their rate times their latency.
+    let mut rates = Vec::new();
+    for channels in ["1", "4"] {
+        let sets = [format!("device.channels={channels}"), "timing.mode=closed".into(), "timing.queue_depth=32".into()];
+        let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set.as_str()]).collect();
+        let result = run(&[&["synth:uniform,pages=16384,writes=100000", "--op", "28%"], &sets[..]].concat());
+        let per_second = number(&result, "/elapsed_write_throughput_bytes_per_second") / 4096.0;
+        let under_way = per_second * number(&result, "/latency_ns/write/mean") / 1e9;
+        assert!((under_way / 32.0 - 1.0).abs() < 0.01, "{channels} channels: {under_way}");
+        rates.push(per_second);
+    }
+    assert!(rates[1] > 2.0 * rates[0], "{rates:?}");
+    assert!(run(&[ZIPF])["elapsed_ns"].is_null());
+}
+
+#[test]
 fn a_log_and_its_device_are_told_as_one_and_nothing_wears_nothing() {
     let over =
         |below: &str| run(&["synth:uniform,pages=4Ki,writes=40k", "--log", "sfs:segment=64KiB", "--below", below]);

@@ -6,6 +6,7 @@ pub mod compare;
 pub mod files;
 pub mod fold;
 pub mod future;
+pub mod heat;
 pub mod hotness;
 pub mod laws;
 pub mod lifetime;

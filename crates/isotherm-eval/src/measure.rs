@@ -32,6 +32,11 @@ pub fn programmed(from: &Snapshot, to: &Snapshot) -> ByCause {
     to.medium.programmed().since(&from.medium.programmed())
 }
 
+/// Pages that collections copied, or merges where the map is hybrid.
+pub fn pages_copied(programmed: &ByCause) -> u64 {
+    [Cause::Gc, Cause::SwitchMerge, Cause::PartialMerge, Cause::FullMerge].map(|cause| programmed[cause]).iter().sum()
+}
+
 /// Mean share of invalid pages in the victims between two snapshots.
 pub fn victim_invalid_share(from: &Snapshot, to: &Snapshot) -> Option<f64> {
     let invalid = to.collector.victim_invalid_pages - from.collector.victim_invalid_pages;

@@ -1,19 +1,16 @@
-//! Counters over time and the write heat map, recorded while a run goes on.
+//! Counters over time, recorded while a run goes on.
 //!
 //! A run's length is not known in advance, so time is cut into windows that start small; whenever there are too many, pairs
-//! are joined and the window doubles. In the end 48 to 96 windows cover the run. The cost per request is one shift
-//! and one increment; a snapshot of the device is taken once per window.
+//! are joined and the window doubles. In the end 48 to 96 windows cover the run. A window ends with the batch that fills it;
+//! a snapshot of the device is taken then.
 
-use crate::results::{Series, WriteHeat};
+use crate::results::Series;
 use isotherm::cause::{ByCause, Cause};
-use isotherm::request::{Op, Request};
 use isotherm::stats::Snapshot;
 use serde_json::{Map, Value};
 
 /// Most windows that are kept.
 const WINDOWS_MAX: usize = 96;
-/// Most rows of the heat map.
-const ROWS_MAX: u64 = 64;
 /// Host pages in a window at the start.
 const FIRST_WINDOW: u64 = 64;
 
@@ -41,37 +38,25 @@ impl Sample {
     }
 }
 
-type Column = [u64; ROWS_MAX as usize];
-
 /// Records one run.
 pub struct Recorder {
     start: Sample,
     /// One sample at the end of each window.
     samples: Vec<Sample>,
-    columns: Vec<Column>,
-    open_column: Column,
     window: u64,
     pages_in_window: u64,
     log2_page_bytes: u32,
-    log2_row_pages: u32,
-    rows: usize,
 }
 
 impl Recorder {
-    /// A recorder that starts at `start`, for a device of `logical_pages` pages.
-    pub fn new(start: &Snapshot, logical_pages: u32, page_bytes: u32) -> Self {
-        // Rows are powers of two, so that finding one is a shift: there are 33 to 64 of them on all but tiny devices.
-        let log2_row_pages = u64::from(logical_pages).div_ceil(ROWS_MAX).next_power_of_two().trailing_zeros();
+    /// A recorder that starts at `start`.
+    pub fn new(start: &Snapshot, page_bytes: u32) -> Self {
         Self {
             start: Sample::of(start),
             samples: Vec::with_capacity(WINDOWS_MAX),
-            columns: Vec::with_capacity(WINDOWS_MAX),
-            open_column: [0; ROWS_MAX as usize],
             window: FIRST_WINDOW,
             pages_in_window: 0,
             log2_page_bytes: page_bytes.trailing_zeros(),
-            log2_row_pages,
-            rows: (u64::from(logical_pages).div_ceil(1 << log2_row_pages)) as usize,
         }
     }
 
@@ -80,27 +65,9 @@ impl Recorder {
         self.window - self.pages_in_window
     }
 
-    /// Counts a batch that is about to be submitted; returns the pages that its writes touch. Addresses past the device's
-    /// end count in the last row, and the device will refuse them.
-    pub fn count(&mut self, batch: &[Request]) -> u64 {
-        let before = self.pages_in_window;
-        let last_row = self.rows - 1;
-        for request in batch {
-            if request.op == Op::Write && request.length > 0 {
-                let first = request.offset >> self.log2_page_bytes;
-                let last = (request.offset + (request.length - 1)) >> self.log2_page_bytes;
-                self.pages_in_window += last - first + 1;
-                let row = ((first >> self.log2_row_pages) as usize).min(last_row);
-                if last >> self.log2_row_pages == first >> self.log2_row_pages {
-                    self.open_column[row] += last - first + 1;
-                } else {
-                    for page in first..=last {
-                        self.open_column[((page >> self.log2_row_pages) as usize).min(last_row)] += 1;
-                    }
-                }
-            }
-        }
-        self.pages_in_window - before
+    /// Counts `pages` that the host wrote.
+    pub fn count(&mut self, pages: u64) {
+        self.pages_in_window += pages;
     }
 
     /// Whether the window is full, so that [`close_window`](Self::close_window) is due.
@@ -111,17 +78,12 @@ impl Recorder {
     /// Ends the open window with the counters as they are now.
     pub fn close_window(&mut self, now: &Snapshot) {
         self.samples.push(Sample::of(now));
-        self.columns.push(std::mem::replace(&mut self.open_column, [0; ROWS_MAX as usize]));
         self.pages_in_window = 0;
         if self.samples.len() == WINDOWS_MAX {
             for i in 0..WINDOWS_MAX / 2 {
                 self.samples[i] = self.samples[2 * i + 1];
-                for row in 0..self.rows {
-                    self.columns[i][row] = self.columns[2 * i][row] + self.columns[2 * i + 1][row];
-                }
             }
             self.samples.truncate(WINDOWS_MAX / 2);
-            self.columns.truncate(WINDOWS_MAX / 2);
             self.window *= 2;
         }
     }
@@ -135,11 +97,6 @@ impl Recorder {
             *last = Sample::of(end);
         }
         Recording {
-            heat: WriteHeat {
-                row_bytes: 1 << (self.log2_row_pages + self.log2_page_bytes),
-                column_host_pages: self.window,
-                counts: (0..self.rows).map(|row| self.columns.iter().map(|c| c[row]).collect()).collect(),
-            },
             start: self.start,
             samples: self.samples,
             window: self.window,
@@ -154,7 +111,6 @@ pub struct Recording {
     samples: Vec<Sample>,
     window: u64,
     log2_page_bytes: u32,
-    heat: WriteHeat,
 }
 
 /// `part / whole`, or nothing where the whole is 0.
@@ -163,11 +119,6 @@ pub fn ratio(part: f64, whole: f64) -> Option<f64> {
 }
 
 impl Recording {
-    /// The heat map.
-    pub fn heat(&self) -> &WriteHeat {
-        &self.heat
-    }
-
     /// The counters within each window.
     pub fn series(&self) -> Series {
         let mut series = Series { window_host_pages: self.window, ..Series::default() };
@@ -236,16 +187,13 @@ mod tests {
         s
     }
 
-    /// Feeds `total` single-page writes in batches that the recorder asks for; the device amplifies by 2 from half of them on.
+    /// Feeds `total` single-page writes in the numbers that the recorder asks for; the device amplifies by 2 from half of them on.
     fn record(total: u64) -> Recording {
-        let mut recorder = Recorder::new(&snapshot(0, 0), 1000, 4096);
+        let mut recorder = Recorder::new(&snapshot(0, 0), 4096);
         let mut done = 0;
         while done < total {
             let count = recorder.room().min(4096).min(total - done);
-            let batch: Vec<_> = (done..done + count)
-                .map(|i| Request { arrival_ns: 0, offset: i % 1000 * 4096, length: 4096, op: Op::Write })
-                .collect();
-            assert_eq!(recorder.count(&batch), count);
+            recorder.count(count);
             done += count;
             if recorder.window_is_full() {
                 recorder.close_window(&snapshot(done, done.saturating_sub(total / 2)));
@@ -264,10 +212,6 @@ mod tests {
                 series.pages_programmed["host"].as_array().unwrap().iter().map(|v| v.as_u64().unwrap()).sum();
             assert_eq!(host, total);
             assert!(series.gc_count.len() <= WINDOWS_MAX && (total < 6144 || series.gc_count.len() >= WINDOWS_MAX / 2));
-            let heat = recording.heat();
-            assert_eq!(heat.counts.iter().flatten().sum::<u64>(), total);
-            assert_eq!(heat.counts[0].len(), series.gc_count.len());
-            assert!(heat.counts.len() <= ROWS_MAX as usize && heat.row_bytes * heat.counts.len() as u64 >= 1000 * 4096);
         }
     }
 
@@ -281,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_run_without_writes_has_no_windows() {
-        let recording = Recorder::new(&snapshot(5, 0), 10, 4096).finish(&snapshot(5, 0));
+        let recording = Recorder::new(&snapshot(5, 0), 4096).finish(&snapshot(5, 0));
         assert!(recording.series().gc_count.is_empty());
         assert_eq!(recording.parts(&snapshot(5, 0), 4), [None; 4]);
     }

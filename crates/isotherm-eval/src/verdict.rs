@@ -2,7 +2,7 @@
 //!
 //! Valid needs at least two drive writes of the logical size since the device was new, at least one of them in the measured
 //! window, ten victims for each stream in the window, write amplification of the window's last two quarters within 5 %, a
-//! run that reached its end, and no line of the trace skipped.
+//! run that reached its end, no line of the trace skipped, and requests that begin and end with whole sectors, most of them.
 
 use crate::recorder::Recording;
 use crate::results::Verdict;
@@ -13,6 +13,8 @@ const DRIVE_WRITES_MIN: f64 = 2.0;
 const WINDOW_DRIVE_WRITES_MIN: f64 = 1.0;
 const VICTIMS_PER_STREAM_MIN: u64 = 10;
 const QUARTERS_DIFFERENCE_MAX: f64 = 0.05;
+/// Above this share of requests that are no whole sectors, addresses are likely to be in another unit than bytes.
+const RAGGED_MAX: f64 = 0.5;
 /// Parts of the window among which the lowest and the highest write amplification are looked for.
 const RANGE_PARTS: usize = 32;
 
@@ -30,6 +32,8 @@ pub struct Evidence<'a> {
     pub streams: u64,
     /// Lines of the trace that were skipped, by permission.
     pub skipped_lines: u64,
+    /// Share of the requests that do not begin and end at multiples of 512 bytes.
+    pub ragged_share: f64,
     /// Why the device stopped before the trace ended, if it did.
     pub stopped: Option<&'a str>,
 }
@@ -93,6 +97,13 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     if evidence.skipped_lines > 0 {
         reasons.push(format!("{} lines of the trace could not be read and were skipped", evidence.skipped_lines));
     }
+    if evidence.ragged_share > RAGGED_MAX {
+        reasons.push(format!(
+            "{:.0} % of the requests do not begin and end at multiples of 512 bytes: if the trace counts in sectors, convert it \
+             to bytes",
+            evidence.ragged_share * 100.0
+        ));
+    }
     Verdict {
         valid: reasons.is_empty(),
         reasons,
@@ -118,7 +129,6 @@ mod tests {
     use super::*;
     use crate::recorder::Recorder;
     use isotherm::cause::Cause;
-    use isotherm::request::{Op, Request};
 
     fn snapshot(pages: u64, gc: u64) -> Snapshot {
         let mut s = Snapshot::default();
@@ -130,12 +140,30 @@ mod tests {
         s
     }
 
+    #[test]
+    fn sectors_that_are_taken_for_bytes_are_a_reason() {
+        let start = snapshot(0, 0);
+        let recording = Recorder::new(&start, 4096).finish(&start);
+        let evidence = |ragged_share| Evidence {
+            window_start: &start,
+            end: &start,
+            recording: &recording,
+            logical_pages: 1000,
+            streams: 1,
+            skipped_lines: 0,
+            ragged_share,
+            stopped: None,
+        };
+        let told = |share| judge(&evidence(share)).reasons.iter().any(|reason| reason.contains("sectors"));
+        assert!(told(1.0) && told(0.6) && !told(0.4) && !told(0.0));
+    }
+
     /// A run of `total` writes on 1000 logical pages, with `gc(i)` copies made by write `i`.
     fn run(total: u64, gc: impl Fn(u64) -> u64) -> Verdict {
         let start = snapshot(0, 0);
-        let mut recorder = Recorder::new(&start, 1000, 4096);
+        let mut recorder = Recorder::new(&start, 4096);
         for i in 0..total {
-            recorder.count(&[Request { arrival_ns: 0, offset: 0, length: 4096, op: Op::Write }]);
+            recorder.count(1);
             if recorder.window_is_full() {
                 recorder.close_window(&snapshot(i + 1, gc(i + 1)));
             }
@@ -149,6 +177,7 @@ mod tests {
             logical_pages: 1000,
             streams: 2,
             skipped_lines: 0,
+            ragged_share: 0.0,
             stopped: None,
         })
     }

@@ -123,7 +123,6 @@ where
 
     #[inline(always)]
     fn write_pages(&mut self, offset: u64, end: u64) -> Result<(), DeviceError> {
-        self.host.bytes_written += end - offset;
         let mask = (1 << self.log2_page_bytes) - 1;
         let (head, tail) = (offset & mask != 0, end & mask != 0);
         let (first, last) = (self.page_of(offset).0, self.page_of(end - 1).0);
@@ -135,6 +134,7 @@ where
             self.ftl.write(Lpn(lpn), (), Cause::Host)?;
             self.host.pages_written += 1;
         }
+        self.host.bytes_written += end - offset;
         Ok(())
     }
 

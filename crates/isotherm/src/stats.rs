@@ -398,6 +398,9 @@ pub struct Snapshot {
     pub collector: CollectorCounters,
     /// Time of the flash array; zero without a timing model.
     pub time: FlashTime,
+    /// When the flash array will have done all that it was asked for, on the clock of arrivals; none where operations do not
+    /// queue.
+    pub busy_until_ns: Option<u64>,
     /// Valid pages on the medium now, of every kind.
     pub valid_pages: u64,
     /// Logical pages that hold data now.

@@ -21,6 +21,7 @@ mod sweep;
 mod table;
 
 pub use page::Page;
+pub use sweep::check_figure;
 
 use crate::results::ResultsFile;
 

@@ -192,15 +192,30 @@ pub(super) fn repeat(results: &ResultsFile) -> Section {
         Fact::new("Version", &results.version),
         Fact::new("Seed", if least == most { least.to_string() } else { format!("{least} to {most}") }),
     ];
-    if let Some(run) = results.runs.first() {
-        facts.extend(device_facts(&run.device));
-    }
+    facts.extend(facts_of_all(results.runs.iter().map(|run| device_facts(&run.device)).collect()));
     blocks.push(Block::Facts(facts));
     for run in &results.runs {
         let text = run.spec.to_toml();
         blocks.push(Block::Code(Code { title: format!("Specification of {}", run.label), text, folded: true }));
     }
     Section::new("Repeat it", blocks)
+}
+
+/// The facts of several devices, each with the values that it takes among them.
+fn facts_of_all(devices: Vec<Vec<Fact>>) -> Vec<Fact> {
+    const VALUES_MAX: usize = 4;
+    let mut facts: Vec<(String, Vec<String>)> = Vec::new();
+    for fact in devices.into_iter().flatten() {
+        match facts.iter_mut().find(|(name, _)| *name == fact.name) {
+            Some((_, values)) if values.contains(&fact.value) => {}
+            Some((_, values)) => values.push(fact.value),
+            None => facts.push((fact.name, vec![fact.value])),
+        }
+    }
+    let told = |values: Vec<String>| {
+        if values.len() <= VALUES_MAX { values.join(", ") } else { format!("{} different values", values.len()) }
+    };
+    facts.into_iter().map(|(name, values)| Fact::new(name, told(values))).collect()
 }
 
 fn device_facts(device: &DeviceSummary) -> Vec<Fact> {

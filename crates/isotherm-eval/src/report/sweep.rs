@@ -8,7 +8,7 @@ use super::panels::{axis_text, axis_title, closing_edge, histogram, position, sh
 use super::table::{self, counts_at, number, number_at};
 use super::{ReportError, runs, several};
 use crate::results::{Experiment, Figure as Wanted, FigureKind, Published, ResultsFile, RunResult};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Fills the page.
 pub(super) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Page, ReportError> {
@@ -233,13 +233,28 @@ fn number_along(x: &Value) -> Option<f64> {
     x.as_f64().or_else(|| x.as_str()?.parse().ok())
 }
 
+fn number_on_line(wanted: &Wanted, x: &Value) -> Result<f64, ReportError> {
+    number_along(x).ok_or_else(|| {
+        let problem = format!("a line needs numbers along x, and `{}` takes the value {x}", wanted.x);
+        refuse(wanted, problem, "write `kind = \"bars\"`, or choose an axis of numbers".into())
+    })
+}
+
+/// Looks, before anything has run, whether a figure can be drawn from points with these axes.
+///
+/// # Errors
+/// A line along an axis that is none of numbers.
+pub fn check_figure(wanted: &Wanted, points: &[&Map<String, Value>]) -> Result<(), ReportError> {
+    let is_drawn = |axes: &&&Map<String, Value>| wanted.only.iter().all(|(axis, value)| admits(value, axes.get(axis)));
+    let along = points.iter().filter(is_drawn).filter_map(|axes| axes.get(&wanted.x));
+    match wanted.kind {
+        FigureKind::Lines => along.into_iter().try_for_each(|x| number_on_line(wanted, x).map(|_| ())),
+        _ => Ok(()),
+    }
+}
+
 fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Chart, ReportError> {
-    let number_of = |x: &Value| {
-        number_along(x).ok_or_else(|| {
-            let problem = format!("a line needs numbers along x, and `{}` takes the value {x}", wanted.x);
-            refuse(wanted, problem, "write `kind = \"bars\"`, or choose an axis of numbers".into())
-        })
-    };
+    let number_of = |x: &Value| number_on_line(wanted, x);
     let mut series: Vec<PlaneSeries> = Vec::new();
     for (slot, name) in selection.series.iter().enumerate() {
         let mut points = Vec::new();

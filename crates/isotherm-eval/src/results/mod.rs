@@ -208,6 +208,12 @@ pub struct RunResult {
     pub flash_time_per_host_page_ns: Option<f64>,
     /// Host bytes written for each second of flash time.
     pub write_throughput_bytes_per_second: Option<f64>,
+    /// Time from the start of the measured run until the last flash operation ended, where operations queue.
+    #[serde(default)]
+    pub elapsed_ns: Option<u64>,
+    /// Host bytes written for each second of that time.
+    #[serde(default)]
+    pub elapsed_write_throughput_bytes_per_second: Option<f64>,
     /// Latency of requests by operation.
     pub latency_ns: LatencyByOperation,
 

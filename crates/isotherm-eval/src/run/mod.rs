@@ -15,6 +15,7 @@ pub(crate) use replay::{Stopped, submit};
 
 use crate::fold::AddressMode;
 use crate::precondition::Precondition;
+use crate::report::ReportError;
 use crate::source::TraceSource;
 use isotherm::device::DeviceError;
 use isotherm::quantity::{ByteSize, Share};
@@ -72,6 +73,9 @@ pub enum RunError {
         /// What to do.
         fix: &'static str,
     },
+    /// A figure that an experiment asks for cannot be drawn.
+    #[error(transparent)]
+    Figure(#[from] ReportError),
     /// The user stopped the run.
     #[error("interrupted; files written so far are whole")]
     Interrupted,

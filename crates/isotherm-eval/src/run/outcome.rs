@@ -3,17 +3,17 @@
 use super::Prepared;
 use super::prepare::summary;
 use super::replay::Stopped;
+use crate::heat::HeatRecorder;
 use crate::recorder::{Recorder, Recording, ratio};
-use crate::results::{LogSection, RunResult, Workload};
+use crate::results::{LogSection, RunResult, Workload, WriteHeat};
 use crate::verdict::{Evidence, judge};
 use crate::{lifetime, measure};
 use isotherm::build::{Plan, ftl_options};
-use isotherm::cause::Cause;
 use isotherm::device::Device;
 use isotherm::ftl::FtlOptions;
 use isotherm::registry::find;
 use isotherm::sfs::drive::DRIVES;
-use isotherm::spec::DeviceSpec;
+use isotherm::spec::{DeviceSpec, TimeMode};
 use isotherm::stats::{Latencies, Snapshot};
 use serde_json::Map;
 
@@ -33,6 +33,8 @@ pub(super) struct Measured<'a> {
     pub workload: Workload,
     /// Counters over time.
     pub recording: Recording,
+    /// Writes by address and time.
+    pub heat: WriteHeat,
     /// Counters when the measured run started, and at its end.
     pub start: Snapshot,
     /// See `start`.
@@ -43,6 +45,8 @@ pub(super) struct Measured<'a> {
     pub mark: Option<(Snapshot, Latencies)>,
     /// Requests carried out.
     pub requests: u64,
+    /// Requests that do not begin and end with whole sectors.
+    pub ragged: u64,
     /// Lines of the trace that were skipped.
     pub skipped_lines: u64,
     /// Trace time.
@@ -68,6 +72,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         logical_pages: shape.logical_pages,
         streams: shape.streams,
         skipped_lines: measured.skipped_lines,
+        ragged_share: ratio(measured.ragged as f64, measured.requests as f64).unwrap_or(0.0),
         stopped: measured.stopped.as_deref(),
     });
     let programmed = measure::programmed(start, end);
@@ -78,6 +83,12 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
     let media_bytes_written = programmed.total() * shape.page_bytes;
     let write_amplification_bytes = ratio(media_bytes_written as f64, host.bytes_written as f64);
     let endurance = device_spec.device.endurance;
+    let elapsed_ns = end.busy_until_ns.map(|end_ns| {
+        // In an open loop the first request arrives once everything before is surely done; in a closed one, at once.
+        let is_open = device_spec.timing.mode == TimeMode::Open;
+        let start_ns = if is_open { start.time.total_ns() } else { start.busy_until_ns.unwrap_or(0) };
+        end_ns.saturating_sub(start_ns)
+    });
     let (time_ns, host_pages) = (time.total_ns() as f64, (host.pages_written + host.pages_read) as f64);
     RunResult {
         label: label(device_spec),
@@ -106,7 +117,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         pages_programmed: measure::by_cause(&programmed),
         pages_programmed_total: programmed.total(),
         pages_read: measure::by_cause(&read),
-        gc_pages_copied: programmed[Cause::Gc],
+        gc_pages_copied: measure::pages_copied(&programmed),
         write_amplification: ratio(programmed.total() as f64, host.pages_written as f64),
         write_amplification_bytes,
         gc_count: end.collector.collections - start.collector.collections,
@@ -118,6 +129,9 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         flash_time_parts_ns: measure::time_parts(&time),
         flash_time_per_host_page_ns: ratio(time_ns, host_pages),
         write_throughput_bytes_per_second: ratio(host.bytes_written as f64 * 1e9, time_ns),
+        elapsed_ns,
+        elapsed_write_throughput_bytes_per_second: elapsed_ns
+            .and_then(|elapsed_ns| ratio(host.bytes_written as f64 * 1e9, elapsed_ns as f64)),
         latency_ns: measure::latency(&latencies),
         dram_bytes: end.dram.iter().map(|item| item.1).sum(),
         dram_parts_bytes: measure::memory_parts(&end.dram),
@@ -138,7 +152,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         block_utilisation: measure::utilisation(&device.block_valid_pages(), measured.plan.geometry.pages_per_block()),
         erase_distribution,
         latency_distribution: measure::latency_distribution(&latencies),
-        write_heat: measured.recording.heat().clone(),
+        write_heat: measured.heat.clone(),
         device: shape,
         mapping: measure::mapping(start, end),
         asa: measure::asa(start, end),
@@ -198,12 +212,14 @@ fn below(measured: &Measured<'_>) -> Option<Box<RunResult>> {
         below: None,
         device: measured.device,
         workload: measured.workload.clone(),
-        recording: Recorder::new(&start, plan.logical_pages, plan.geometry.page_bytes()).finish(&end),
+        recording: Recorder::new(&start, plan.geometry.page_bytes()).finish(&end),
+        heat: HeatRecorder::new(plan.logical_pages, plan.geometry.page_bytes()).finish(),
         start,
         end,
         erases_before: measured.erases_before.clone(),
         mark,
         requests: measured.requests,
+        ragged: measured.ragged,
         skipped_lines: measured.skipped_lines,
         duration_ns: measured.duration_ns,
         stopped: measured.stopped.clone(),

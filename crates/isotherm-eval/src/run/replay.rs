@@ -2,6 +2,7 @@
 
 use super::outcome::{Measured, result};
 use super::{Control, Prepared, RunError};
+use crate::heat::HeatRecorder;
 use crate::precondition::{self, Bounds};
 use crate::recorder::Recorder;
 use crate::results::{RunResult, Workload};
@@ -20,6 +21,11 @@ struct Session<'a> {
     device: &'a mut dyn Device,
     control: &'a Control,
     recorder: Recorder,
+    heat: HeatRecorder,
+    /// Page writes of the host before the measured run.
+    pages_before: u64,
+    /// Requests that do not begin and end with whole sectors.
+    ragged: u64,
     requests: u64,
     pages: u64,
     skipped_lines: u64,
@@ -77,12 +83,16 @@ impl Prepared<'_> {
         let start = device.snapshot();
         let erases_before = device.block_erases();
 
-        let recorder = Recorder::new(&start, device.logical_pages(), device.page_bytes());
+        let recorder = Recorder::new(&start, device.page_bytes());
+        let heat = HeatRecorder::new(device.logical_pages(), device.page_bytes());
         let mut session = Session {
             prepared: self,
             device: &mut *device,
             control,
             recorder,
+            heat,
+            pages_before: start.host.pages_written,
+            ragged: 0,
             requests: 0,
             pages: 0,
             skipped_lines: 0,
@@ -97,7 +107,7 @@ impl Prepared<'_> {
         };
         let elapsed_ns = began.elapsed().as_nanos() as u64;
 
-        let Session { recorder, requests, pages, skipped_lines, duration_ns, mark, .. } = session;
+        let Session { recorder, heat, requests, ragged, pages, skipped_lines, duration_ns, mark, .. } = session;
         laws::check(&*device, start.host.pages_written + pages, stopped.is_some()).map_err(RunError::Law)?;
         let end = device.snapshot();
         Ok(result(&Measured {
@@ -116,13 +126,16 @@ impl Prepared<'_> {
                 measure_last_pages: spec.replay.measure_last,
             },
             recording: recorder.finish(&end),
+            heat: heat.finish(),
             start,
             end,
             erases_before,
             mark,
             requests,
+            ragged,
             skipped_lines,
-            duration_ns,
+            // Each replay began a nanosecond after the one before ended.
+            duration_ns: duration_ns.saturating_sub(spec.replay.repeat.into()),
             stopped,
             elapsed_ns,
         }))
@@ -152,10 +165,15 @@ impl Session<'_> {
                     batch.iter_mut().for_each(|r| r.arrival_ns = r.arrival_ns - first_ns + shift_ns);
                 }
                 let read = batch.len() as u64;
+                self.ragged += batch.iter().filter(|r| (r.offset | r.length) % SECTOR_BYTES != 0).count() as u64;
                 prepared.folding.fold(&mut batch);
                 if let stopped @ Some(_) = self.step(&mut batch)? {
+                    let carried_out = self.carried_out(&batch);
+                    self.heat.add(&batch[..carried_out]);
+                    self.requests += read.min(carried_out as u64);
                     return Ok(stopped);
                 }
+                self.heat.add(&batch);
                 self.requests += read;
             }
             // A request of the next replay comes after the last of this one.
@@ -165,11 +183,29 @@ impl Session<'_> {
         Ok(None)
     }
 
+    /// Requests of the last batch up to the write that the device could not take, by the pages that it counted.
+    fn carried_out(&self, batch: &[Request]) -> usize {
+        let page_bytes = u64::from(self.device.page_bytes());
+        let in_batch: u64 = batch.iter().map(|request| page_writes(request, page_bytes)).sum();
+        let not_taken = self.pages_before + self.pages - self.device.snapshot().host.pages_written;
+        let mut left = in_batch.saturating_sub(not_taken);
+        let fails = |request: &Request| {
+            let pages = page_writes(request, page_bytes);
+            let fits = pages <= left;
+            left = left.saturating_sub(pages);
+            !fits
+        };
+        batch.iter().position(fails).unwrap_or(batch.len())
+    }
+
     /// Carries out one batch, cut where the last window starts.
     fn step(&mut self, batch: &mut Vec<Request>) -> Result<Stopped, RunError> {
         let trace = &self.prepared.spec.trace.name;
-        let (before, pages) = (self.pages, self.recorder.count(batch));
+        let page_bytes = u64::from(self.device.page_bytes());
+        let pages = batch.iter().map(|request| page_writes(request, page_bytes)).sum();
+        let before = self.pages;
         self.pages += pages;
+        self.recorder.count(pages);
         let mut rest = 0;
         if self.mark.is_none() && self.pages > self.prepared.last_window_from {
             rest = cut_at_page(batch, self.prepared.last_window_from - before, self.device.page_bytes());
@@ -186,6 +222,14 @@ impl Session<'_> {
         }
         Ok(stopped)
     }
+}
+
+/// Addresses and lengths of block devices are multiples of this.
+const SECTOR_BYTES: u64 = 512;
+
+/// Pages that a request writes.
+fn page_writes(request: &Request, page_bytes: u64) -> u64 {
+    if request.op == Op::Write { pages_of(request, page_bytes) } else { 0 }
 }
 
 /// Cuts a batch after its first `pages` page writes and returns where its second part starts. A write that crosses the cut

@@ -10,6 +10,7 @@ pub use experiment_file::{Axis, AxisValue, ExperimentFile, TraceEntry};
 
 use crate::files;
 use crate::pool::{self, Job, Surveys};
+use crate::report;
 use crate::results::{ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
 use crate::run::{Control, RunError, RunSpec};
 use serde::{Deserialize, Serialize};
@@ -72,6 +73,8 @@ impl Sweep {
     /// The experiment asks for what does not exist, or the folder cannot be written.
     pub fn plan(experiment: &ExperimentFile, folder: &Path, resume: bool) -> Result<Self, RunError> {
         let (jobs, left_out) = experiment.jobs()?;
+        let axes: Vec<_> = jobs.iter().map(|job| &job.axes).collect();
+        experiment.figures.iter().try_for_each(|figure| report::check_figure(figure, &axes))?;
         files::writable_folder(&folder.join("points"))?;
         let finished: Vec<Option<RunResult>> =
             jobs.iter().map(|job| finished(folder, &job.spec).filter(|_| resume)).collect();

@@ -15,6 +15,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
         snapshot.medium = *self.medium.counters();
         snapshot.collector = self.counters;
         snapshot.time = self.medium.time();
+        snapshot.busy_until_ns = self.medium.busy_until_ns();
         self.placement.fill_snapshot(snapshot);
         snapshot.valid_pages = self.valid_pages;
         snapshot.free_blocks = self.free_blocks();

@@ -196,6 +196,10 @@ pub trait Medium: Sized {
     fn collection_ns(&self, _valid: u32) -> u64 {
         0
     }
+    /// When the array will have done all that it was asked for, on the clock of arrivals; none where operations do not queue.
+    fn busy_until_ns(&self) -> Option<u64> {
+        None
+    }
     /// Time of the array so far.
     fn time(&self) -> FlashTime {
         FlashTime::default()

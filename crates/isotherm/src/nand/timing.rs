@@ -345,10 +345,17 @@ impl<M: Medium> Medium for Timed<M> {
         }
     }
 
+    fn busy_until_ns(&self) -> Option<u64> {
+        match &self.clock {
+            Clock::Queue(queue) => queue.plane_free_ns.iter().copied().max(),
+            _ => None,
+        }
+    }
+
     fn idle_before(&self, arrival_ns: u64) -> u64 {
         match &self.clock {
             Clock::Queue(queue) if queue.outstanding.is_none() => {
-                arrival_ns.saturating_sub(queue.plane_free_ns.iter().copied().max().unwrap_or(0))
+                arrival_ns.saturating_sub(self.busy_until_ns().unwrap_or(0))
             }
             _ => 0,
         }

@@ -158,9 +158,12 @@
       series.push({ type: "bar", name: "", stack: "whole", data: chart.categories.map(() => 0), barWidth: height, label, tooltip: { show: false } });
     }
     if (series.length > 0) series[0].markLine = ruleLines(chart.rules, "xAxis", paint);
+    // The number at the end of the longest bar stands beside the plane.
+    const labels = chart.stacked ? chart.categories.map((_, i) => total(i)) : shown.flatMap((s) => s.values);
+    const longest = Math.max(0, ...labels.map((value) => formatNumber(value).length));
     return {
       ...frame(paint),
-      grid: { left: namesAbove(chart, width) ? 8 : NAMES_PX + 8, right: 48, top: chart.rules.length ? 22 : 6, bottom: 46 },
+      grid: { left: namesAbove(chart, width) ? 8 : NAMES_PX + 8, right: Math.max(48, 7 * longest + 10), top: chart.rules.length ? 22 : 6, bottom: 46 },
       xAxis: axisOption(chart.value, paint, { ...below, ...rangeOption(chart.value, limits, width < NARROW_PX ? 4 : 8) }),
       yAxis: {
         type: "category", inverse: true, data: chart.categories,

@@ -483,6 +483,7 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
             ..self.collector
         };
         snapshot.time = pool.medium.time();
+        snapshot.busy_until_ns = pool.medium.busy_until_ns();
         snapshot.valid_pages = pool.valid_pages;
         snapshot.mapped_pages = self.mapped_pages;
         snapshot.free_blocks = pool.free_blocks();
