@@ -13,7 +13,6 @@ use isotherm_eval::compare::{Choice, PolicyList, Spare, jobs, rank};
 use isotherm_eval::results::{LatencySummary, ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
 use isotherm_eval::run::prepare;
 use isotherm_eval::{columns, files, pool, report};
-use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -181,11 +180,9 @@ fn write(args: &CompareArgs, file: &ResultsFile) -> anyhow::Result<String> {
 
 /// Pages that were programmed for the host, and those that were copied, by the device or by the log above it.
 fn host_and_copies(run: &RunResult) -> (u64, u64) {
-    let copied = run.gc_pages_copied;
-    match run.log.as_ref().filter(|_| run.below.is_some()) {
-        Some(log) => (log.host_blocks_logged, log.blocks_cleaned + copied),
-        None => (run.pages_programmed.get("host").and_then(Value::as_u64).unwrap_or(0), copied),
-    }
+    let parts = run.pages_by_cause();
+    let pages = |cause: &str| parts.iter().find(|part| part.0 == cause).map_or(0, |part| part.1);
+    (pages("host"), pages("log cleaning") + run.gc_pages_copied)
 }
 
 /// The comparison for people: what is written, what it costs in time, whether it can be trusted.
@@ -228,7 +225,7 @@ fn tables(runs: &[RunResult]) -> String {
             output::real(run.write_amplification_last, 3),
             output::whole(host),
             output::whole(gc),
-            output::whole(run.pages_programmed_total.saturating_sub(host + gc)),
+            output::whole(run.pages_programmed_total - host - gc),
             output::whole(run.gc_count),
             output::per_cent(run.victim_invalid_share_mean, 1),
             output::whole(erases.total),

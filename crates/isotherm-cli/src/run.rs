@@ -10,7 +10,6 @@ use isotherm::registry::PolicyName;
 use isotherm_eval::files;
 use isotherm_eval::results::{LatencySummary, RunResult};
 use isotherm_eval::run::{needs_survey, prepare, survey};
-use serde_json::Value;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -104,13 +103,10 @@ pub fn exit_code(runs: &[RunResult]) -> ExitCode {
     code
 }
 
-/// `host 1 000 + gc 500`; to a device below a log, the log is the host.
+/// `host 1 000 + gc 500`.
 fn parts(result: &RunResult) -> String {
-    let name =
-        |cause: &str| if cause == "host" && result.below.is_some() { "the log".to_owned() } else { cause.to_owned() };
-    let part =
-        |(cause, pages): (&String, &Value)| format!("{} {}", name(cause), output::whole(pages.as_u64().unwrap_or(0)));
-    result.pages_programmed.iter().map(part).collect::<Vec<_>>().join(" + ")
+    let part = |(cause, pages): (String, u64)| format!("{cause} {}", output::whole(pages));
+    result.pages_by_cause().into_iter().map(part).collect::<Vec<_>>().join(" + ")
 }
 
 fn latency_line(name: &str, latency: &LatencySummary) -> String {

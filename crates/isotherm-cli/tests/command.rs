@@ -286,6 +286,27 @@ fn a_log_and_its_device_are_told_as_one_and_nothing_wears_nothing() {
 }
 
 #[test]
+fn what_the_log_moves_is_told_apart_from_what_the_host_wrote() {
+    let arguments = ["synth:uniform,pages=4Ki,writes=40k", "--log", "lfs:segment=64KiB", "--below", "page"];
+    let result = run(&arguments);
+    let output = isotherm(&[&["run"], &arguments[..]].concat());
+    let text = String::from_utf8(output.stdout).unwrap().replace(['\u{202f}', '\u{a0}'], "");
+    let parts = text.split('(').nth(1).unwrap().split(')').next().unwrap();
+    let part = |name: &str| -> f64 {
+        let part =
+            parts.split(" + ").find_map(|part| part.strip_prefix(name)).unwrap_or_else(|| panic!("no {name}: {parts}"));
+        part.replace(' ', "").parse().unwrap()
+    };
+    assert_eq!(part("host "), number(&result, "/log/host_blocks_logged"));
+    assert_eq!(part("log cleaning "), number(&result, "/log/blocks_cleaned"));
+    let sum: f64 = parts
+        .split(" + ")
+        .map(|part| part.trim_start_matches(|c: char| !c.is_ascii_digit()).replace(' ', "").parse::<f64>().unwrap())
+        .sum();
+    assert_eq!(sum, number(&result, "/pages_programmed_total"));
+}
+
+#[test]
 fn the_log_of_fast_keeps_to_its_dram_with_and_without_a_buffer() {
     let with = |dram: &str| {
         let spec = ["synth:uniform,pages=64Ki,writes=100k", "--ftl", "fast", "--op", "20%"];

@@ -4,7 +4,7 @@ use super::figure::{
     Axis, BarSeries, Bars, Chart, Figure, HeatMap, Histogram, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries,
     Rule,
 };
-use super::table::{causes, number};
+use super::table::number;
 use crate::results::{BlockHistogram, LatencyBucket, RunResult};
 use serde_json::Value;
 
@@ -113,19 +113,26 @@ fn figure(title: &str, caption: &str, panels: Vec<Panel>) -> Option<Figure> {
 
 /// Write amplification of each run, split by cause.
 pub(super) fn amplification_by_cause(runs: &[RunResult]) -> Option<Figure> {
-    let share = |run: &RunResult, cause: &String| -> Option<f64> {
-        let pages = run.pages_programmed.get(cause).and_then(Value::as_u64).unwrap_or(0);
+    let parts: Vec<Vec<(String, u64)>> = runs.iter().map(RunResult::pages_by_cause).collect();
+    let share = |run: &RunResult, parts: &[(String, u64)], cause: &String| -> Option<f64> {
+        let pages = parts.iter().find(|part| part.0 == *cause).map_or(0, |part| part.1);
         (run.host_pages_written > 0).then(|| pages as f64 / run.host_pages_written as f64)
     };
-    let series: Vec<BarSeries> = causes(runs)
+    let mut causes: Vec<String> = Vec::new();
+    for (cause, pages) in parts.iter().flatten() {
+        if *pages > 0 {
+            position(&mut causes, cause);
+        }
+    }
+    let series: Vec<BarSeries> = causes
         .iter()
         .enumerate()
         .map(|(index, cause)| BarSeries {
-            name: cause.replace('_', " "),
+            name: cause.clone(),
             // The host's own part is the same for all: it is drawn in grey, and the colours go to what differs.
             slot: if cause == "host" { GREY } else { EXTRA[index % EXTRA.len()] },
             origin: Origin::Measured,
-            values: runs.iter().map(|run| share(run, cause)).collect(),
+            values: runs.iter().zip(&parts).map(|(run, parts)| share(run, parts, cause)).collect(),
         })
         .collect();
     let bars = Bars {
@@ -250,6 +257,8 @@ pub(super) fn latency(arrangement: &Arrangement) -> Option<Figure> {
         panels.extend(arrangement.panels(operation, |places| {
             let series: Vec<PlaneSeries> = places
                 .iter()
+                // Below a log, requests are the log's own, and are not to be compared with those of the host.
+                .filter(|p| p.run.below.is_none())
                 .filter_map(|p| {
                     let distribution = &p.run.latency_distribution;
                     let buckets = if operation == "Writes" { &distribution.write } else { &distribution.read };

@@ -90,7 +90,7 @@ pub(super) fn of_runs(runs: &[RunResult], caption: String) -> Result<Table, Repo
 }
 
 /// Causes for which any run programmed a page, in the order of results.
-pub(super) fn causes(runs: &[RunResult]) -> Vec<String> {
+fn causes(runs: &[RunResult]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for run in runs {
         for (cause, pages) in &run.pages_programmed {

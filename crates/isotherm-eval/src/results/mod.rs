@@ -325,6 +325,29 @@ pub struct LatencyByOperation {
     pub flush: LatencySummary,
 }
 
+impl RunResult {
+    /// Pages programmed by cause. To a device below a log, the log is the host: that part is what the host wrote, what the log
+    /// moved (`log cleaning`), and the log's own summaries, checkpoints and padding (`log metadata`).
+    pub fn pages_by_cause(&self) -> Vec<(String, u64)> {
+        let mut parts = Vec::new();
+        for (cause, pages) in &self.pages_programmed {
+            let pages = pages.as_u64().unwrap_or(0);
+            match self.log.as_ref().filter(|_| cause == "host" && self.below.is_some()) {
+                Some(log) => {
+                    let host = log.host_blocks_logged.min(pages);
+                    let cleaned = log.blocks_cleaned.min(pages - host);
+                    parts.push((cause.clone(), host));
+                    parts.push(("log cleaning".to_owned(), cleaned));
+                    parts.push(("log metadata".to_owned(), pages - host - cleaned));
+                }
+                None => parts.push((cause.replace('_', " "), pages)),
+            }
+        }
+        parts.retain(|(cause, pages)| *pages > 0 || cause == "host");
+        parts
+    }
+}
+
 /// Latency in nanoseconds; all `null` where no request was timed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
