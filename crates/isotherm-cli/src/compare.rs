@@ -117,9 +117,8 @@ fn axes(args: &CompareArgs, base: &DeviceSpec) -> anyhow::Result<Vec<Vec<Choice>
         (_, Some(spare)) => options::shares("--spare", spare)?.into_iter().map(Spare::SpareFactor).collect(),
         (None, None) => Vec::new(),
     };
-    // What has one value all along is no axis of the results; placement, victim and over-provisioning always are.
-    let mut axes: Vec<_> = args.device.axes().into_iter().filter(|axis| axis.len() > 1).collect();
-    let named = args.device.names("placement") || base.placement.name != DeviceSpec::default().placement.name;
+    let mut axes = args.device.axes();
+    let named = args.device.gives("placement")?;
     let placements = match &args.placement {
         Some(placements) => placements.clone(),
         None if named => PolicyList(vec![base.placement.name.clone()]),

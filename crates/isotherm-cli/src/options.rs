@@ -77,12 +77,7 @@ pub struct DeviceOptions {
 impl DeviceOptions {
     /// The specification: defaults, then the file, then `--set`, then the options.
     pub fn spec(&self) -> anyhow::Result<DeviceSpec> {
-        let text = match &self.spec {
-            Some(path) => std::fs::read_to_string(path)
-                .with_context(|| format!("{}: cannot read the specification; check the path", path.display()))?,
-            None => String::new(),
-        };
-        let mut spec = DeviceSpec::from_toml(&text, &self.set).map_err(|e| match &self.spec {
+        let mut spec = DeviceSpec::from_toml(&self.file()?, &self.set).map_err(|e| match &self.spec {
             Some(path) => anyhow::Error::new(e).context(path.display().to_string()),
             None => e.into(),
         })?;
@@ -162,9 +157,16 @@ impl DeviceOptions {
         section.is_some_and(|log| self.below.as_ref().map_or_else(|| none(&log.below), |list| list.0.iter().all(none)))
     }
 
-    /// Whether `--set` names a key of `section`.
-    pub fn names(&self, section: &str) -> bool {
-        self.set.iter().any(|set| set.strip_prefix(section).is_some_and(|rest| rest.starts_with(['.', '='])))
+    /// Whether the file or `--set` says anything of `section`.
+    pub fn gives(&self, section: &str) -> anyhow::Result<bool> {
+        Ok(DeviceSpec::gives(&self.file()?, &self.set, section)?)
+    }
+
+    /// The text of the specification's file; empty without one.
+    fn file(&self) -> anyhow::Result<String> {
+        let Some(path) = &self.spec else { return Ok(String::new()) };
+        std::fs::read_to_string(path)
+            .with_context(|| format!("{}: cannot read the specification; check the path", path.display()))
     }
 
     /// The policies that were given, axis by axis.

@@ -232,7 +232,7 @@ fn text(result: &RunResult) -> String {
             output::real(life.drive_writes_per_day, 2),
             life.warranty_years,
             life.years.map_or_else(
-                || "no rate: the trace has no times".to_owned(),
+                || "no years without times and writes".to_owned(),
                 |years| format!("{} years at the trace's rate", output::real(Some(years), 1))
             ),
             life.endurance_erases,

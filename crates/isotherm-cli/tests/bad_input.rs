@@ -69,6 +69,11 @@ fn devices() {
         refused(&["run", SYNTH, "--log", "sfs:segment=64KiB", option], &[name, "nothing lies below", "--below"]);
     }
     refused(&["compare", SYNTH, "--log", "sfs:segment=64KiB", "--op", "7%,9%"], &["no device", "OP 7 %"]);
+    refused(
+        &["compare", SYNTH, "--log", "sfs:segment=64KiB,in_place"],
+        &["in_place", "no device below", "--below page"],
+    );
+    refused(&["compare", SYNTH, "--dram", "1MiB", "--split", "30%"], &["no device", "30%"]);
     refused(&["compare", SYNTH, "--ftl", "fast", "--victim", "greedy,nonsense"], &["nonsense", "--victim"]);
     refused(&["run", SYNTH, "--log", "sfs:segment=64KiB", "--below", "nonsense"], &["--below", "nonsense"]);
     refused(&["run", SYNTH, "--log", "lfs:segment=64KiB", "--utilisation", "99%"], &["lfs:segment=", "--utilisation"]);

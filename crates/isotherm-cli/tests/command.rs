@@ -216,6 +216,9 @@ fn compare_takes_several_of_any_part_and_runs_once_what_has_no_use_for_another()
     assert_eq!(compared(&[&over[..], &buffers].concat()), expected.collect::<Vec<_>>());
     let splits = ["--ftl", "page,dftl", "--dram", "256KiB", "--split", "30%,least_cost", "--placement", "single"];
     assert_eq!(compared(&splits), ["dftl, 30%", "dftl, least_cost", "page"]);
+    let split =
+        ["--ftl", "dftl", "--dram", "256KiB", "--split", "30%", "--buffer", "none,lru", "--placement", "single"];
+    assert_eq!(compared(&split), ["lru", "none"]);
 }
 
 #[test]
@@ -237,22 +240,40 @@ fn compare_takes_policies_from_the_specification_too() {
     let options = ["--placement", "single", "--victim", "greedy"];
     assert_eq!(compared(&[named, options].concat()), [r#""single" "greedy""#]);
     assert_eq!(compared(&named[..2]).len(), 3);
+    let file = folder.path().join("device.toml");
+    std::fs::write(&file, "[placement]\nname = \"single\"\n").unwrap();
+    assert_eq!(compared(&["--spec", file.to_str().unwrap()]), [r#""single" "greedy""#]);
 }
 
 #[test]
 fn a_device_that_stops_counts_what_it_has_carried_out() {
-    let worn = "synth:zipf,theta=0.9,pages=8192,writes=400000,seed=3";
-    let output = isotherm(&["run", worn, "--set", "device.endurance=20", "--json"]);
-    assert_eq!(output.status.code(), Some(2));
-    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let stopped = |workload: &str, options: &[&str]| -> Value {
+        let output = isotherm(&[&["run", workload, "--set", "device.endurance=20", "--json"], options].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let heat = |result: &Value| {
+        let rows = result["write_heat"]["counts"].as_array().unwrap().iter();
+        rows.flat_map(|row| row.as_array().unwrap()).map(|count| count.as_f64().unwrap()).sum::<f64>()
+    };
+    let result = stopped("synth:zipf,theta=0.9,pages=8192,writes=400000,seed=3", &[]);
     let pages = number(&result, "/host_pages_written");
-    let heat = result["write_heat"]["counts"].as_array().unwrap().iter().flat_map(|row| row.as_array().unwrap());
     assert!(pages > 10_000.0 && pages < 400_000.0);
     assert_eq!(number(&result, "/host_requests"), pages);
-    assert_eq!(number(&result, "/host_bytes_written"), pages * 4096.0);
     assert_eq!(number(&result, "/latency_ns/write/count"), pages);
-    assert_eq!(heat.map(|count| count.as_f64().unwrap()).sum::<f64>(), pages);
     assert!(result["lifetime"]["years"].is_null(), "a workload without times has no rate");
+    // Requests of 16 pages, the last of them carried out in part; the last window begins within one.
+    for options in [&[][..], &["--measure-last", "250001"], &["--log", "lfs:segment=256KiB", "--below", "page"]] {
+        let result = stopped("synth:uniform,pages=8192,writes=400000,size=16,rate=1000", options);
+        let pages = number(&result, "/host_pages_written");
+        assert_eq!(number(&result, "/host_bytes_written"), pages * 4096.0, "{options:?}");
+        assert_eq!(heat(&result), pages, "{options:?}");
+        assert_eq!(number(&result, "/host_requests"), (pages / 16.0).floor(), "{options:?}");
+        // A thousand requests a second: so many pages in that time.
+        let life = number(&result, "/lifetime/terabytes_written_bytes") / number(&result, "/lifetime/years");
+        let rate = life / (365.25 * 86_400.0) / 4096.0;
+        assert!((rate / 16_000.0 - 1.0).abs() < 0.01, "{options:?}: {rate} pages a second");
+    }
 }
 
 #[test]
@@ -270,6 +291,16 @@ fn throughput_of_a_closed_loop_follows_from_its_latency() {
     }
     assert!(rates[1] > 2.0 * rates[0], "{rates:?}");
     assert!(run(&[ZIPF])["elapsed_ns"].is_null());
+    // When a trace began is no time that it took.
+    let folder = tempfile::tempdir().unwrap();
+    let elapsed = |first_ns: u64| {
+        let rows: String =
+            (0..3000).map(|i| format!("{},W,{},4096\n", first_ns + i * 2_000_000, i % 500 * 4096)).collect();
+        let file = folder.path().join(format!("{first_ns}.csv"));
+        std::fs::write(&file, rows).unwrap();
+        number(&run(&[file.to_str().unwrap(), "--set", "timing.mode=open"]), "/elapsed_ns")
+    };
+    assert_eq!(elapsed(0), elapsed(1_000_000_000_000_000));
 }
 
 #[test]

@@ -190,6 +190,12 @@ pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job>, SpecError>
     if rows.iter().any(can_be) {
         rows.retain(can_be);
     }
+    let is_left_out =
+        |choice: &&Choice| matches!(choice, Choice::Log(_)) && !rows.iter().any(|row| row.contains(choice));
+    if let Some(disk) = axes.iter().flatten().find(is_left_out) {
+        let fix = "name the FTL that the trace goes to: --below page";
+        return Err(SpecError::new(format!("--log {}", disk.text()), "there is no device below", fix));
+    }
     let varies = |choice: &Choice| axes.iter().any(|axis| axis.len() > 1 && axis.contains(choice));
     let mut used: Vec<&'static str> = Vec::new();
     let mut jobs: Vec<Job> = Vec::new();
@@ -224,9 +230,11 @@ pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job>, SpecError>
         let problem = format!("no device that is compared has a use for {}", idle.text());
         return Err(SpecError::new(idle.axis(), problem, "leave it out, or compare devices that have"));
     }
-    // An axis of one value, which some devices have no use for, tells no device from another.
+    // An axis of one value, which some devices have no use for, tells no device from another. Placement, victim policy and
+    // over-provisioning are told all the same.
     for only in axes.iter().filter(|axis| axis.len() == 1).map(|axis| &axis[0]) {
-        if jobs.iter().any(|job| job.axes[only.axis()] != only.text()) {
+        let is_told = matches!(only, Choice::Placement(_) | Choice::Victim(_) | Choice::Spare(_));
+        if !is_told || jobs.iter().any(|job| job.axes[only.axis()] != only.text()) {
             jobs.iter_mut().for_each(|job| drop(job.axes.shift_remove(only.axis())));
         }
     }

@@ -248,11 +248,11 @@ impl<'a> Row<'a> {
     fn other_unit(&self, fault: Box<Fault>) -> Box<Fault> {
         let found = self.rest_of_field(self.starts[Field::Time as usize] as usize);
         let is_decimal = std::str::from_utf8(found).is_ok_and(|text| text.trim().parse::<f64>().is_ok());
-        if !is_decimal || found.iter().all(u8::is_ascii_digit) || found.starts_with(b"-") {
+        if !is_decimal || found.iter().all(u8::is_ascii_digit) || !found[0].is_ascii_digit() {
             return fault;
         }
         let problem = format!("{} is no whole number of nanoseconds", Excerpt(found));
-        Fault::new(Field::Time, problem, "name its unit with --time-unit, such as --time-unit s")
+        Fault::new(Field::Time, problem, "name its unit with --time-unit: s, ms, us or ns")
     }
 
     /// A time in units of `scale`, whole or decimal (an exponent is understood), in nanoseconds rounded down.

@@ -426,7 +426,12 @@ fn headings_are_known_by_their_names_and_others_are_told() {
 #[test]
 fn times_with_fractions_need_a_unit() {
     let file = "0.25,W,0,4096\n0.5,R,4096,512\n";
-    refused(file, &OpenOptions::default(), &["time \"0.25\" is no whole number", "--time-unit s", "read as csv"]);
+    refused(file, &OpenOptions::default(), &["time \"0.25\" is no whole number", "--time-unit: s", "read as csv"]);
+    refused(
+        "+5,W,0,4096\n",
+        &OpenOptions { format: Some("csv".parse().unwrap()), ..OpenOptions::default() },
+        &["\"+5\" is not a number"],
+    );
     let seconds = OpenOptions { time_unit: Some(TimeUnit::S), ..OpenOptions::default() };
     let (_, requests) = read_with(file.as_bytes(), &seconds).unwrap();
     assert_eq!(requests, [request(250_000_000, Write, 0, 4096), request(500_000_000, Read, 4096, 512)]);

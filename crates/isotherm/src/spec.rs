@@ -306,13 +306,7 @@ impl DeviceSpec {
     /// # Errors
     /// Broken TOML (with line and column), unknown keys, values out of range.
     pub fn from_toml(text: &str, sets: &[String]) -> Result<Self, SpecError> {
-        let broken = |e: toml::de::Error| {
-            SpecError::new("spec", e.to_string().trim().replace('\n', " "), "see --print-config for the keys")
-        };
-        let mut table: toml::Table = toml::from_str(text).map_err(broken)?;
-        for set in sets {
-            apply_set(&mut table, set)?;
-        }
+        let mut table = table(text, sets)?;
         // Sections may be given as their main key alone: `ftl = "page"`.
         for (section, key) in [("ftl", "name"), ("placement", "name"), ("log", "name")] {
             if let Some(value @ toml::Value::String(_)) = table.get(section).cloned() {
@@ -323,10 +317,29 @@ impl DeviceSpec {
         toml::Value::Table(table).try_into().map_err(broken)
     }
 
+    /// Whether `text` or `sets` say anything of `section`.
+    ///
+    /// # Errors
+    /// Broken TOML, or a set without a key.
+    pub fn gives(text: &str, sets: &[String], section: &str) -> Result<bool, SpecError> {
+        Ok(table(text, sets)?.contains_key(section))
+    }
+
     /// The specification as TOML, every key in force.
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("every field has a TOML form")
     }
+}
+
+fn broken(error: toml::de::Error) -> SpecError {
+    SpecError::new("spec", error.to_string().trim().replace('\n', " "), "see --print-config for the keys")
+}
+
+/// What a TOML text says, with `sets` over it.
+fn table(text: &str, sets: &[String]) -> Result<toml::Table, SpecError> {
+    let mut table: toml::Table = toml::from_str(text).map_err(broken)?;
+    sets.iter().try_for_each(|set| apply_set(&mut table, set))?;
+    Ok(table)
 }
 
 /// Sets one dotted key: numbers and booleans are taken as such, anything else as text. `KEY+=name=value` adds a parameter to

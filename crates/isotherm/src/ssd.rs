@@ -133,8 +133,9 @@ where
             }
             self.ftl.write(Lpn(lpn), (), Cause::Host)?;
             self.host.pages_written += 1;
+            let start = u64::from(lpn) << self.log2_page_bytes;
+            self.host.bytes_written += end.min(start + mask + 1) - offset.max(start);
         }
-        self.host.bytes_written += end - offset;
         Ok(())
     }
 
@@ -309,8 +310,8 @@ where
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
         self.check_range(0, offset, data.len() as u64)?;
-        self.host.bytes_written += data.len() as u64;
         for (lpn, within, range) in self.pieces(offset, data.len()) {
+            let bytes = range.len() as u64;
             if range.len() == 1 << self.log2_page_bytes {
                 self.ftl.write(Lpn(lpn), &data[range], Cause::Host)?;
             } else {
@@ -321,6 +322,7 @@ where
                 self.host.pages_partly_written += 1;
             }
             self.host.pages_written += 1;
+            self.host.bytes_written += bytes;
         }
         self.ftl.end_request()
     }

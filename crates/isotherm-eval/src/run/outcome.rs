@@ -45,8 +45,8 @@ pub(super) struct Measured<'a> {
     pub mark: Option<(Snapshot, Latencies)>,
     /// Requests carried out.
     pub requests: u64,
-    /// Requests that do not begin and end with whole sectors.
-    pub ragged: u64,
+    /// Share of the requests that do not begin and end with whole sectors.
+    pub ragged_share: f64,
     /// Lines of the trace that were skipped.
     pub skipped_lines: u64,
     /// Trace time.
@@ -72,7 +72,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         logical_pages: shape.logical_pages,
         streams: shape.streams,
         skipped_lines: measured.skipped_lines,
-        ragged_share: ratio(measured.ragged as f64, measured.requests as f64).unwrap_or(0.0),
+        ragged_share: measured.ragged_share,
         stopped: measured.stopped.as_deref(),
     });
     let programmed = measure::programmed(start, end);
@@ -219,7 +219,7 @@ fn below(measured: &Measured<'_>) -> Option<Box<RunResult>> {
         erases_before: measured.erases_before.clone(),
         mark,
         requests: measured.requests,
-        ragged: measured.ragged,
+        ragged_share: measured.ragged_share,
         skipped_lines: measured.skipped_lines,
         duration_ns: measured.duration_ns,
         stopped: measured.stopped.clone(),

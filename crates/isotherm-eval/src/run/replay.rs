@@ -4,7 +4,7 @@ use super::outcome::{Measured, result};
 use super::{Control, Prepared, RunError};
 use crate::heat::HeatRecorder;
 use crate::precondition::{self, Bounds};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, ratio};
 use crate::results::{RunResult, Workload};
 use crate::source::{BATCH, pages_of};
 use crate::{future, laws};
@@ -24,8 +24,11 @@ struct Session<'a> {
     heat: HeatRecorder,
     /// Page writes of the host before the measured run.
     pages_before: u64,
-    /// Requests that do not begin and end with whole sectors.
+    /// Requests read, and those of them that do not begin and end with whole sectors.
+    read: u64,
     ragged: u64,
+    /// Where the last window starts within the batch at hand, if a write was cut in two there.
+    cut_at: Option<usize>,
     requests: u64,
     pages: u64,
     skipped_lines: u64,
@@ -92,7 +95,9 @@ impl Prepared<'_> {
             recorder,
             heat,
             pages_before: start.host.pages_written,
+            read: 0,
             ragged: 0,
+            cut_at: None,
             requests: 0,
             pages: 0,
             skipped_lines: 0,
@@ -107,7 +112,7 @@ impl Prepared<'_> {
         };
         let elapsed_ns = began.elapsed().as_nanos() as u64;
 
-        let Session { recorder, heat, requests, ragged, pages, skipped_lines, duration_ns, mark, .. } = session;
+        let Session { recorder, heat, requests, read, ragged, pages, skipped_lines, duration_ns, mark, .. } = session;
         laws::check(&*device, start.host.pages_written + pages, stopped.is_some()).map_err(RunError::Law)?;
         let end = device.snapshot();
         Ok(result(&Measured {
@@ -132,10 +137,9 @@ impl Prepared<'_> {
             erases_before,
             mark,
             requests,
-            ragged,
+            ragged_share: ratio(ragged as f64, read as f64).unwrap_or(0.0),
             skipped_lines,
-            // Each replay began a nanosecond after the one before ended.
-            duration_ns: duration_ns.saturating_sub(spec.replay.repeat.into()),
+            duration_ns,
             stopped,
             elapsed_ns,
         }))
@@ -147,9 +151,10 @@ impl Session<'_> {
     fn replay(&mut self, base_ns: u64) -> Result<Stopped, RunError> {
         let prepared = self.prepared;
         let mut batch = Vec::with_capacity(BATCH);
-        for _ in 0..prepared.spec.replay.repeat {
+        for replays in 0..prepared.spec.replay.repeat {
             let mut reader = prepared.spec.trace.open()?;
-            let shift_ns = base_ns + self.duration_ns;
+            // A request of the next replay comes after the last of this one.
+            let shift_ns = base_ns + self.duration_ns + u64::from(replays);
             let (mut first_ns, mut last_ns) = (None, 0);
             loop {
                 batch.clear();
@@ -161,41 +166,47 @@ impl Session<'_> {
                 }
                 let first_ns = *first_ns.get_or_insert(batch[0].arrival_ns);
                 last_ns = batch[batch.len() - 1].arrival_ns - first_ns;
-                if shift_ns > 0 {
+                if shift_ns != first_ns {
                     batch.iter_mut().for_each(|r| r.arrival_ns = r.arrival_ns - first_ns + shift_ns);
                 }
                 let read = batch.len() as u64;
+                self.read += read;
                 self.ragged += batch.iter().filter(|r| (r.offset | r.length) % SECTOR_BYTES != 0).count() as u64;
                 prepared.folding.fold(&mut batch);
                 if let stopped @ Some(_) = self.step(&mut batch)? {
-                    let carried_out = self.carried_out(&batch);
-                    self.heat.add(&batch[..carried_out]);
-                    self.requests += read.min(carried_out as u64);
+                    self.stop(&mut batch);
+                    self.duration_ns += batch.last().map_or(0, |request| request.arrival_ns - shift_ns);
                     return Ok(stopped);
                 }
                 self.heat.add(&batch);
                 self.requests += read;
             }
-            // A request of the next replay comes after the last of this one.
-            self.duration_ns += last_ns + 1;
+            self.duration_ns += last_ns;
             self.skipped_lines += reader.skipped();
         }
         Ok(None)
     }
 
-    /// Requests of the last batch up to the write that the device could not take, by the pages that it counted.
-    fn carried_out(&self, batch: &[Request]) -> usize {
+    /// Counts what was carried out of the last batch, by the pages that the device counted, and cuts the batch there.
+    fn stop(&mut self, batch: &mut Vec<Request>) {
         let page_bytes = u64::from(self.device.page_bytes());
         let in_batch: u64 = batch.iter().map(|request| page_writes(request, page_bytes)).sum();
         let not_taken = self.pages_before + self.pages - self.device.snapshot().host.pages_written;
-        let mut left = in_batch.saturating_sub(not_taken);
+        let taken = in_batch.saturating_sub(not_taken);
+        let mut left = taken;
         let fails = |request: &Request| {
             let pages = page_writes(request, page_bytes);
             let fits = pages <= left;
-            left = left.saturating_sub(pages);
+            left -= if fits { pages } else { 0 };
             !fits
         };
-        batch.iter().position(fails).unwrap_or(batch.len())
+        let whole = batch.iter().position(fails).unwrap_or(batch.len());
+        // The two parts of a write that was cut are one request.
+        let parts = usize::from(self.cut_at.is_some_and(|at| whole >= at));
+        self.requests += (whole - parts) as u64;
+        let end = cut_at_page(batch, taken, self.device.page_bytes());
+        self.heat.add(&batch[..end]);
+        batch.truncate(whole.max(1));
     }
 
     /// Carries out one batch, cut where the last window starts.
@@ -207,8 +218,11 @@ impl Session<'_> {
         self.pages += pages;
         self.recorder.count(pages);
         let mut rest = 0;
+        self.cut_at = None;
         if self.mark.is_none() && self.pages > self.prepared.last_window_from {
+            let length = batch.len();
             rest = cut_at_page(batch, self.prepared.last_window_from - before, self.device.page_bytes());
+            self.cut_at = (batch.len() > length).then_some(rest);
             if let stopped @ Some(_) = submit(self.device, &batch[..rest], trace, self.requests + 1)? {
                 return Ok(stopped);
             }

@@ -19,14 +19,17 @@ pub struct Below {
     segment_blocks: u32,
     checkpoint_blocks: u32,
     arrival_ns: u64,
-    /// Bytes of the writes that the device took up and then failed: counted below, and for the log not written.
+    /// Bytes of the writes that the device carried out.
+    written_bytes: u64,
+    /// Bytes of the parts of failed writes that the device carried out: counted below, and for the log not written.
     failed_bytes: u64,
 }
 
 impl Below {
     /// The device below a log of `segments` segments; it has room for [`Below::bytes`].
     pub fn new(device: Option<Box<dyn Device>>, segments: u32, segment_blocks: u32) -> Self {
-        Self { device, segment_blocks, checkpoint_blocks: checkpoint_blocks(segments), arrival_ns: 0, failed_bytes: 0 }
+        let checkpoint_blocks = checkpoint_blocks(segments);
+        Self { device, segment_blocks, checkpoint_blocks, arrival_ns: 0, written_bytes: 0, failed_bytes: 0 }
     }
 
     /// Bytes that a log of `segments` segments takes of the device below.
@@ -41,7 +44,10 @@ impl Below {
         let offset = block * u64::from(BLOCK_BYTES);
         let submitted = device.submit(&[Request { arrival_ns: self.arrival_ns, offset, length, op }]);
         if submitted.is_err() && op == Op::Write {
-            self.failed_bytes += length;
+            let arrived = device.snapshot().host.bytes_written;
+            self.failed_bytes += arrived - self.written_bytes - self.failed_bytes;
+        } else if op == Op::Write {
+            self.written_bytes += length;
         }
         submitted
     }
@@ -110,7 +116,6 @@ impl LogDevice {
             }
             _ if request.length == 0 => return Ok(()),
             Op::Write => {
-                self.host.bytes_written += request.length;
                 for block in request.offset / block_bytes..end.div_ceil(block_bytes) {
                     let whole = block * block_bytes >= request.offset && (block + 1) * block_bytes <= end;
                     if !whole {
@@ -119,6 +124,8 @@ impl LogDevice {
                     }
                     self.log.write(block as u32)?;
                     self.host.pages_written += 1;
+                    let start = block * block_bytes;
+                    self.host.bytes_written += end.min(start + block_bytes) - request.offset.max(start);
                 }
             }
             Op::Read => {
