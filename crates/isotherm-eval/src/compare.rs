@@ -3,11 +3,10 @@
 use crate::pool::Job;
 use crate::results::RunResult;
 use crate::run::RunSpec;
-use isotherm::build::{NO_DEVICE, check_names, ftl_options};
+use isotherm::build::{NO_DEVICE, check_below, check_names, ftl_options};
 use isotherm::ftl::FtlOptions;
 use isotherm::quantity::Share;
 use isotherm::registry::{PolicyName, SpecError};
-use isotherm::sfs::options::{LOGS, LogKind};
 use isotherm::spec::{DeviceSpec, FtlSection};
 use serde_json::{Map, Value};
 use std::str::FromStr;
@@ -182,19 +181,16 @@ pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job>, SpecError>
         rows =
             rows.iter().flat_map(|row| axis.iter().map(move |choice| [row.as_slice(), &[choice]].concat())).collect();
     }
-    let can_be = |row: &Vec<&Choice>| {
+    // What cannot be is left out, unless nothing of a log that was named would remain.
+    let cannot_be = |row: &Vec<&Choice>| {
         let mut spec = base.device.clone();
         row.iter().for_each(|choice| choice.apply(&mut spec));
-        !spec.log.is_some_and(|log| log.below.name == NO_DEVICE && is_in_place(&log.name))
+        spec.log.and_then(|log| check_below(&log).err())
     };
-    if rows.iter().any(can_be) {
-        rows.retain(can_be);
-    }
-    let is_left_out =
-        |choice: &&Choice| matches!(choice, Choice::Log(_)) && !rows.iter().any(|row| row.contains(choice));
-    if let Some(disk) = axes.iter().flatten().find(is_left_out) {
-        let fix = "name the FTL that the trace goes to: --below page";
-        return Err(SpecError::new(format!("--log {}", disk.text()), "there is no device below", fix));
+    let (rows, impossible): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| cannot_be(row).is_none());
+    let remains = |choice: &&Choice| !matches!(choice, Choice::Log(_)) || rows.iter().any(|row| row.contains(choice));
+    if let Some(row) = impossible.iter().find(|row| rows.is_empty() || !row.iter().all(remains)) {
+        return Err(cannot_be(row).expect("it was found to be impossible"));
     }
     let varies = |choice: &Choice| axes.iter().any(|axis| axis.len() > 1 && axis.contains(choice));
     let mut used: Vec<&'static str> = Vec::new();
@@ -239,11 +235,6 @@ pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job>, SpecError>
         }
     }
     Ok(jobs)
-}
-
-/// Whether a log is the trace as it is, on a disk.
-fn is_in_place(log: &PolicyName) -> bool {
-    LOGS.iter().any(|entry| entry.name == log.name && entry.build == LogKind::InPlace)
 }
 
 /// Sorts runs best first: least write amplification of the last window, then of the whole run. Runs that stopped early or

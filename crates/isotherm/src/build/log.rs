@@ -8,7 +8,7 @@ use crate::registry::{SpecError, find};
 use crate::sfs::device::{Below, LogDevice};
 use crate::sfs::drive::DRIVES;
 use crate::sfs::log::SegmentLog;
-use crate::sfs::options::{BLOCK_BYTES, LogChoice, LogKind, parse_log};
+use crate::sfs::options::{BLOCK_BYTES, LOGS, LogChoice, LogKind, parse_log};
 use crate::spec::{DeviceSpec, LogSection};
 
 /// The log and the device below it as one: U is what the files hold, T what the device below can hold, or the log's own disk
@@ -56,8 +56,22 @@ struct LogPlan {
     environment: Environment,
 }
 
+/// Checks that a log has below it what it needs: the trace as it is needs a device.
+///
+/// # Errors
+/// An unknown log, or nothing below one that needs a device.
+pub fn check_below(section: &LogSection) -> Result<(), SpecError> {
+    let kind = find(LOGS, "log (--log)", &section.name)?.build;
+    if kind == LogKind::InPlace && section.below.name == NO_DEVICE {
+        let fix = "name the FTL that the trace goes to: --below page";
+        return Err(SpecError::new(format!("--log {}", section.name), "there is no device below", fix));
+    }
+    Ok(())
+}
+
 /// Checks what does not depend on the log's size.
 fn check(spec: &DeviceSpec, section: &LogSection) -> Result<(), SpecError> {
+    check_below(section)?;
     find(DRIVES, "log.drive (--drive)", &section.drive)?;
     if spec.device.page_size.0 != u64::from(BLOCK_BYTES) {
         return Err(SpecError::new(
@@ -137,12 +151,7 @@ pub(super) fn build(
     let LogPlan { choice, blocks, segments, below, environment } = LogPlan::new(spec, section, environment)?;
     let has_device = section.below.name != NO_DEVICE;
     if choice.kind == LogKind::InPlace {
-        let fix = "name the FTL that the trace goes to: --below page";
-        return if has_device {
-            super::build(&below, &environment)
-        } else {
-            Err(SpecError::new("--log in_place", "there is no device below", fix))
-        };
+        return super::build(&below, &environment);
     }
     let device = if has_device { Some(super::build(&below, &environment)?) } else { None };
     let below = Below::new(device, segments, choice.options.segment_blocks);

@@ -4,7 +4,7 @@ mod dram;
 mod log;
 mod names;
 
-pub use log::{NO_DEVICE, plan_below};
+pub use log::{NO_DEVICE, check_below, plan_below};
 pub use names::check_names;
 
 use crate::address::{Geometry, MAX_PAGES};
