@@ -35,7 +35,7 @@ pub struct CompareArgs {
     /// single,host_gc,epoch]
     #[arg(long, value_name = "NAME[:key=value,...],...")]
     placement: Option<PolicyList>,
-    /// Victim policies, separated by commas (see `isotherm list victims`) [default: greedy]
+    /// Victim policies, separated by commas (see `isotherm list victims`) [default: that of --spec or --set, or greedy]
     #[arg(long, value_name = "NAME[:key=value,...],...")]
     victim: Option<PolicyList>,
     /// Over-provisionings (T-U)/U, separated by commas [default: 7%]

@@ -277,6 +277,19 @@ fn a_device_that_stops_counts_what_it_has_carried_out() {
 }
 
 #[test]
+fn a_trace_in_sectors_is_not_judged_as_one_in_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let reasons = |unit: u64| {
+        let rows: String = (0..20_000u64).map(|i| format!("{i},W,{},{}\n", i * 7 % 512 * unit * 8, unit * 8)).collect();
+        let file = folder.path().join(format!("{unit}.csv"));
+        std::fs::write(&file, rows).unwrap();
+        run(&[file.to_str().unwrap(), "--op", "28%"])["verdict"]["reasons"].to_string()
+    };
+    assert!(reasons(1).contains("100 % of the requests do not begin and end at multiples of 512 bytes"));
+    assert!(!reasons(512).contains("512 bytes"));
+}
+
+#[test]
 fn throughput_of_a_closed_loop_follows_from_its_latency() {
     // Little's law: requests under way are their rate times their latency.
     let mut rates = Vec::new();
@@ -346,6 +359,9 @@ fn the_log_of_fast_keeps_to_its_dram_with_and_without_a_buffer() {
     let (small, large) = (with("16KiB"), with("1MiB"));
     assert!(number(&small, "/dram_bytes") <= 16384.0, "{}", small["dram_parts_bytes"]);
     assert!(number(&small, "/write_amplification") > number(&large, "/write_amplification"));
+    let merged = number(&small, "/pages_programmed/merge");
+    assert!(merged > 0.0);
+    assert_eq!(number(&small, "/gc_pages_copied"), merged);
 }
 
 #[test]

@@ -230,3 +230,18 @@ fn device_facts(device: &DeviceSummary) -> Vec<Fact> {
         Fact::new("Blocks kept free beside T", number(device.reserve_blocks as f64)),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_that_differ_are_told_with_each_value() {
+        let device = |size: &str, page: &str| vec![Fact::new("Size", size), Fact::new("Page", page)];
+        let told = |devices| facts_of_all(devices).into_iter().map(|fact| fact.value).collect::<Vec<_>>();
+        assert_eq!(told(vec![device("1", "4"), device("2", "4"), device("1", "4")]), ["1, 2", "4"]);
+        let many = ["1", "2", "3", "4", "5"].map(|size| device(size, "4")).to_vec();
+        assert_eq!(told(many), ["5 different values", "4"]);
+        assert!(told(Vec::new()).is_empty());
+    }
+}
