@@ -73,6 +73,7 @@ fn devices() {
         &["compare", SYNTH, "--log", "sfs:segment=64KiB,in_place"],
         &["in_place", "no device below", "--below page"],
     );
+    refused(&["run", SYNTH, "--log", "in_place"], &["in_place", "no device below", "--below page"]);
     refused(&["compare", SYNTH, "--dram", "1MiB", "--split", "30%"], &["no device", "30%"]);
     refused(&["compare", SYNTH, "--ftl", "fast", "--victim", "greedy,nonsense"], &["nonsense", "--victim"]);
     refused(&["run", SYNTH, "--log", "sfs:segment=64KiB", "--below", "nonsense"], &["--below", "nonsense"]);

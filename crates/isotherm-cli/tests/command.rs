@@ -263,8 +263,17 @@ fn a_device_that_stops_counts_what_it_has_carried_out() {
     assert_eq!(number(&result, "/latency_ns/write/count"), pages);
     assert!(result["lifetime"]["years"].is_null(), "a workload without times has no rate");
     // Requests of 16 pages, the last of them carried out in part; the last window begins within one.
-    for options in [&[][..], &["--measure-last", "250001"], &["--log", "lfs:segment=256KiB", "--below", "page"]] {
-        let result = stopped("synth:uniform,pages=8192,writes=400000,size=16,rate=1000", options);
+    let large = "synth:uniform,pages=8192,writes=400000,size=16,rate=1000";
+    // Within the write before the one that fails, and within that one: both are cut where the window begins.
+    let pages = number(&stopped(large, &[]), "/host_pages_written") as u64;
+    let [before, within] = [pages / 16 * 16 - 5, pages - 1].map(|page| (400_000 - page).to_string());
+    for options in [
+        &[][..],
+        &["--measure-last", before.as_str()],
+        &["--measure-last", within.as_str()],
+        &["--log", "lfs:segment=256KiB", "--below", "page"],
+    ] {
+        let result = stopped(large, options);
         let pages = number(&result, "/host_pages_written");
         assert_eq!(number(&result, "/host_bytes_written"), pages * 4096.0, "{options:?}");
         assert_eq!(heat(&result), pages, "{options:?}");

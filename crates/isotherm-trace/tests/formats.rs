@@ -413,6 +413,9 @@ fn headings_are_known_by_their_names_and_others_are_told() {
         let (_, requests) = read_with(format!("{heading}{rows}").as_bytes(), &options).unwrap();
         assert_eq!(requests, [request(1, Write, 0, 4096), request(2, Read, 4096, 512)], "{heading:?}");
     }
+    // A mark alone does not hide what the only line is.
+    let (_, requests) = read_with("\u{feff}1,W,0,4096\n".as_bytes(), &options).unwrap();
+    assert_eq!(requests, [request(1, Write, 0, 4096)]);
     let lenient = OpenOptions { skip_bad: 1, ..OpenOptions::default() };
     for heading in ["time,op,sector,count\n", "# my workload of 2026\nts_ns,op,offset,length\n"] {
         let file = format!("{heading}{rows}");
