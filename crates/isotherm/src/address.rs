@@ -34,7 +34,7 @@ pub struct BlockId(pub u32);
 #[repr(transparent)]
 pub struct StreamId(pub u16);
 
-/// How erase blocks are joined into the blocks that the log store opens and cleans.
+/// How erase blocks are joined into the blocks that the block store opens and cleans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Striping {
@@ -45,7 +45,7 @@ pub enum Striping {
     PerDie,
 }
 
-/// The shape of the flash array, as the log store sees it: `blocks` units that are erased whole.
+/// The shape of the flash array, as the block store sees it: `blocks` units that are erased whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Number of blocks (superblocks where [`Striping::Superblock`]).
@@ -62,7 +62,7 @@ pub struct Geometry {
     pub dies_per_channel: u16,
     /// Planes in each die; a power of two.
     pub planes_per_die: u16,
-    /// How erase blocks form the blocks of the log store.
+    /// How erase blocks form the blocks of the block store.
     pub striping: Striping,
 }
 

@@ -1,7 +1,7 @@
 //! The core of isotherm: flash storage that separates hot data from cold.
 //!
 //! ```text
-//! request -> Ssd (bytes to pages) -> Ftl (map) -> Placement (which stream) -> LogStore (open blocks) -> Medium
+//! request -> Ssd (bytes to pages) -> Ftl (map) -> Placement (which stream) -> BlockStore (open blocks) -> Medium
 //!                                                                  collector + VictimPolicy ^    (rules, wear, time, faults)
 //! ```
 //!
@@ -25,6 +25,7 @@
 
 pub mod address;
 pub mod bits;
+pub mod blocks;
 pub mod build;
 pub mod cause;
 pub mod device;
@@ -33,7 +34,6 @@ pub mod ftl;
 pub mod future;
 pub mod hotness;
 pub mod lambert;
-pub mod log;
 pub mod memory;
 pub mod nand;
 pub mod placement;
@@ -45,4 +45,5 @@ pub mod sfs;
 pub mod spec;
 pub mod ssd;
 pub mod stats;
+pub mod store;
 pub mod victim;

@@ -3,6 +3,8 @@
 //! Unknown keys are errors. Every key has a default, so that an empty file is a valid specification.
 
 use crate::address::Striping;
+use crate::blocks::AgeBase;
+use crate::nand::timing::{TimeMode, TimingOptions};
 use crate::quantity::{ByteSize, Share};
 use crate::registry::{PolicyName, SpecError};
 use serde::{Deserialize, Serialize};
@@ -189,24 +191,6 @@ impl Default for PlacementSection {
     }
 }
 
-/// What the age of a block counts from, for victim policies that weigh age. It matters most where survivors of collections have
-/// blocks of their own: under static Zipf traffic and cost-benefit, a stream for copies costs a WA of 2.65 by `sealed`, 2.69 by
-/// `last_invalidation` and 3.58 by `closed`, by which blocks of survivors look so old that they are cleaned while nearly full
-/// (`tests/separation.rs`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AgeBase {
-    /// Since the block was closed; pages that a collection copied keep the age of the block they came from.
-    #[default]
-    Closed,
-    /// Since the youngest page in it was written by the host.
-    Youngest,
-    /// Since a page in it was last invalidated.
-    LastInvalidation,
-    /// Since the block was closed, whatever is in it: pages that a collection copied are as young as their new block.
-    Sealed,
-}
-
 /// Cleaning.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -242,21 +226,6 @@ impl Default for WearSection {
     fn default() -> Self {
         Self { leveling: true, threshold: 256 }
     }
-}
-
-/// How time is modelled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TimeMode {
-    /// No time at all: the fastest.
-    None,
-    /// Counts times latencies, one operation after another: the operation time of the papers.
-    #[default]
-    Serial,
-    /// Queueing on channels and planes, requests arriving as the trace says.
-    Open,
-    /// Queueing with a fixed number of requests outstanding; arrival times are ignored.
-    Closed,
 }
 
 /// Latencies and the queueing model.
@@ -297,6 +266,13 @@ impl Default for TimingSection {
             erase_ns: None,
             transfer_ns: None,
         }
+    }
+}
+
+impl TimingSection {
+    /// What the clock needs beside the latencies.
+    pub fn options(&self) -> TimingOptions {
+        TimingOptions { mode: self.mode, queue_depth: self.queue_depth, copy_back: self.copy_back }
     }
 }
 

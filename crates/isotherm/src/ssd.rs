@@ -8,7 +8,7 @@ use crate::cause::Cause;
 use crate::device::{BlockDevice, Device, DeviceError};
 use crate::ftl::Ftl;
 use crate::nand::Medium;
-use crate::nand::store::{HeapBytes, NoBytes};
+use crate::nand::payload::{HeapBytes, NoBytes};
 use crate::request::{Op, Request};
 use crate::stats::{HostCounters, Latencies, Snapshot, WearSummary};
 use hdrhistogram::Histogram;
@@ -107,7 +107,7 @@ impl<F: Ftl> Ssd<F> {
 
 impl<F: Ftl> Ssd<F>
 where
-    F::Medium: Medium<Store = NoBytes>,
+    F::Medium: Medium<Payload = NoBytes>,
 {
     #[inline(always)]
     fn carry_out(&mut self, index: usize, request: &Request) -> Result<(), DeviceError> {
@@ -174,7 +174,7 @@ impl Latencies {
 
 impl<F: Ftl + Send> Device for Ssd<F>
 where
-    F::Medium: Medium<Store = NoBytes>,
+    F::Medium: Medium<Payload = NoBytes>,
 {
     fn submit(&mut self, batch: &[Request]) -> Result<(), DeviceError> {
         for (index, request) in batch.iter().enumerate() {
@@ -253,7 +253,7 @@ where
 
 impl<F: Ftl> Ssd<F>
 where
-    F::Medium: Medium<Store = HeapBytes>,
+    F::Medium: Medium<Payload = HeapBytes>,
 {
     /// Reads a page into the scratch page; zeros where it holds nothing.
     fn load(&mut self, lpn: u32, cause: Cause) -> Result<bool, DeviceError> {
@@ -289,7 +289,7 @@ where
 
 impl<F: Ftl> BlockDevice for Ssd<F>
 where
-    F::Medium: Medium<Store = HeapBytes>,
+    F::Medium: Medium<Payload = HeapBytes>,
 {
     fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes

@@ -5,7 +5,7 @@ use isotherm::cause::Cause;
 use isotherm::ftl::Ftl;
 use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS};
 use isotherm::nand::array::NandArray;
-use isotherm::nand::store::NoBytes;
+use isotherm::nand::payload::NoBytes;
 use isotherm::nand::{Medium, MediumError, Oob, Owner, PageMut, PageRef};
 use isotherm::stats::{MediumCounters, MergeCounters, Snapshot};
 
@@ -27,7 +27,7 @@ struct Recorder {
 }
 
 impl Medium for Recorder {
-    type Store = NoBytes;
+    type Payload = NoBytes;
     fn geometry(&self) -> &Geometry {
         self.inner.geometry()
     }

@@ -4,13 +4,13 @@ mod support;
 
 use isotherm::address::Geometry;
 use isotherm::ftl::page::PageFtl;
-use isotherm::log::LogOptions;
+use isotherm::store::StoreOptions;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::fault::{FaultPlan, Faulty};
-use isotherm::nand::store::HeapBytes;
+use isotherm::nand::payload::HeapBytes;
 use isotherm::placement::{AnyPlacement, Future, PLACEMENTS, PlacementContext, build_placement};
 use isotherm::registry::PolicyName;
-use isotherm::spec::AgeBase;
+use isotherm::blocks::AgeBase;
 use isotherm::victim::{AnyVictim, VICTIMS, VictimContext, build_victim};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ const BLOCKS: u32 = 40;
 
 type TestFtl = PageFtl<Faulty<NandArray<HeapBytes>>, AnyPlacement, AnyVictim>;
 
-fn options(age: AgeBase) -> LogOptions {
-    LogOptions { floor: 3, age, meta_streams: 0, meta_blocks: 0, wear_threshold: Some(4) }
+fn options(age: AgeBase) -> StoreOptions {
+    StoreOptions { floor: 3, age, meta_streams: 0, meta_blocks: 0, wear_threshold: Some(4) }
 }
 
 fn policies(placement: &str, victim: &str) -> (AnyPlacement, AnyVictim) {

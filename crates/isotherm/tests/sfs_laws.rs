@@ -5,7 +5,7 @@ use isotherm::random::Random;
 use isotherm::registry::PolicyName;
 use isotherm::sfs::log::SegmentLog;
 use isotherm::sfs::options::{LogOptions, parse_log};
-use isotherm::sfs::quantise::{Quantiser, QuantiserOptions};
+use isotherm::hotness::quantise::{Quantiser, QuantiserOptions};
 use isotherm::sfs::store::{SegmentStore, SegmentWrite};
 use proptest::prelude::*;
 use std::collections::VecDeque;

@@ -3,13 +3,14 @@
 use isotherm::address::{BlockId, Geometry, Lpn, Ppn, StreamId};
 use isotherm::cause::Cause;
 use isotherm::ftl::{Ftl, page::PageFtl};
-use isotherm::log::LogOptions;
-use isotherm::log::block_table::{BlockState, BlockTable};
+use isotherm::store::StoreOptions;
+use isotherm::blocks::{BlockState, BlockTable};
 use isotherm::nand::{Move, array::NandArray};
-use isotherm::placement::{HostGc, Single, Streams};
+use isotherm::blocks::Streams;
+use isotherm::placement::{HostGc, Single};
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
-use isotherm::spec::AgeBase;
+use isotherm::blocks::AgeBase;
 use isotherm::victim::{AnyVictim, VICTIMS, VictimContext, VictimPolicy, Written, build_victim};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -59,13 +60,13 @@ fn victim(name: &str) -> AnyVictim {
     build_victim(&name.parse::<PolicyName>().unwrap(), &context).unwrap()
 }
 
-fn options(age: AgeBase) -> LogOptions {
-    LogOptions { floor: 2, age, meta_streams: 0, meta_blocks: 0, wear_threshold: Some(8) }
+fn options(age: AgeBase) -> StoreOptions {
+    StoreOptions { floor: 2, age, meta_streams: 0, meta_blocks: 0, wear_threshold: Some(8) }
 }
 
 fn overwrite<F: Ftl>(ftl: &mut F, writes: u32)
 where
-    F::Medium: isotherm::nand::Medium<Store = isotherm::nand::store::NoBytes>,
+    F::Medium: isotherm::nand::Medium<Payload = isotherm::nand::payload::NoBytes>,
 {
     let mut random = Random::new(11);
     for lpn in 0..LOGICAL_PAGES {

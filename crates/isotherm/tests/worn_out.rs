@@ -10,17 +10,17 @@ use isotherm::ftl::Ftl;
 use isotherm::ftl::dftl::{DemandOptions, Dftl};
 use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS};
 use isotherm::ftl::page::PageFtl;
-use isotherm::log::LogOptions;
+use isotherm::store::StoreOptions;
 use isotherm::nand::Medium;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::fault::{FaultPlan, Faulty};
-use isotherm::nand::store::HeapBytes;
+use isotherm::nand::payload::HeapBytes;
 use isotherm::placement::{AnyPlacement, PlacementContext, build_placement};
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
-use isotherm::spec::AgeBase;
+use isotherm::blocks::AgeBase;
 use isotherm::victim::{AnyVictim, VictimContext, build_victim};
-use support::{PAGE_BYTES, Payload};
+use support::{PAGE_BYTES, Versions};
 
 const LOGICAL_PAGES: u32 = 128;
 const PAGES_PER_BLOCK: u32 = 8;
@@ -45,8 +45,8 @@ fn policies(blocks: u32, placement: &str, victim: &str) -> (AnyPlacement, AnyVic
     (placement, build_victim(&PolicyName::plain(victim), &context).unwrap())
 }
 
-fn log_options(floor: u32, meta_streams: u16, meta_blocks: u32) -> LogOptions {
-    LogOptions { floor, age: AgeBase::Closed, meta_streams, meta_blocks, wear_threshold: Some(4) }
+fn log_options(floor: u32, meta_streams: u16, meta_blocks: u32) -> StoreOptions {
+    StoreOptions { floor, age: AgeBase::Closed, meta_streams, meta_blocks, wear_threshold: Some(4) }
 }
 
 /// Writes and trims until the device is worn out; then checks its laws, and reads every page.
@@ -60,7 +60,7 @@ fn wear_out<F: Ftl<Medium = TestMedium>>(name: &str, mut ftl: F, seed: u64) {
         let outcome = match random.below(20) {
             0 => ftl.trim(Lpn(lpn), 1).map(|()| held[lpn as usize] = None),
             1 => ftl.flush(),
-            _ => <HeapBytes as Payload>::write(&mut ftl, lpn, version).map(|()| held[lpn as usize] = Some(version)),
+            _ => <HeapBytes as Versions>::write(&mut ftl, lpn, version).map(|()| held[lpn as usize] = Some(version)),
         };
         if let Err(error) = outcome {
             break (lpn, error);
@@ -70,7 +70,7 @@ fn wear_out<F: Ftl<Medium = TestMedium>>(name: &str, mut ftl: F, seed: u64) {
     assert!(ftl.wear().max >= ERASES, "{name}, seed {seed}");
     ftl.check().unwrap_or_else(|law| panic!("{name}, seed {seed}, after {version} requests: {law}"));
     for (lpn, held) in held.iter().enumerate().filter(|(lpn, _)| *lpn as u32 != at) {
-        let found = <HeapBytes as Payload>::read(&mut ftl, lpn as u32, *held);
+        let found = <HeapBytes as Versions>::read(&mut ftl, lpn as u32, *held);
         assert_eq!(found, *held, "{name}, seed {seed}: LPN {lpn}");
     }
     assert!(ftl.medium().counters().erases.total() > 0);

@@ -13,16 +13,16 @@ use isotherm::ftl::dftl::cmt::Replacement;
 use isotherm::ftl::dftl::{DemandOptions, Dftl, TranslationSpace, WriteMiss, Writeback};
 use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS, log_block_map_bytes};
 use isotherm::ftl::page::PageFtl;
-use isotherm::log::LogOptions;
+use isotherm::store::StoreOptions;
 use isotherm::nand::Medium;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::fault::{FaultPlan, Faulty};
-use isotherm::nand::store::{HeapBytes, NoBytes};
+use isotherm::nand::payload::{HeapBytes, NoBytes};
 use isotherm::nand::timing::Latency;
 use isotherm::placement::{AnyPlacement, PlacementContext, build_placement};
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
-use isotherm::spec::AgeBase;
+use isotherm::blocks::AgeBase;
 use isotherm::ssd::Ssd;
 use isotherm::victim::{AnyVictim, VictimContext, build_victim};
 
@@ -31,8 +31,8 @@ const LOGICAL_PAGES: u32 = 64;
 const BLOCKS: u32 = 14;
 const PAGES_PER_BLOCK: u32 = 8;
 const FRAMES: u32 = 12;
-const OPTIONS: LogOptions =
-    LogOptions { floor: 2, age: AgeBase::Closed, meta_streams: 0, meta_blocks: 0, wear_threshold: None };
+const OPTIONS: StoreOptions =
+    StoreOptions { floor: 2, age: AgeBase::Closed, meta_streams: 0, meta_blocks: 0, wear_threshold: None };
 
 fn policies(blocks: u32) -> (AnyPlacement, AnyVictim) {
     let placement = PlacementContext {
@@ -237,7 +237,7 @@ const DEMAND: DemandOptions = DemandOptions {
     reads_before_copies: false,
 };
 const DEMAND_BLOCKS: u32 = 24;
-const DEMAND_LOG: LogOptions = LogOptions { floor: 4, meta_streams: 1, meta_blocks: 3, ..OPTIONS };
+const DEMAND_LOG: StoreOptions = StoreOptions { floor: 4, meta_streams: 1, meta_blocks: 3, ..OPTIONS };
 const FAST: FastOptions =
     FastOptions { log_blocks: 3, reserve: RESERVE_BLOCKS, in_place_first_write: false, wear_threshold: None };
 

@@ -13,9 +13,9 @@ use crate::ftl::dftl::{DemandOptions, Dftl, TranslationSpace};
 use crate::ftl::fast::{FastFtl, RESERVE_BLOCKS};
 use crate::ftl::page::PageFtl;
 use crate::ftl::{FTLS, FtlOptions};
-use crate::log::LogOptions;
+use crate::store::StoreOptions;
 use crate::nand::array::NandArray;
-use crate::nand::store::NoBytes;
+use crate::nand::payload::NoBytes;
 use crate::nand::timing::{Latency, TIMINGS, Timed};
 use crate::placement::asa::{Asa, AsaOptions, Keeps};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
@@ -334,7 +334,7 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
     if spec.wear.threshold == 0 {
         return Err(SpecError::new("wear.threshold", "0 is out of range", "give at least 1, or wear.leveling = false"));
     }
-    let options = LogOptions {
+    let options = StoreOptions {
         floor: plan.reserve_blocks,
         age: spec.gc.age,
         meta_streams: u16::from(plan.translation_blocks > 0),
@@ -343,7 +343,7 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Dev
     };
     let array = NandArray::without_bytes(geometry, spec.device.endurance, spec.device.recovery);
     let latency = latency(&spec.timing)?;
-    let medium = Timed::new(array, latency, &spec.timing);
+    let medium = Timed::new(array, latency, spec.timing.options());
     let dram_parts = dram::DramParts { spec, plan: &plan, latency: &latency, seed: environment.seed };
     Ok(match ftl {
         FtlOptions::Page => {

@@ -19,7 +19,7 @@ use crate::address::{Lpn, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::ftl::Ftl;
-use crate::nand::store::{NoBytes, PageStore};
+use crate::nand::payload::{NoBytes, Payload};
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::stats::{BufferCounters, Snapshot, WearSummary};
 
@@ -38,7 +38,7 @@ pub trait BufferObserver {
 impl BufferObserver for () {}
 
 /// The payload store of the medium below an FTL.
-type Frames<F> = <<F as Ftl>::Medium as Medium>::Store;
+type Frames<F> = <<F as Ftl>::Medium as Medium>::Payload;
 
 /// See the module's text.
 pub struct WriteBuffer<F: Ftl, O = ()> {
@@ -263,7 +263,7 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
 
 impl<F: Ftl, O> WriteBuffer<F, O>
 where
-    F::Medium: Medium<Store = NoBytes>,
+    F::Medium: Medium<Payload = NoBytes>,
 {
     /// The drive can write its buffer out when power fails, so that flushes need not. The bytes of a working device would be
     /// lost, which is why only simulated ones can be protected.

@@ -6,7 +6,6 @@ pub mod fast;
 pub mod page;
 mod page_map;
 pub mod recover;
-pub mod tombstones;
 
 use crate::address::Lpn;
 use crate::cause::Cause;

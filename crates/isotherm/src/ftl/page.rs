@@ -8,7 +8,7 @@ use super::{Ftl, FtlOptions, ReadFtl};
 use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::log::{LogOptions, LogStore, collect_idle, fatal, make_room};
+use crate::store::{StoreOptions, BlockStore, collect_idle, fatal, make_room};
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::placement::Placement;
 use crate::registry::Entry;
@@ -27,7 +27,7 @@ pub(super) const ENTRY: Entry<ReadFtl> = Entry {
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct PageFtl<M, P, V> {
-    pub(super) log: LogStore<M, P, V>,
+    pub(super) store: BlockStore<M, P, V>,
     pub(super) map: PageMap,
     /// Blocks that background cleaning keeps free.
     idle_blocks: u32,
@@ -35,18 +35,18 @@ pub struct PageFtl<M, P, V> {
 
 impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
     /// An empty device of `logical_pages`.
-    pub fn new(medium: M, placement: P, victim: V, logical_pages: u32, options: LogOptions) -> Self {
+    pub fn new(medium: M, placement: P, victim: V, logical_pages: u32, options: StoreOptions) -> Self {
         let geometry = *medium.geometry();
         Self {
             map: PageMap::new(logical_pages, geometry.page_bytes(), geometry.blocks),
             idle_blocks: idle_blocks(geometry.blocks, options.floor),
-            log: LogStore::new(medium, placement, victim, options),
+            store: BlockStore::new(medium, placement, victim, options),
         }
     }
 
-    pub(super) fn assemble(log: LogStore<M, P, V>, map: PageMap, floor: u32) -> Self {
-        let idle_blocks = idle_blocks(log.blocks().blocks(), floor);
-        Self { log, map, idle_blocks }
+    pub(super) fn assemble(store: BlockStore<M, P, V>, map: PageMap, floor: u32) -> Self {
+        let idle_blocks = idle_blocks(store.blocks().blocks(), floor);
+        Self { store, map, idle_blocks }
     }
 }
 
@@ -65,76 +65,76 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
     #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.map.prefetch(lpns);
-        self.log.placement().prefetch(lpns.iter().copied());
+        self.store.placement().prefetch(lpns.iter().copied());
     }
 
     #[inline(always)]
     fn prefetch_pages(&self, lpns: &[Lpn]) {
-        self.map.prefetch_pages(lpns, &self.log);
+        self.map.prefetch_pages(lpns, &self.store);
     }
 
     #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, M>, cause: Cause) -> Result<bool, DeviceError> {
         let Some(at) = self.map.entries[lpn.0 as usize].mapped() else { return Ok(false) };
-        self.log.medium_mut().read(at, out, cause).map_err(|e| fatal(e, lpn.0))?;
+        self.store.medium_mut().read(at, out, cause).map_err(|e| fatal(e, lpn.0))?;
         Ok(true)
     }
 
     #[inline(always)]
     fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>, cause: Cause) -> Result<(), DeviceError> {
-        let stream = self.log.place(lpn, self.map.is_mapped(lpn));
-        make_room(&mut self.log, &mut self.map, stream)?;
-        let at = self.log.append_host(stream, lpn, page, cause)?;
-        self.map.commit(lpn, at, &mut self.log);
+        let stream = self.store.place(lpn, self.map.is_mapped(lpn));
+        make_room(&mut self.store, &mut self.map, stream)?;
+        let at = self.store.append_host(stream, lpn, page, cause)?;
+        self.map.commit(lpn, at, &mut self.store);
         Ok(())
     }
 
     fn trim(&mut self, lpn: Lpn, pages: u32) -> Result<(), DeviceError> {
-        let sequence = self.log.next_sequence();
+        let sequence = self.store.next_sequence();
         for lpn in lpn.0..lpn.0 + pages {
-            if self.map.trim(lpn, sequence, &mut self.log) && self.map.tombstones.page_is_full() {
-                write_tombstones(&mut self.log, &mut self.map)?;
+            if self.map.trim(lpn, sequence, &mut self.store) && self.map.tombstones.page_is_full() {
+                write_tombstones(&mut self.store, &mut self.map)?;
             }
         }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        if self.map.tombstones.is_waiting() { write_tombstones(&mut self.log, &mut self.map) } else { Ok(()) }
+        if self.map.tombstones.is_waiting() { write_tombstones(&mut self.store, &mut self.map) } else { Ok(()) }
     }
 
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
-        collect_idle(&mut self.log, &mut self.map, budget_ns, self.idle_blocks)
+        collect_idle(&mut self.store, &mut self.map, budget_ns, self.idle_blocks)
     }
 
     fn medium(&self) -> &M {
-        self.log.medium()
+        self.store.medium()
     }
 
     fn medium_mut(&mut self) -> &mut M {
-        self.log.medium_mut()
+        self.store.medium_mut()
     }
 
     fn into_medium(self) -> M {
-        self.log.into_medium()
+        self.store.into_medium()
     }
 
     fn fill_snapshot(&self, snapshot: &mut Snapshot) {
-        self.log.fill_snapshot(snapshot);
+        self.store.fill_snapshot(snapshot);
         snapshot.mapped_pages = self.map.mapped_pages;
         snapshot.dram.push(("map", self.map.entries.len() as u64 * 4));
     }
 
     fn wear(&self) -> WearSummary {
-        self.log.wear()
+        self.store.wear()
     }
 
     fn block_valid_pages(&self) -> Vec<u32> {
-        self.log.blocks().closed().map(|b| self.log.blocks().valid(b)).collect()
+        self.store.blocks().closed().map(|b| self.store.blocks().valid(b)).collect()
     }
 
     fn check(&self) -> Result<(), String> {
-        self.log.check()?;
-        self.map.check(&self.log, 0)
+        self.store.check()?;
+        self.map.check(&self.store, 0)
     }
 }

@@ -1,16 +1,16 @@
 //! The map of every logical page and its tombstones: what the page-mapped FTL keeps in DRAM, and what a demand-paged FTL
 //! keeps in its translation pages.
 
-use super::tombstones::{MapEntry, Tombstones};
+use crate::store::tombstones::{MapEntry, Tombstones};
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::device::DeviceError;
-use crate::log::{LogStore, Mapping, make_room};
+use crate::store::{BlockStore, Mapping, make_room};
 use crate::memory;
 use crate::nand::{Kind, Medium, Move, Owner};
 use crate::placement::Placement;
 use crate::victim::VictimPolicy;
 
-/// The map, apart from the log store so that both can change while a page moves.
+/// The map, apart from the block store so that both can change while a page moves.
 #[derive(Clone, Debug)]
 pub struct PageMap {
     pub(super) entries: Vec<MapEntry>,
@@ -49,11 +49,11 @@ impl PageMap {
     pub(super) fn prefetch_pages<M: Medium, P: Placement, V: VictimPolicy>(
         &self,
         lpns: &[Lpn],
-        log: &LogStore<M, P, V>,
+        store: &BlockStore<M, P, V>,
     ) {
         for lpn in lpns {
             if let Some(at) = self.entries.get(lpn.0 as usize).and_then(|e| e.mapped()) {
-                log.prefetch(at);
+                store.prefetch(at);
             }
         }
     }
@@ -64,15 +64,15 @@ impl PageMap {
         &mut self,
         lpn: Lpn,
         at: crate::address::Ppn,
-        log: &mut LogStore<M, P, V>,
+        store: &mut BlockStore<M, P, V>,
     ) {
         // Read only now: making room may have moved the old page.
         let old = std::mem::replace(&mut self.entries[lpn.0 as usize], MapEntry::page(at));
         match old.mapped() {
-            Some(old) => log.invalidate(old),
+            Some(old) => store.invalidate(old),
             None => {
                 self.mapped_pages += 1;
-                self.tombstones.forget(old, log);
+                self.tombstones.forget(old, store);
             }
         }
     }
@@ -82,37 +82,37 @@ impl PageMap {
         &mut self,
         lpn: u32,
         sequence: u64,
-        log: &mut LogStore<M, P, V>,
+        store: &mut BlockStore<M, P, V>,
     ) -> bool {
         let Some(at) = self.entries[lpn as usize].mapped() else { return false };
-        let block = log.medium().geometry().block_of(at);
+        let block = store.medium().geometry().block_of(at);
         self.tombstones.trim(lpn, &mut self.entries[lpn as usize], block, sequence);
         self.mapped_pages -= 1;
-        log.invalidate(at);
-        log.placement_mut().on_trim(Lpn(lpn));
+        store.invalidate(at);
+        store.placement_mut().on_trim(Lpn(lpn));
         true
     }
 
     /// Checks that every mapped page is valid and its own, and that nothing else but `other_pages` is valid.
     pub(super) fn check<M: Medium, P: Placement, V: VictimPolicy>(
         &self,
-        log: &LogStore<M, P, V>,
+        store: &BlockStore<M, P, V>,
         other_pages: u64,
     ) -> Result<(), String> {
         let mut mapped = 0;
         for (lpn, entry) in self.entries.iter().enumerate() {
             let Some(at) = entry.mapped() else { continue };
             mapped += 1;
-            if !log.is_valid(at) || log.medium().owner(at) != Owner::new(Kind::Data, lpn as u32) {
+            if !store.is_valid(at) || store.medium().owner(at) != Owner::new(Kind::Data, lpn as u32) {
                 return Err(format!("LPN {lpn} maps to {at:?}, which does not hold it"));
             }
         }
         let pages = mapped + self.tombstones.pages() as u64 + other_pages;
-        if mapped != self.mapped_pages || pages != log.valid_pages() {
+        if mapped != self.mapped_pages || pages != store.valid_pages() {
             return Err(format!(
                 "{mapped} pages are mapped, {} counted; {pages} expected valid, {} are",
                 self.mapped_pages,
-                log.valid_pages()
+                store.valid_pages()
             ));
         }
         Ok(())
@@ -126,7 +126,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for PageMap {
     }
 
     #[inline(always)]
-    fn relocate(&mut self, _: &mut LogStore<M, P, V>, moves: &[Move]) -> Result<(), DeviceError> {
+    fn relocate(&mut self, _: &mut BlockStore<M, P, V>, moves: &[Move]) -> Result<(), DeviceError> {
         for entry in moves {
             let address = entry.owner.address();
             match entry.owner.kind() {
@@ -139,9 +139,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for PageMap {
         Ok(())
     }
 
-    fn before_erase(&mut self, log: &mut LogStore<M, P, V>, block: BlockId) -> Result<(), DeviceError> {
+    fn before_erase(&mut self, store: &mut BlockStore<M, P, V>, block: BlockId) -> Result<(), DeviceError> {
         if self.tombstones.is_exposed(block) {
-            self.tombstones.write_page(&mut self.entries, log)?;
+            self.tombstones.write_page(&mut self.entries, store)?;
         }
         Ok(())
     }
@@ -158,30 +158,30 @@ impl<M: Medium, P: Placement, V: VictimPolicy> OverPageMap<M, P, V> for PageMap 
 /// # Errors
 /// No space, or faults of the medium.
 pub(super) fn write_tombstones<M: Medium, P: Placement, V: VictimPolicy>(
-    log: &mut LogStore<M, P, V>,
+    store: &mut BlockStore<M, P, V>,
     map: &mut impl OverPageMap<M, P, V>,
 ) -> Result<(), DeviceError> {
-    write_waiting(log, map)?;
+    write_waiting(store, map)?;
     if map.page_map().tombstones.wants_compaction() {
         let pages = map.page_map();
         let old = pages.tombstones.live_slots();
         pages.tombstones.unpack(&old, &mut pages.entries);
-        write_waiting(log, map)?;
-        map.page_map().tombstones.drop_slots(&old, log);
+        write_waiting(store, map)?;
+        map.page_map().tombstones.drop_slots(&old, store);
     }
     Ok(())
 }
 
 /// Writes the waiting trims, with room made for each page of them.
 fn write_waiting<M: Medium, P: Placement, V: VictimPolicy>(
-    log: &mut LogStore<M, P, V>,
+    store: &mut BlockStore<M, P, V>,
     map: &mut impl OverPageMap<M, P, V>,
 ) -> Result<(), DeviceError> {
     while map.page_map().tombstones.is_waiting() {
         // Making room may itself write a page of trims; then there may be nothing left to write.
-        make_room(log, map, StreamId(0))?;
+        make_room(store, map, StreamId(0))?;
         let pages = map.page_map();
-        pages.tombstones.write_page(&mut pages.entries, log)?;
+        pages.tombstones.write_page(&mut pages.entries, store)?;
     }
     Ok(())
 }

@@ -7,11 +7,11 @@
 
 use super::page::PageFtl;
 use super::page_map::PageMap;
-use super::tombstones::{Extent, MapEntry, decode};
+use crate::store::tombstones::{Extent, MapEntry, decode};
 use crate::address::{BlockId, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::log::{LogOptions, LogStore, fatal};
+use crate::store::{StoreOptions, BlockStore, fatal};
 use crate::nand::{Kind, Medium};
 use crate::placement::Placement;
 use crate::victim::VictimPolicy;
@@ -124,7 +124,7 @@ pub(super) fn bury(versions: &mut [Version], entries: &mut [MapEntry], tombstone
     live
 }
 
-/// Rebuilds the page map and the log store from what a scan found. [`LogStore::finish_restore`] is left to the caller,
+/// Rebuilds the page map and the block store from what a scan found. [`BlockStore::finish_restore`] is left to the caller,
 /// who may have more pages to adopt.
 ///
 /// # Panics
@@ -134,23 +134,23 @@ pub(super) fn rebuild<M: Medium, P: Placement, V: VictimPolicy>(
     medium: M,
     placement: P,
     victim: V,
-    options: LogOptions,
-) -> (PageMap, LogStore<M, P, V>) {
+    options: StoreOptions,
+) -> (PageMap, BlockStore<M, P, V>) {
     let geometry = *medium.geometry();
     let mut map = PageMap::new(found.versions.len() as u32, geometry.page_bytes(), geometry.blocks);
     let live = bury(&mut found.versions, &mut map.entries, &found.tombstones);
-    let mut log = LogStore::restore(medium, placement, victim, options, found.last_sequence);
+    let mut store = BlockStore::restore(medium, placement, victim, options, found.last_sequence);
     for (lpn, version) in found.versions.iter().enumerate().filter(|(_, v)| v.at != Ppn::NONE) {
         assert!(version.sequence > 0, "this medium records no sequence numbers");
         map.entries[lpn] = MapEntry::page(version.at);
         map.mapped_pages += 1;
-        log.adopt(version.at);
+        store.adopt(version.at);
     }
     for (tombstone, live) in found.tombstones.into_iter().zip(live).filter(|(_, live)| *live > 0) {
-        log.adopt(tombstone.at);
+        store.adopt(tombstone.at);
         map.tombstones.restore(tombstone.slot, tombstone.at, tombstone.extents, live);
     }
-    (map, log)
+    (map, store)
 }
 
 impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
@@ -166,11 +166,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> PageFtl<M, P, V> {
         placement: P,
         victim: V,
         logical_pages: u32,
-        options: LogOptions,
+        options: StoreOptions,
     ) -> Result<Self, DeviceError> {
         let found = scan(&mut medium, logical_pages, 0)?;
-        let (map, mut log) = rebuild(found, medium, placement, victim, options);
-        log.finish_restore()?;
-        Ok(Self::assemble(log, map, options.floor))
+        let (map, mut store) = rebuild(found, medium, placement, victim, options);
+        store.finish_restore()?;
+        Ok(Self::assemble(store, map, options.floor))
     }
 }

@@ -3,7 +3,7 @@
 //! Lean mode keeps four bytes a page (the owner). With recovery it also keeps the sequence number (eight bytes a page) and
 //! the content of pages that the FTL composed.
 
-use super::store::{HeapBytes, NoBytes, PageStore};
+use super::payload::{HeapBytes, NoBytes, Payload};
 use super::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
@@ -52,7 +52,7 @@ impl NandArray<HeapBytes> {
     }
 }
 
-impl<S: PageStore> NandArray<S> {
+impl<S: Payload> NandArray<S> {
     fn new(geometry: Geometry, endurance: u32, recovery: bool, store: S) -> Self {
         assert!(geometry.log2_pages_per_block <= 15, "a block has at most 2^15 pages");
         let (pages, blocks) = (geometry.pages() as usize, geometry.blocks as usize);
@@ -85,8 +85,8 @@ impl<S: PageStore> NandArray<S> {
     }
 }
 
-impl<S: PageStore> Medium for NandArray<S> {
-    type Store = S;
+impl<S: Payload> Medium for NandArray<S> {
+    type Payload = S;
 
     #[inline(always)]
     fn geometry(&self) -> &Geometry {

@@ -91,7 +91,7 @@ impl<M: Medium> Faulty<M> {
 }
 
 impl<M: Medium> Medium for Faulty<M> {
-    type Store = M::Store;
+    type Payload = M::Payload;
 
     fn geometry(&self) -> &Geometry {
         self.inner.geometry()

@@ -1,18 +1,18 @@
 //! The medium: blocks of pages that are programmed in order, read at will and erased whole.
 //!
 //! [`Medium`] is the contract that flash arrays ([`array::NandArray`]) and segments of a block device share, so that one
-//! log store serves flash translation layers and log-structured file systems. Time ([`timing`]) and faults ([`fault`])
+//! block store serves flash translation layers and log-structured file systems. Time ([`timing`]) and faults ([`fault`])
 //! are decorators: whoever writes to a medium knows neither.
 
 pub mod array;
 pub mod fault;
-pub mod store;
+pub mod payload;
 pub mod timing;
 
 use crate::address::{BlockId, Geometry, MAX_PAGES, Ppn};
 use crate::cause::Cause;
 use crate::stats::{FlashTime, MediumCounters};
-use store::PageStore;
+use payload::Payload;
 
 /// What a page on the medium holds, as its OOB area says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,9 +98,9 @@ pub enum MediumError {
 }
 
 /// A page as a medium receives it: `()` without payload, `&[u8]` with.
-pub type PageRef<'a, M> = <<M as Medium>::Store as PageStore>::Page<'a>;
+pub type PageRef<'a, M> = <<M as Medium>::Payload as Payload>::Page<'a>;
 /// Where a medium puts a page that it reads: `()` without payload, `&mut [u8]` with.
-pub type PageMut<'a, M> = <<M as Medium>::Store as PageStore>::PageMut<'a>;
+pub type PageMut<'a, M> = <<M as Medium>::Payload as Payload>::PageMut<'a>;
 
 /// Blocks of pages with an OOB area.
 ///
@@ -111,7 +111,7 @@ pub type PageMut<'a, M> = <<M as Medium>::Store as PageStore>::PageMut<'a>;
 /// - After [`MediumError::PowerLost`] nothing changes any more.
 pub trait Medium: Sized {
     /// How payload is kept.
-    type Store: PageStore;
+    type Payload: Payload;
 
     /// Shape of the medium.
     fn geometry(&self) -> &Geometry;

@@ -11,8 +11,8 @@ use super::{Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::registry::Entry;
-use crate::spec::{TimeMode, TimingSection};
 use crate::stats::{FlashTime, MediumCounters};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -27,6 +27,34 @@ pub struct Latency {
     pub erase_ns: u64,
     /// One page over the channel.
     pub transfer_ns: u64,
+}
+
+
+
+/// How time is modelled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeMode {
+    /// No time at all: the fastest.
+    None,
+    /// Counts times latencies, one operation after another: the operation time of the papers.
+    #[default]
+    Serial,
+    /// Queueing on channels and planes, requests arriving as the trace says.
+    Open,
+    /// Queueing with a fixed number of requests outstanding; arrival times are ignored.
+    Closed,
+}
+
+/// Which model, and what it needs beside the latencies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimingOptions {
+    /// The model.
+    pub mode: TimeMode,
+    /// Requests outstanding in a closed loop, at least 1.
+    pub queue_depth: u32,
+    /// Whether a copy stays inside the array; else it crosses the channel twice.
+    pub copy_back: bool,
 }
 
 const fn microseconds(read: u64, program: u64, erase: u64, transfer: u64) -> Latency {
@@ -96,7 +124,7 @@ pub struct Timed<M> {
 
 impl<M: Medium> Timed<M> {
     /// Puts a clock beside `inner`; latencies come from `latency`, the model from `timing`.
-    pub fn new(inner: M, latency: Latency, timing: &TimingSection) -> Self {
+    pub fn new(inner: M, latency: Latency, timing: TimingOptions) -> Self {
         let geometry = *inner.geometry();
         let queue = |closed: bool| {
             Clock::Queue(Queue {
@@ -225,7 +253,7 @@ impl Queue {
 }
 
 impl<M: Medium> Medium for Timed<M> {
-    type Store = M::Store;
+    type Payload = M::Payload;
 
     #[inline(always)]
     fn geometry(&self) -> &Geometry {
@@ -383,15 +411,15 @@ impl<M: Medium> Medium for Timed<M> {
 mod tests {
     use super::super::Kind;
     use super::super::array::NandArray;
-    use super::super::store::NoBytes;
+    use super::super::payload::NoBytes;
     use super::*;
 
     const LATENCY: Latency = Latency { read_ns: 10, program_ns: 100, erase_ns: 1000, transfer_ns: 5 };
 
     fn timed(planes: u16, mode: TimeMode, queue_depth: u32) -> Timed<NandArray<NoBytes>> {
         let geometry = Geometry { channels: planes, ..Geometry::simple(4, 8, 4096) };
-        let timing = TimingSection { mode, queue_depth, ..TimingSection::default() };
-        Timed::new(NandArray::without_bytes(geometry, 0, false), LATENCY, &timing)
+        let timing = TimingOptions { mode, queue_depth, copy_back: true };
+        Timed::new(NandArray::without_bytes(geometry, 0, false), LATENCY, timing)
     }
 
     fn write(medium: &mut Timed<NandArray<NoBytes>>, arrival_ns: u64, pages: std::ops::Range<u32>) -> u64 {

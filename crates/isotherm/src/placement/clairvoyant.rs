@@ -84,7 +84,7 @@ impl Placement for Clairvoyant {
         self.windows + 1
     }
     fn gc_streams(&self) -> u16 {
-        // Copies are rare and spread over the windows; the log store falls back to another stream's block if need be.
+        // Copies are rare and spread over the windows; the block store falls back to another stream's block if need be.
         2
     }
     #[inline(always)]

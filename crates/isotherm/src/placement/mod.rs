@@ -19,7 +19,7 @@ mod sfs;
 mod single;
 
 use crate::address::{BlockId, Lpn, StreamId};
-use crate::log::block_table::BlockTable;
+use crate::blocks::{BlockTable, Streams};
 use crate::registry::{Entry, Parameters, PolicyName, SpecError, WRAPPED, find};
 use crate::stats::Snapshot;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub struct GcCopy {
     pub now: u64,
     /// Stream of the block that is being cleaned.
     pub from: StreamId,
-    /// Stamp of that block (see [`crate::spec::AgeBase`]), in host page writes.
+    /// Stamp of that block (see [`crate::blocks::AgeBase`]), in host page writes.
     pub stamp: u64,
 }
 
@@ -78,28 +78,6 @@ pub struct Reclaim {
     pub now: u64,
     /// Valid pages that had to be copied.
     pub valid: u32,
-}
-
-/// Streams that lie side by side.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Streams {
-    /// The first of them.
-    pub first: StreamId,
-    /// The last of them.
-    pub last: StreamId,
-}
-
-impl Streams {
-    /// `stream` alone.
-    pub fn only(stream: StreamId) -> Self {
-        Self { first: stream, last: stream }
-    }
-
-    /// Whether `stream` is one of them.
-    #[inline(always)]
-    pub fn contains(self, stream: StreamId) -> bool {
-        (self.first..=self.last).contains(&stream)
-    }
 }
 
 /// Where the next victim comes from.

@@ -19,10 +19,10 @@
 //! minimum the sum is flat. The victim policy chooses the block within a log. A decision costs O(logs).
 
 use super::rate_classes::RateClasses;
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement, Reclaim, Streams, VictimSource};
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement, Reclaim, VictimSource};
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::lambert::dead_share;
-use crate::log::block_table::BlockTable;
+use crate::blocks::{BlockTable, Streams};
 use crate::memory;
 use crate::registry::{Entry, Parameter};
 

@@ -15,8 +15,8 @@ use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
 use crate::address::{Lpn, StreamId};
 use crate::memory;
 use crate::registry::{Entry, Parameter};
-use crate::sfs::hotness::{AgeFrom, Files, Heat, HeatSums, Time};
-use crate::sfs::quantise::{Quantiser, QuantiserOptions};
+use crate::hotness::heat::{AgeFrom, Files, Heat, HeatSums, Time};
+use crate::hotness::quantise::{Quantiser, QuantiserOptions};
 
 const QUANTISER: [Parameter; 6] = QuantiserOptions::parameters("1000");
 

@@ -1,7 +1,7 @@
 //! What can be set of a log.
 
-use super::hotness::{AgeFrom, CountWrites};
-use super::quantise::{MAX_GROUPS, QuantiserOptions};
+use crate::hotness::heat::{AgeFrom, CountWrites};
+use crate::hotness::quantise::{MAX_GROUPS, QuantiserOptions};
 use super::segments::SegmentVictim;
 use crate::quantity::{ByteSize, Share};
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};

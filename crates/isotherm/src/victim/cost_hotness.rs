@@ -10,12 +10,12 @@ use super::shortlist::Shortlist;
 use super::within::Within;
 use super::{AnyVictim, BuildVictim, NONE, VictimContext, VictimPolicy, Written};
 use crate::address::{BlockId, Ppn};
-use crate::log::block_table::BlockTable;
+use crate::blocks::BlockTable;
 use crate::memory;
 use crate::nand::Move;
-use crate::placement::Streams;
+use crate::blocks::Streams;
 use crate::registry::Entry;
-use crate::sfs::hotness::{AgeFrom, Heat};
+use crate::hotness::heat::{AgeFrom, Heat};
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     name: "cost_hotness",

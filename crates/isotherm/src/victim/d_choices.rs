@@ -4,8 +4,8 @@
 use super::closed_set::ClosedSet;
 use super::{AnyVictim, BuildVictim, VictimPolicy};
 use crate::address::BlockId;
-use crate::log::block_table::BlockTable;
-use crate::placement::Streams;
+use crate::blocks::BlockTable;
+use crate::blocks::Streams;
 use crate::random::Random;
 use crate::registry::{Entry, Parameter};
 

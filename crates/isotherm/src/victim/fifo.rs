@@ -3,8 +3,8 @@
 use super::block_list::BlockLists;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
-use crate::log::block_table::BlockTable;
-use crate::placement::Streams;
+use crate::blocks::BlockTable;
+use crate::blocks::Streams;
 use crate::registry::Entry;
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {

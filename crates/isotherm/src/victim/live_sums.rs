@@ -5,9 +5,9 @@
 
 use super::VictimContext;
 use crate::address::{BlockId, Ppn};
-use crate::log::block_table::BlockTable;
+use crate::blocks::BlockTable;
 use crate::memory;
-use crate::sfs::hotness::{Heat, HeatSums};
+use crate::hotness::heat::{Heat, HeatSums};
 
 /// See the module's text.
 #[derive(Clone, Debug)]

@@ -12,13 +12,13 @@ use super::shortlist::Shortlist;
 use super::within::Within;
 use super::{AnyVictim, BuildVictim, VictimContext, VictimPolicy, Written};
 use crate::address::{BlockId, Lpn, Ppn};
-use crate::log::block_table::BlockTable;
+use crate::blocks::BlockTable;
 use crate::memory;
 use crate::nand::Move;
-use crate::placement::Streams;
+use crate::blocks::Streams;
 use crate::quantity::Share;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
-use crate::sfs::hotness::Heat;
+use crate::hotness::heat::Heat;
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     name: "mdc",

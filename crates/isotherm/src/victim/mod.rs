@@ -19,9 +19,9 @@ mod windowed;
 mod within;
 
 use crate::address::{BlockId, Lpn, Ppn};
-use crate::log::block_table::BlockTable;
+use crate::blocks::BlockTable;
 use crate::nand::Move;
-use crate::placement::Streams;
+use crate::blocks::Streams;
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
 
 pub use cat::Cat;
@@ -103,7 +103,7 @@ pub type BuildVictim = fn(&Parameters<'_>, &VictimContext) -> Result<AnyVictim, 
 /// Declares the enum that dispatches to every policy, and its implementation of [`VictimPolicy`].
 macro_rules! dispatch {
     ($($variant:ident),* $(,)?) => {
-        /// Any victim policy: a branch instead of a virtual call, so that policies inline into the log store.
+        /// Any victim policy: a branch instead of a virtual call, so that policies inline into the block store.
         // A tag of its own: one hidden in a variant's pointer takes six instructions a call to read.
         #[repr(u8)]
         #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 //! choice differs from a full scan's seldom and by little. O(sqrt(blocks)) a pick.
 
 use crate::address::BlockId;
-use crate::log::block_table::{BlockState, BlockTable};
+use crate::blocks::{BlockState, BlockTable};
 
 /// See the module's text.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@
 use super::block_list::BlockLists;
 use super::{AnyVictim, BuildVictim, VictimPolicy};
 use crate::address::BlockId;
-use crate::log::block_table::BlockTable;
-use crate::placement::Streams;
+use crate::blocks::BlockTable;
+use crate::blocks::Streams;
 use crate::registry::{Entry, Parameter};
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {

@@ -6,8 +6,8 @@
 //! O(blocks) a scan, one scan in eight picks.
 
 use crate::address::BlockId;
-use crate::log::block_table::{BlockState, BlockTable};
-use crate::placement::Streams;
+use crate::blocks::{BlockState, BlockTable};
+use crate::blocks::Streams;
 
 /// Blocks that a scan keeps.
 const KEPT: usize = 16;

@@ -92,7 +92,7 @@ impl<F: MappingSpace> Partition<F> {
     #[must_use]
     pub fn protect(self, is_protected: bool) -> Self
     where
-        F::Medium: Medium<Store = crate::nand::store::NoBytes>,
+        F::Medium: Medium<Payload = crate::nand::payload::NoBytes>,
     {
         Self { buffer: self.buffer.protect(is_protected), ..self }
     }

@@ -315,7 +315,7 @@ mod tests {
             write_misses: 20.0,
         };
         type Any = Dftl<
-            crate::nand::array::NandArray<crate::nand::store::NoBytes>,
+            crate::nand::array::NandArray<crate::nand::payload::NoBytes>,
             crate::placement::AnyPlacement,
             crate::victim::AnyVictim,
             MapSide,
@@ -341,7 +341,7 @@ mod tests {
             ..MapWork::default()
         };
         let profits =
-            FastFtl::<crate::nand::array::NandArray<crate::nand::store::NoBytes>, MapSide>::profits(&recent, &flash);
+            FastFtl::<crate::nand::array::NandArray<crate::nand::payload::NoBytes>, MapSide>::profits(&recent, &flash);
         // Tfull_merge = 64 * 325.6 us + 1.5 ms = 22.3384 ms, Fas_set = 4, Tlog_GC = 64 ms.
         assert!((profits.map_write_ns - 22_338_400.0 / 4.0).abs() < 1e-6);
         assert!((profits.buffer_write_ns - (252_800.0 + 1_000_000.0)).abs() < 1e-6);

@@ -2,7 +2,7 @@
 //! flash translation layer employing demand-based selective caching of page-level address mappings").
 //!
 //! A look-up that misses the cached mapping table ([`cmt`]) reads the translation page that the directory points to; the
-//! entry that leaves is written back if it is dirty. Translation pages are pages of the same log store, in a stream of their
+//! entry that leaves is written back if it is dirty. Translation pages are pages of the same block store, in a stream of their
 //! own ([`translation`]), so that any placement and any victim policy runs. Their blocks are an area of fixed size, cleaned on
 //! its own, the emptiest block first: cleaning one of them for data would free a block that the area takes back at once. Data
 //! is therefore collected exactly as under the page-mapped FTL, whatever the cache. A new device is formatted: every
@@ -29,7 +29,7 @@ use super::{Ftl, FtlOptions, ReadFtl};
 use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::log::{LogOptions, LogStore, collect_idle, fatal, make_room};
+use crate::store::{StoreOptions, BlockStore, collect_idle, fatal, make_room};
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::placement::Placement;
 use crate::registry::Entry;
@@ -69,7 +69,7 @@ impl MapObserver for () {
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct Dftl<M, P, V, O = ()> {
-    log: LogStore<M, P, V>,
+    store: BlockStore<M, P, V>,
     map: DemandMap,
     options: DemandOptions,
     observer: O,
@@ -90,24 +90,24 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
         placement: P,
         victim: V,
         logical_pages: u32,
-        log_options: LogOptions,
+        store_options: StoreOptions,
         options: DemandOptions,
         observer: O,
     ) -> Result<Self, DeviceError> {
-        assert_eq!(log_options.meta_streams, 1, "translation pages need a stream of their own");
+        assert_eq!(store_options.meta_streams, 1, "translation pages need a stream of their own");
         let geometry = *medium.geometry();
         let pages = PageMap::new(logical_pages, geometry.page_bytes(), geometry.blocks);
-        let log = LogStore::new(medium, placement, victim, log_options);
-        let mut ftl = Self::assemble(log, pages, log_options.floor, options, observer);
+        let store = BlockStore::new(medium, placement, victim, store_options);
+        let mut ftl = Self::assemble(store, pages, store_options.floor, options, observer);
         for page in 0..ftl.map.layout.pages() {
-            ftl.map.rewrite(page, &mut ftl.log)?;
+            ftl.map.rewrite(page, &mut ftl.store)?;
         }
         Ok(ftl)
     }
 
-    fn assemble(log: LogStore<M, P, V>, pages: PageMap, floor: u32, options: DemandOptions, observer: O) -> Self {
+    fn assemble(store: BlockStore<M, P, V>, pages: PageMap, floor: u32, options: DemandOptions, observer: O) -> Self {
         let logical_pages = pages.entries.len() as u32;
-        let page_bytes = log.medium().geometry().page_bytes();
+        let page_bytes = store.medium().geometry().page_bytes();
         let layout = Layout::new(logical_pages, page_bytes, options.translation_entry_bytes);
         let entries = |bytes| options.entries(bytes, logical_pages, page_bytes);
         let cache = Cmt::new(
@@ -118,8 +118,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
         );
         Self {
             map: DemandMap::new(pages, cache, layout, &options, O::HEARS_MOVES),
-            idle_blocks: idle_blocks(log.blocks().blocks(), floor),
-            log,
+            idle_blocks: idle_blocks(store.blocks().blocks(), floor),
+            store,
             options,
             observer,
         }
@@ -130,12 +130,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
     /// # Errors
     /// No space, or faults of the medium.
     pub fn set_cache_bytes(&mut self, bytes: u64) -> Result<(), DeviceError> {
-        let page_bytes = self.log.medium().geometry().page_bytes();
+        let page_bytes = self.store.medium().geometry().page_bytes();
         self.map.cache.set_capacity(self.options.entries(bytes, self.logical_pages(), page_bytes));
         self.options.cache_bytes = bytes;
         while let Some(lpn) = self.map.cache.evict_excess() {
             self.observer.on_evict(lpn);
-            self.map.write_back(lpn, &mut self.log)?;
+            self.map.write_back(lpn, &mut self.store)?;
         }
         Ok(())
     }
@@ -147,7 +147,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
 
     /// DRAM of the map that does not depend on how many entries are cached: the directory and the samples.
     pub fn mapping_bytes_fixed(&self) -> u64 {
-        self.options.fixed_bytes(self.map.layout.logical_pages, self.log.medium().geometry().page_bytes())
+        self.options.fixed_bytes(self.map.layout.logical_pages, self.store.medium().geometry().page_bytes())
     }
 
     /// The options in force.
@@ -192,7 +192,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
         self.map.counters.misses += 1;
         if let Some(evicted) = self.map.cache.reserve(lpn) {
             self.observer.on_evict(evicted);
-            let written = self.map.write_back(evicted, &mut self.log);
+            let written = self.map.write_back(evicted, &mut self.store);
             if written.is_err() {
                 // What cannot be written may not leave.
                 self.map.cache(evicted);
@@ -209,7 +209,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
     /// Reads the translation page that has the entry of `lpn`.
     fn fetch(&mut self, lpn: Lpn) -> Result<(), DeviceError> {
         self.map.counters.fetches += 1;
-        self.map.read(self.map.layout.page_of(lpn.0), &mut self.log, Cause::Translation)
+        self.map.read(self.map.layout.page_of(lpn.0), &mut self.store, Cause::Translation)
     }
 }
 
@@ -224,12 +224,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.map.pages.prefetch(lpns);
         lpns.iter().for_each(|lpn| self.map.cache.prefetch(*lpn));
-        self.log.placement().prefetch(lpns.iter().copied());
+        self.store.placement().prefetch(lpns.iter().copied());
     }
 
     #[inline(always)]
     fn prefetch_pages(&self, lpns: &[Lpn]) {
-        self.map.pages.prefetch_pages(lpns, &self.log);
+        self.map.pages.prefetch_pages(lpns, &self.store);
     }
 
     #[inline(always)]
@@ -240,21 +240,21 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
             touched => touched?,
         }
         let Some(at) = self.map.pages.entries[lpn.0 as usize].mapped() else { return Ok(false) };
-        self.log.medium_mut().read(at, out, cause).map_err(|e| fatal(e, lpn.0))?;
+        self.store.medium_mut().read(at, out, cause).map_err(|e| fatal(e, lpn.0))?;
         Ok(true)
     }
 
     #[inline(always)]
     fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>, cause: Cause) -> Result<(), DeviceError> {
         self.touch(lpn, true, self.options.write_miss == WriteMiss::Fetch)?;
-        let stream = self.log.place(lpn, self.map.pages.is_mapped(lpn));
-        if !self.log.placement().samples().is_empty() {
-            self.map.read_samples(&mut self.log)?;
+        let stream = self.store.place(lpn, self.map.pages.is_mapped(lpn));
+        if !self.store.placement().samples().is_empty() {
+            self.map.read_samples(&mut self.store)?;
         }
-        make_room(&mut self.log, &mut self.map, stream)?;
-        let at = self.log.append_host(stream, lpn, page, cause)?;
+        make_room(&mut self.store, &mut self.map, stream)?;
+        let at = self.store.append_host(stream, lpn, page, cause)?;
         self.map.set_dirty(lpn);
-        self.map.pages.commit(lpn, at, &mut self.log);
+        self.map.pages.commit(lpn, at, &mut self.store);
         if O::HEARS_MOVES && !self.map.moved.is_empty() {
             self.observer.on_moves(&self.map.moved);
             self.map.moved.clear();
@@ -263,51 +263,51 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
     }
 
     fn trim(&mut self, lpn: Lpn, pages: u32) -> Result<(), DeviceError> {
-        let sequence = self.log.next_sequence();
+        let sequence = self.store.next_sequence();
         let end = lpn.0 + pages;
         let mut at = lpn.0;
         while at < end {
             // One translation page after another: a collection in between finds at most one of them waiting.
             let page_end = self.map.layout.lpns(self.map.layout.page_of(at)).end.min(end);
             for lpn in at..page_end {
-                if self.map.pages.trim(lpn, sequence, &mut self.log) {
+                if self.map.pages.trim(lpn, sequence, &mut self.store) {
                     self.map.mark_dirty(Lpn(lpn));
                     if self.map.pages.tombstones.page_is_full() {
-                        write_tombstones(&mut self.log, &mut self.map)?;
+                        write_tombstones(&mut self.store, &mut self.map)?;
                     }
                 }
             }
-            self.map.write_pending(&mut self.log)?;
+            self.map.write_pending(&mut self.store)?;
             at = page_end;
         }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        if self.map.pages.tombstones.is_waiting() { write_tombstones(&mut self.log, &mut self.map) } else { Ok(()) }
+        if self.map.pages.tombstones.is_waiting() { write_tombstones(&mut self.store, &mut self.map) } else { Ok(()) }
     }
 
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
-        collect_idle(&mut self.log, &mut self.map, budget_ns, self.idle_blocks)
+        collect_idle(&mut self.store, &mut self.map, budget_ns, self.idle_blocks)
     }
 
     fn medium(&self) -> &M {
-        self.log.medium()
+        self.store.medium()
     }
 
     fn medium_mut(&mut self) -> &mut M {
-        self.log.medium_mut()
+        self.store.medium_mut()
     }
 
     fn into_medium(self) -> M {
-        self.log.into_medium()
+        self.store.into_medium()
     }
 
     fn fill_snapshot(&self, snapshot: &mut Snapshot) {
-        self.log.fill_snapshot(snapshot);
+        self.store.fill_snapshot(snapshot);
         snapshot.mapped_pages = self.map.pages.mapped_pages;
         snapshot.mapping = Some(self.map.counters);
-        let page_bytes = self.log.medium().geometry().page_bytes();
+        let page_bytes = self.store.medium().geometry().page_bytes();
         let fixed = self.options.fixed_bytes(self.logical_pages(), page_bytes);
         let entries = u64::from(self.map.cache.capacity()) * u64::from(self.options.cached_bytes());
         snapshot.dram.push(("cmt", entries));
@@ -318,15 +318,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
     }
 
     fn wear(&self) -> WearSummary {
-        self.log.wear()
+        self.store.wear()
     }
 
     fn block_valid_pages(&self) -> Vec<u32> {
-        self.log.blocks().closed().map(|b| self.log.blocks().valid(b)).collect()
+        self.store.blocks().closed().map(|b| self.store.blocks().valid(b)).collect()
     }
 
     fn check(&self) -> Result<(), String> {
-        self.log.check()?;
-        self.map.check(&self.log)
+        self.store.check()?;
+        self.map.check(&self.store)
     }
 }

@@ -9,7 +9,7 @@ use super::{DemandOptions, Dftl, MapObserver};
 use crate::address::{Lpn, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::log::LogOptions;
+use crate::store::StoreOptions;
 use crate::nand::Medium;
 use crate::placement::Placement;
 use crate::victim::VictimPolicy;
@@ -27,11 +27,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
         placement: P,
         victim: V,
         logical_pages: u32,
-        log_options: LogOptions,
+        store_options: StoreOptions,
         options: DemandOptions,
         observer: O,
     ) -> Result<Self, DeviceError> {
-        let mut ftl = Self::reassemble(medium, placement, victim, logical_pages, log_options, options, observer)?;
+        let mut ftl = Self::reassemble(medium, placement, victim, logical_pages, store_options, options, observer)?;
         ftl.update_translation_pages()?;
         Ok(ftl)
     }
@@ -42,17 +42,17 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
         placement: P,
         victim: V,
         logical_pages: u32,
-        log_options: LogOptions,
+        store_options: StoreOptions,
         options: DemandOptions,
         observer: O,
     ) -> Result<Self, DeviceError> {
         let translation_pages = options.translation_pages(logical_pages, medium.geometry().page_bytes());
         let mut found = scan(&mut medium, logical_pages, translation_pages)?;
         let directory = std::mem::take(&mut found.translation_pages);
-        let (pages, mut log) = rebuild(found, medium, placement, victim, log_options);
-        directory.iter().filter(|at| **at != Ppn::NONE).for_each(|at| log.adopt(*at));
-        log.finish_restore()?;
-        let mut ftl = Self::assemble(log, pages, log_options.floor, options, observer);
+        let (pages, mut store) = rebuild(found, medium, placement, victim, store_options);
+        directory.iter().filter(|at| **at != Ppn::NONE).for_each(|at| store.adopt(*at));
+        store.finish_restore()?;
+        let mut ftl = Self::assemble(store, pages, store_options.floor, options, observer);
         ftl.map.directory = directory;
         Ok(ftl)
     }
@@ -66,7 +66,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
                 outdated.push(page);
                 continue;
             }
-            self.map.read(page, &mut self.log, Cause::Recovery)?;
+            self.map.read(page, &mut self.store, Cause::Recovery)?;
             let stale: Vec<u32> = self.map.differences(page).collect();
             if !stale.is_empty() {
                 outdated.push(page);
@@ -74,7 +74,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
             stale.into_iter().for_each(|lpn| self.map.set_dirty(Lpn(lpn)));
         }
         for page in outdated {
-            self.map.rewrite(page, &mut self.log)?;
+            self.map.rewrite(page, &mut self.store)?;
         }
         Ok(())
     }

@@ -6,9 +6,9 @@ use crate::address::Geometry;
 use crate::ftl::dftl::cmt::Replacement;
 use crate::nand::array::NandArray;
 use crate::nand::fault::{FaultPlan, Faulty};
-use crate::nand::store::HeapBytes;
+use crate::nand::payload::HeapBytes;
 use crate::placement::{AnyPlacement, Future, PLACEMENTS, PlacementContext, build_placement};
-use crate::spec::AgeBase;
+use crate::blocks::AgeBase;
 use crate::victim::{AnyVictim, VICTIMS, VictimContext, build_victim};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -45,16 +45,16 @@ struct Setup {
 }
 
 impl Setup {
-    fn log_options(&self, placement: &AnyPlacement) -> LogOptions {
+    fn store_options(&self, placement: &AnyPlacement) -> StoreOptions {
         let meta_blocks = self.options.translation_blocks(LOGICAL_PAGES, PAGE_BYTES, PAGES_PER_BLOCK);
         let floor = u32::from(placement.gc_streams()) + DemandOptions::RESERVE_BLOCKS;
-        LogOptions { floor, age: AgeBase::Closed, meta_streams: 1, meta_blocks, wear_threshold: Some(50) }
+        StoreOptions { floor, age: AgeBase::Closed, meta_streams: 1, meta_blocks, wear_threshold: Some(50) }
     }
 
     /// Blocks of the device: the more streams hold one open, the more.
     fn blocks(&self, placement: &AnyPlacement) -> u32 {
-        let log = self.log_options(placement);
-        LOGICAL_PAGES / PAGES_PER_BLOCK + log.meta_blocks + log.floor + u32::from(placement.streams()) + SPARE_BLOCKS
+        let store = self.store_options(placement);
+        LOGICAL_PAGES / PAGES_PER_BLOCK + store.meta_blocks + store.floor + u32::from(placement.streams()) + SPARE_BLOCKS
     }
 
     fn policies(&self) -> (AnyPlacement, AnyVictim) {
@@ -78,11 +78,11 @@ impl Setup {
 
     fn format(&self) -> TestFtl {
         let (placement, victim) = self.policies();
-        let log_options = self.log_options(&placement);
+        let store_options = self.store_options(&placement);
         let geometry = Geometry::simple(self.blocks(&placement), PAGES_PER_BLOCK, PAGE_BYTES);
         let plan = FaultPlan { torn: self.torn, ..FaultPlan::default() };
         let medium = Faulty::new(NandArray::with_bytes(geometry, 0), plan);
-        Dftl::new(medium, placement, victim, LOGICAL_PAGES, log_options, self.options, ()).unwrap()
+        Dftl::new(medium, placement, victim, LOGICAL_PAGES, store_options, self.options, ()).unwrap()
     }
 
     /// The device after a loss of power, and another one `cut` operations into its repair.
@@ -90,8 +90,8 @@ impl Setup {
         let reassemble = |mut medium: TestMedium| {
             medium.lose_power_after(u64::MAX);
             let (placement, victim) = self.policies();
-            let log_options = self.log_options(&placement);
-            Dftl::reassemble(medium, placement, victim, LOGICAL_PAGES, log_options, self.options, ()).unwrap()
+            let store_options = self.store_options(&placement);
+            Dftl::reassemble(medium, placement, victim, LOGICAL_PAGES, store_options, self.options, ()).unwrap()
         };
         let mut ftl: TestFtl = reassemble(medium);
         ftl.arm(cut);

@@ -11,14 +11,14 @@
 //! O(entries a page / 64) here.
 
 use super::super::page_map::{OverPageMap, PageMap};
-use super::super::tombstones::MapEntry;
+use crate::store::tombstones::MapEntry;
 use super::DemandOptions;
 use super::cmt::Cmt;
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::bits::Bits;
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::log::{LogStore, Mapping, fatal, make_room};
+use crate::store::{BlockStore, Mapping, fatal, make_room};
 use crate::memory;
 use crate::nand::{Kind, Medium, Move, Owner};
 use crate::placement::Placement;
@@ -135,7 +135,7 @@ impl DemandMap {
     pub(super) fn write_back<M: Medium, P: Placement, V: VictimPolicy>(
         &mut self,
         lpn: Lpn,
-        log: &mut LogStore<M, P, V>,
+        store: &mut BlockStore<M, P, V>,
     ) -> Result<(), DeviceError> {
         let page = self.layout.page_of(lpn.0);
         // The rest of the page must be read unless all of it was in DRAM.
@@ -145,18 +145,18 @@ impl DemandMap {
         if !self.dirty.contains(lpn.0) {
             return Ok(());
         }
-        let stream = log.meta_stream(0);
-        make_room(log, self, stream)?;
+        let stream = store.meta_stream(0);
+        make_room(store, self, stream)?;
         // A collection that made the room may have written this very page.
         if !self.dirty.contains(lpn.0) {
             return Ok(());
         }
         if !whole {
             self.counters.writeback_reads += 1;
-            self.read(page, log, Cause::Translation)?;
+            self.read(page, store, Cause::Translation)?;
         }
         let update = if self.writeback == Writeback::Batch { Update::All } else { Update::One(lpn.0) };
-        let written = self.program(page, update, log)?;
+        let written = self.program(page, update, store)?;
         self.counters.writebacks += 1;
         self.counters.entries_written_back += u64::from(written);
         Ok(())
@@ -166,7 +166,7 @@ impl DemandMap {
     pub(super) fn read<M: Medium, P: Placement, V: VictimPolicy>(
         &mut self,
         page: u32,
-        log: &mut LogStore<M, P, V>,
+        store: &mut BlockStore<M, P, V>,
         cause: Cause,
     ) -> Result<(), DeviceError> {
         let at = self.directory[page as usize];
@@ -174,7 +174,7 @@ impl DemandMap {
             // Lost while the device was formatted: it is about to be written for the first time.
             return Ok(());
         }
-        log.medium_mut().read_meta(at, &mut self.content, cause).map_err(|e| fatal(e, self.layout.lpns(page).start))?;
+        store.medium_mut().read_meta(at, &mut self.content, cause).map_err(|e| fatal(e, self.layout.lpns(page).start))?;
         if cfg!(debug_assertions) && cause != Cause::Recovery {
             let wrong = self.differences(page).find(|lpn| !self.dirty.contains(*lpn));
             assert!(wrong.is_none(), "translation page {page} is wrong about LPN {wrong:?}");
@@ -186,15 +186,15 @@ impl DemandMap {
     /// cost nothing.
     pub(super) fn read_samples<M: Medium, P: Placement, V: VictimPolicy>(
         &mut self,
-        log: &mut LogStore<M, P, V>,
+        store: &mut BlockStore<M, P, V>,
     ) -> Result<(), DeviceError> {
-        for lpn in log.placement().samples() {
+        for lpn in store.placement().samples() {
             self.sampled.insert_if(self.layout.page_of(lpn.0), !self.cache.contains(*lpn));
         }
-        log.placement_mut().forget_samples();
+        store.placement_mut().forget_samples();
         for page in 0..self.layout.pages() {
             if self.sampled.remove(page) {
-                self.read(page, log, Cause::Sampling)?;
+                self.read(page, store, Cause::Sampling)?;
             }
         }
         Ok(())
@@ -228,18 +228,18 @@ impl DemandMap {
         &mut self,
         page: u32,
         update: Update,
-        log: &mut LogStore<M, P, V>,
+        store: &mut BlockStore<M, P, V>,
     ) -> Result<u32, DeviceError> {
-        if log.medium().keeps_content() {
+        if store.medium().keeps_content() {
             self.compose(page, update);
         } else {
             self.content.clear();
         }
         let owner = Owner::new(Kind::Translation, page);
-        let at = log.append_meta(log.meta_stream(0), owner, &self.content, Cause::Translation)?;
+        let at = store.append_meta(store.meta_stream(0), owner, &self.content, Cause::Translation)?;
         let old = std::mem::replace(&mut self.directory[page as usize], at);
         if old != Ppn::NONE {
-            log.invalidate(old);
+            store.invalidate(old);
         }
         let dirty_entries = &mut self.dirty_entries[page as usize];
         let before = *dirty_entries;
@@ -260,12 +260,12 @@ impl DemandMap {
     pub(super) fn rewrite<M: Medium, P: Placement, V: VictimPolicy>(
         &mut self,
         page: u32,
-        log: &mut LogStore<M, P, V>,
+        store: &mut BlockStore<M, P, V>,
     ) -> Result<(), DeviceError> {
-        let stream = log.meta_stream(0);
-        make_room(log, self, stream)?;
+        let stream = store.meta_stream(0);
+        make_room(store, self, stream)?;
         self.counters.rewrites += 1;
-        self.program(page, Update::All, log)?;
+        self.program(page, Update::All, store)?;
         Ok(())
     }
 
@@ -295,12 +295,12 @@ impl DemandMap {
     /// Writes the translation pages that wait, with room made for each: not from within a collection.
     pub(super) fn write_pending<M: Medium, P: Placement, V: VictimPolicy>(
         &mut self,
-        log: &mut LogStore<M, P, V>,
+        store: &mut BlockStore<M, P, V>,
     ) -> Result<(), DeviceError> {
         while !self.pending.is_empty() {
-            let stream = log.meta_stream(0);
-            make_room(log, self, stream)?;
-            self.write_one_pending(true, log)?;
+            let stream = store.meta_stream(0);
+            make_room(store, self, stream)?;
+            self.write_one_pending(true, store)?;
         }
         Ok(())
     }
@@ -309,14 +309,14 @@ impl DemandMap {
     fn write_one_pending<M: Medium, P: Placement, V: VictimPolicy>(
         &mut self,
         read: bool,
-        log: &mut LogStore<M, P, V>,
+        store: &mut BlockStore<M, P, V>,
     ) -> Result<(), DeviceError> {
         let Some(page) = self.pending.last().copied() else { return Ok(()) };
         if read {
             self.counters.update_reads += 1;
-            self.read(page, log, Cause::Translation)?;
+            self.read(page, store, Cause::Translation)?;
         }
-        self.program(page, Update::All, log)?;
+        self.program(page, Update::All, store)?;
         self.pending.pop();
         self.is_pending[page as usize] = false;
         self.counters.updates += 1;
@@ -327,7 +327,7 @@ impl DemandMap {
     /// columns agree, and that the directory points to valid pages.
     pub(super) fn check<M: Medium, P: Placement, V: VictimPolicy>(
         &self,
-        log: &LogStore<M, P, V>,
+        store: &BlockStore<M, P, V>,
     ) -> Result<(), String> {
         let is_kept = |lpn: u32| self.cache.contains(Lpn(lpn)) || self.is_pending[self.layout.page_of(lpn) as usize];
         if let Some(lpn) = self.dirty.iter().find(|lpn| !is_kept(*lpn)) {
@@ -344,11 +344,11 @@ impl DemandMap {
             return Err(format!("{} entries are cached, columns differ", self.cache.len()));
         }
         for (page, at) in self.directory.iter().enumerate() {
-            if !log.is_valid(*at) || log.medium().owner(*at) != Owner::new(Kind::Translation, page as u32) {
+            if !store.is_valid(*at) || store.medium().owner(*at) != Owner::new(Kind::Translation, page as u32) {
                 return Err(format!("the directory says {at:?} of translation page {page}, which does not hold it"));
             }
         }
-        self.pages.check(log, self.directory.len() as u64)
+        self.pages.check(store, self.directory.len() as u64)
     }
 }
 
@@ -363,7 +363,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for DemandMap {
         memory::prefetch(&self.pages.entries, owner.address() as usize);
     }
 
-    fn before_copy(&mut self, log: &mut LogStore<M, P, V>, moves: &[Move]) -> Result<(), DeviceError> {
+    fn before_copy(&mut self, store: &mut BlockStore<M, P, V>, moves: &[Move]) -> Result<(), DeviceError> {
         if !self.reads_before_copies {
             return Ok(());
         }
@@ -374,13 +374,13 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for DemandMap {
         }
         for index in 0..self.pending.len() {
             self.counters.update_reads += 1;
-            self.read(self.pending[index], log, Cause::Translation)?;
+            self.read(self.pending[index], store, Cause::Translation)?;
         }
         Ok(())
     }
 
-    fn relocate(&mut self, log: &mut LogStore<M, P, V>, moves: &[Move]) -> Result<(), DeviceError> {
-        self.pages.relocate(log, moves)?;
+    fn relocate(&mut self, store: &mut BlockStore<M, P, V>, moves: &[Move]) -> Result<(), DeviceError> {
+        self.pages.relocate(store, moves)?;
         for entry in moves {
             match entry.owner.kind() {
                 Kind::Data => {
@@ -395,13 +395,13 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for DemandMap {
             }
         }
         while !self.pending.is_empty() {
-            self.write_one_pending(!self.reads_before_copies, log)?;
+            self.write_one_pending(!self.reads_before_copies, store)?;
         }
         Ok(())
     }
 
-    fn before_erase(&mut self, log: &mut LogStore<M, P, V>, block: BlockId) -> Result<(), DeviceError> {
-        self.pages.before_erase(log, block)
+    fn before_erase(&mut self, store: &mut BlockStore<M, P, V>, block: BlockId) -> Result<(), DeviceError> {
+        self.pages.before_erase(store, block)
     }
 }
 

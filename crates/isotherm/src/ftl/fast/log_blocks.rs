@@ -7,7 +7,7 @@ use super::block_pool::{BlockPool, Role, succeeded};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::ftl::tombstones::TombstoneSpace;
+use crate::store::tombstones::TombstoneSpace;
 use crate::nand::{Medium, MediumError, Oob, Owner};
 use std::collections::VecDeque;
 

@@ -13,7 +13,7 @@ use super::{FastFtl, LogObserver, NO_BLOCK};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::ftl::tombstones::MapEntry;
+use crate::store::tombstones::MapEntry;
 use crate::memory;
 use crate::nand::{Kind, Medium, MediumError, Move, Owner};
 use crate::stats::VICTIM_BUCKETS;

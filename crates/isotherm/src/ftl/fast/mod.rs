@@ -38,11 +38,11 @@ pub(super) use options::ENTRY;
 pub use options::{FastOptions, HybridOptions, LogShare, RESERVE_BLOCKS};
 
 use super::Ftl;
-use super::tombstones::{MapEntry, Tombstones};
+use crate::store::tombstones::{MapEntry, Tombstones};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::{ByCause, Cause};
 use crate::device::DeviceError;
-use crate::log::fatal;
+use crate::store::fatal;
 use crate::memory;
 use crate::nand::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
 use crate::stats::{CollectorCounters, MergeCounters, Snapshot, WearSummary};

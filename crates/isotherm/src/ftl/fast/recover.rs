@@ -22,7 +22,7 @@ use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::ftl::recover::{Found, FoundTombstone, Version, bury, scan};
-use crate::ftl::tombstones::MapEntry;
+use crate::store::tombstones::MapEntry;
 use crate::nand::{Kind, Medium};
 use std::collections::BTreeMap;
 

@@ -28,9 +28,10 @@ mod intervals;
 mod model;
 
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement, PlacementContext, Reclaim};
-use super::{Streams, VictimSource};
+use super::VictimSource;
+use crate::blocks::Streams;
 use crate::address::{BlockId, Lpn, StreamId};
-use crate::log::block_table::BlockTable;
+use crate::blocks::BlockTable;
 use crate::memory;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
 use intervals::Intervals;

@@ -1,7 +1,7 @@
 //! The laws of a log.
 
 use super::{CLEAN, NOWHERE, SegmentLog};
-use crate::sfs::hotness::HeatSums;
+use crate::hotness::heat::HeatSums;
 use crate::sfs::store::SegmentStore;
 
 impl<S: SegmentStore> SegmentLog<S> {

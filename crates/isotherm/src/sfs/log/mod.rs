@@ -19,9 +19,9 @@ mod cleaning;
 mod writing;
 
 use super::dirty::{Dirty, DirtyCache, Origin};
-use super::hotness::{CountWrites, Files, Heat, Time};
+use crate::hotness::heat::{CountWrites, Files, Heat, Time};
 use super::options::LogOptions;
-use super::quantise::Quantiser;
+use crate::hotness::quantise::Quantiser;
 use super::segments::Segments;
 use super::snapshot::LogCounters;
 use super::store::{NO_BLOCK, SegmentStore};

@@ -4,7 +4,7 @@ use super::{CLEAN, NOWHERE, OpenSegment, SegmentLog};
 use crate::device::DeviceError;
 use crate::memory;
 use crate::sfs::dirty::Origin;
-use crate::sfs::hotness::Time;
+use crate::hotness::heat::Time;
 use crate::sfs::options::TrimPoint;
 use crate::sfs::segments::SegmentState;
 use crate::sfs::store::{NO_BLOCK, SegmentStore, SegmentWrite, checkpoint_blocks};

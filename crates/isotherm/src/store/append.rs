@@ -1,17 +1,17 @@
 //! Pages come and go: programs into open blocks, blocks that open, close and are erased, and pages that become invalid.
 
-use super::block_table::BlockState;
-use super::{LogStore, OpenBlock};
+use crate::blocks::BlockState;
+use super::{BlockStore, OpenBlock};
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::ftl::tombstones::TombstoneSpace;
+use crate::store::tombstones::TombstoneSpace;
 use crate::nand::{Kind, Medium, MediumError, Oob, Owner, PageRef};
 use crate::placement::{Placement, Reclaim};
-use crate::spec::AgeBase;
+use crate::blocks::AgeBase;
 use crate::victim::{VictimPolicy, Written};
 
-impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
+impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     /// Programs a page of host data and advances the clock. Room must have been made ([`super::make_room`]).
     ///
     /// # Errors
@@ -218,7 +218,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
     }
 }
 
-impl<M: Medium, P: Placement, V: VictimPolicy> TombstoneSpace for LogStore<M, P, V> {
+impl<M: Medium, P: Placement, V: VictimPolicy> TombstoneSpace for BlockStore<M, P, V> {
     fn append_tombstone(&mut self, owner: Owner, content: &[u8]) -> Result<Ppn, DeviceError> {
         self.append_meta(StreamId(0), owner, content, Cause::Trim)
     }

@@ -1,7 +1,7 @@
 //! A store over a medium that holds data: after a loss of power.
 
-use super::block_table::BlockState;
-use super::{LogOptions, LogStore, OpenBlock};
+use crate::blocks::BlockState;
+use super::{StoreOptions, BlockStore, OpenBlock};
 use crate::address::{BlockId, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
@@ -9,34 +9,34 @@ use crate::nand::{Kind, Medium};
 use crate::placement::Placement;
 use crate::victim::{VictimPolicy, Written};
 
-impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
+impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     /// A store over a medium that holds data. Blocks with pages in them are closed, but partly written ones go on being
     /// filled, one a stream: else every loss of power would cost their rest, and a collection that was cut short the room
-    /// that it counted on. Nothing is valid yet: [`LogStore::adopt`] tells what is, and [`LogStore::finish_restore`] ends it.
-    pub fn restore(medium: M, placement: P, victim: V, options: LogOptions, last_sequence: u64) -> Self {
-        let mut log = Self::new(medium, placement, victim, options);
-        log.free.append(&mut log.parked);
-        log.free.retain(|block| log.medium.programmed_pages(*block) == 0);
-        let pages_per_block = log.medium.geometry().pages_per_block();
+    /// that it counted on. Nothing is valid yet: [`BlockStore::adopt`] tells what is, and [`BlockStore::finish_restore`] ends it.
+    pub fn restore(medium: M, placement: P, victim: V, options: StoreOptions, last_sequence: u64) -> Self {
+        let mut store = Self::new(medium, placement, victim, options);
+        store.free.append(&mut store.parked);
+        store.free.retain(|block| store.medium.programmed_pages(*block) == 0);
+        let pages_per_block = store.medium.geometry().pages_per_block();
         let mut partly_written = Vec::new();
-        for block in (0..log.blocks.blocks()).map(BlockId) {
-            let written = log.medium.programmed_pages(block);
-            if written == 0 || log.blocks.state(block) == BlockState::Retired {
+        for block in (0..store.blocks.blocks()).map(BlockId) {
+            let written = store.medium.programmed_pages(block);
+            if written == 0 || store.blocks.state(block) == BlockState::Retired {
                 continue;
             }
-            log.used_pages += u64::from(written);
-            log.restore_sort(block);
+            store.used_pages += u64::from(written);
+            store.restore_sort(block);
             if written < pages_per_block {
                 partly_written.push((written, block));
             }
         }
         partly_written.sort_unstable();
         for (written, block) in partly_written {
-            log.reopen(block, written);
+            store.reopen(block, written);
         }
-        log.sequence = last_sequence;
-        log.park();
-        log
+        store.sequence = last_sequence;
+        store.park();
+        store
     }
 
     /// Closes a block as one of meta streams or of data. Which stream filled it is not known any more: it counts as the first

@@ -1,9 +1,9 @@
 //! Cleaning: pick a victim, copy what is valid, tell the map, erase.
 //!
-//! The steps are free functions over the log store and the map above it, because both change while a page moves.
+//! The steps are free functions over the block store and the map above it, because both change while a page moves.
 
-use super::LogStore;
-use super::block_table::BlockState;
+use super::BlockStore;
+use crate::blocks::BlockState;
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::cause::Cause;
 use crate::device::DeviceError;
@@ -15,7 +15,7 @@ use crate::victim::VictimPolicy;
 /// Pages of the coming victim whose owners are prefetched: more than this would only evict what is needed first.
 const MOST_PREFETCHED_PAGES: u32 = 256;
 
-/// What stands above a log store: it maps addresses to pages, and must hear where pages go.
+/// What stands above a block store: it maps addresses to pages, and must hear where pages go.
 ///
 /// # Contract
 /// - `relocate` hears of every page moved out of a victim before the victim is erased. A victim may mix kinds of pages;
@@ -28,19 +28,19 @@ pub trait Mapping<M, P, V> {
     ///
     /// # Errors
     /// Faults of the medium.
-    fn before_copy(&mut self, _log: &mut LogStore<M, P, V>, _moves: &[Move]) -> Result<(), DeviceError> {
+    fn before_copy(&mut self, _store: &mut BlockStore<M, P, V>, _moves: &[Move]) -> Result<(), DeviceError> {
         Ok(())
     }
     /// The pages of `moves` have been copied.
     ///
     /// # Errors
     /// Faults of the medium, or no space.
-    fn relocate(&mut self, log: &mut LogStore<M, P, V>, moves: &[Move]) -> Result<(), DeviceError>;
+    fn relocate(&mut self, store: &mut BlockStore<M, P, V>, moves: &[Move]) -> Result<(), DeviceError>;
     /// `block` holds nothing valid and is about to be erased.
     ///
     /// # Errors
     /// Faults of the medium, or no space.
-    fn before_erase(&mut self, _log: &mut LogStore<M, P, V>, _block: BlockId) -> Result<(), DeviceError> {
+    fn before_erase(&mut self, _store: &mut BlockStore<M, P, V>, _block: BlockId) -> Result<(), DeviceError> {
         Ok(())
     }
 }
@@ -51,40 +51,40 @@ pub trait Mapping<M, P, V> {
 /// No space, or faults of the medium.
 #[inline(always)]
 pub fn make_room<M: Medium, P: Placement, V: VictimPolicy>(
-    log: &mut LogStore<M, P, V>,
+    store: &mut BlockStore<M, P, V>,
     map: &mut impl Mapping<M, P, V>,
     stream: StreamId,
 ) -> Result<(), DeviceError> {
-    if !log.needs_collection(stream) && log.failing.is_empty() {
+    if !store.needs_collection(stream) && store.failing.is_empty() {
         return Ok(());
     }
-    clean_for(log, map, stream)
+    clean_for(store, map, stream)
 }
 
 #[inline(never)]
 fn clean_for<M: Medium, P: Placement, V: VictimPolicy>(
-    log: &mut LogStore<M, P, V>,
+    store: &mut BlockStore<M, P, V>,
     map: &mut impl Mapping<M, P, V>,
     stream: StreamId,
 ) -> Result<(), DeviceError> {
     // Policies that do not look at valid pages may clean full blocks; one turn over the whole device frees a block if
     // anything can.
-    let mut attempts = 2 * u64::from(log.blocks.blocks());
+    let mut attempts = 2 * u64::from(store.blocks.blocks());
     loop {
-        while log.needs_collection(stream) {
-            let victim = if attempts > 0 { log.next_victim(stream) } else { None };
+        while store.needs_collection(stream) {
+            let victim = if attempts > 0 { store.next_victim(stream) } else { None };
             let Some(victim) = victim else {
                 // Without garbage the reserve is the last resort: a device filled exactly to its brim is still usable.
-                return if log.has_room(stream) || log.free_blocks() > 0 { Ok(()) } else { Err(log.no_space()) };
+                return if store.has_room(stream) || store.free_blocks() > 0 { Ok(()) } else { Err(store.no_space()) };
             };
-            collect(log, map, victim, Cause::Gc)?;
+            collect(store, map, victim, Cause::Gc)?;
             attempts -= 1;
         }
         // Emptying a failing block frees none, so the reserve it takes must be whole, and is made so again.
-        let Some(block) = log.failing.pop() else { break };
-        collect(log, map, block, Cause::Gc)?;
+        let Some(block) = store.failing.pop() else { break };
+        collect(store, map, block, Cause::Gc)?;
     }
-    collect_worn(log, map)
+    collect_worn(store, map)
 }
 
 /// Static wear levelling: empties the least worn blocks once they fall too far behind, so that they are used again.
@@ -92,30 +92,30 @@ fn clean_for<M: Medium, P: Placement, V: VictimPolicy>(
 /// # Errors
 /// No space, or faults of the medium.
 pub fn collect_worn<M: Medium, P: Placement, V: VictimPolicy>(
-    log: &mut LogStore<M, P, V>,
+    store: &mut BlockStore<M, P, V>,
     map: &mut impl Mapping<M, P, V>,
 ) -> Result<(), DeviceError> {
-    let Some(threshold) = log.options.wear_threshold else { return Ok(()) };
-    let blocks = log.blocks.blocks();
+    let Some(threshold) = store.options.wear_threshold else { return Ok(()) };
+    let blocks = store.blocks.blocks();
     // A look at all blocks once in blocks/16 erases costs 16 blocks an erase.
-    if log.erases_since_wear_check < (blocks / 16).max(1) {
+    if store.erases_since_wear_check < (blocks / 16).max(1) {
         return Ok(());
     }
-    log.erases_since_wear_check = 0;
-    let most = log.blocks.erases.iter().copied().max().unwrap_or(0);
-    let mut behind: Vec<(u32, BlockId)> = log
+    store.erases_since_wear_check = 0;
+    let most = store.blocks.erases.iter().copied().max().unwrap_or(0);
+    let mut behind: Vec<(u32, BlockId)> = store
         .blocks
         .closed()
-        .map(|b| (log.blocks.erases(b), b))
+        .map(|b| (store.blocks.erases(b), b))
         .filter(|(erases, _)| most - erases > threshold)
         .collect();
     behind.sort_unstable();
     for (_, block) in behind.into_iter().take((blocks / 64).max(1) as usize) {
         // Moving a full block needs a free one; ordinary cleaning comes first.
-        if log.free.len() as u32 <= log.options.floor || log.blocks.state(block) != BlockState::Closed {
+        if store.free.len() as u32 <= store.options.floor || store.blocks.state(block) != BlockState::Closed {
             break;
         }
-        collect(log, map, block, Cause::Wear)?;
+        collect(store, map, block, Cause::Wear)?;
     }
     Ok(())
 }
@@ -125,60 +125,60 @@ pub fn collect_worn<M: Medium, P: Placement, V: VictimPolicy>(
 /// # Errors
 /// No space, or faults of the medium.
 pub fn collect_idle<M: Medium, P: Placement, V: VictimPolicy>(
-    log: &mut LogStore<M, P, V>,
+    store: &mut BlockStore<M, P, V>,
     map: &mut impl Mapping<M, P, V>,
     budget_ns: u64,
     wanted: u32,
 ) -> Result<(), DeviceError> {
     let mut left_ns = budget_ns;
-    while (log.free.len() as u32) < wanted && log.used_pages > log.valid_pages {
-        let Some(victim) = log.choose_victim() else { break };
-        let valid = log.blocks.valid(victim);
-        let cost_ns = log.medium.collection_ns(valid);
+    while (store.free.len() as u32) < wanted && store.used_pages > store.valid_pages {
+        let Some(victim) = store.choose_victim() else { break };
+        let valid = store.blocks.valid(victim);
+        let cost_ns = store.medium.collection_ns(valid);
         // A nearly full victim frees too little to be worth its wear: leave it until it has to be cleaned.
-        if cost_ns > left_ns || valid + valid / 8 >= log.blocks.pages_per_block() {
+        if cost_ns > left_ns || valid + valid / 8 >= store.blocks.pages_per_block() {
             break;
         }
         left_ns -= cost_ns;
-        collect(log, map, victim, Cause::Gc)?;
-        log.counters.background_collections += 1;
+        collect(store, map, victim, Cause::Gc)?;
+        store.counters.background_collections += 1;
     }
     Ok(())
 }
 
 /// Empties `victim` and erases it.
 fn collect<M: Medium, P: Placement, V: VictimPolicy>(
-    log: &mut LogStore<M, P, V>,
+    store: &mut BlockStore<M, P, V>,
     map: &mut impl Mapping<M, P, V>,
     victim: BlockId,
     cause: Cause,
 ) -> Result<(), DeviceError> {
-    let state = log.blocks.state(victim);
+    let state = store.blocks.state(victim);
     if state == BlockState::Closed {
-        log.victim.on_remove(victim, &log.blocks);
+        store.victim.on_remove(victim, &store.blocks);
     }
     if state != BlockState::Failing {
-        log.blocks.validity.set_state(victim, BlockState::Collecting);
+        store.blocks.validity.set_state(victim, BlockState::Collecting);
     }
     if cause == Cause::Gc {
-        log.count_victim(victim);
+        store.count_victim(victim);
     }
-    let mut moves = std::mem::take(&mut log.moves);
-    let emptied = empty(log, map, victim, &mut moves, cause);
+    let mut moves = std::mem::take(&mut store.moves);
+    let emptied = empty(store, map, victim, &mut moves, cause);
     if emptied.is_err() {
-        log.give_up(victim, state, &moves);
+        store.give_up(victim, state, &moves);
     }
-    log.moves = moves;
+    store.moves = moves;
     let valid = emptied?;
-    let cause = log.cause_of_erase(victim, cause);
-    log.release(victim, cause, valid)?;
-    let [next, following] = log.victim.upcoming();
-    log.foreseen = next;
+    let cause = store.cause_of_erase(victim, cause);
+    store.release(victim, cause, valid)?;
+    let [next, following] = store.victim.upcoming();
+    store.foreseen = next;
     if let Some(next) = next {
-        log.prefetch_map(next, map);
+        store.prefetch_map(next, map);
     }
     if let Some(following) = following {
-        log.prefetch_block(following);
+        store.prefetch_block(following);
     }
     Ok(())
 }
@@ -186,27 +186,27 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
 /// Moves what is valid out of `victim`, and returns how many pages that were.
 #[inline(always)]
 fn empty<M: Medium, P: Placement, V: VictimPolicy>(
-    log: &mut LogStore<M, P, V>,
+    store: &mut BlockStore<M, P, V>,
     map: &mut impl Mapping<M, P, V>,
     victim: BlockId,
     moves: &mut Vec<Move>,
     cause: Cause,
 ) -> Result<u32, DeviceError> {
     moves.clear();
-    log.list_valid(victim, moves, map);
+    store.list_valid(victim, moves, map);
     let valid = moves.len() as u32;
-    map.before_copy(log, moves)?;
-    if log.blocks.valid(victim) < valid {
+    map.before_copy(store, moves)?;
+    if store.blocks.valid(victim) < valid {
         // The map has written pages of its own, and so invalidated some of these.
-        moves.retain(|entry| log.is_valid(entry.from));
+        moves.retain(|entry| store.is_valid(entry.from));
     }
-    log.copy_moves(victim, moves, cause)?;
-    map.relocate(log, moves)?;
-    map.before_erase(log, victim)?;
+    store.copy_moves(victim, moves, cause)?;
+    map.relocate(store, moves)?;
+    map.before_erase(store, victim)?;
     Ok(valid)
 }
 
-impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
+impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     /// A collection ended halfway, because no space or power was left. Copies that the map has not heard of are void, and
     /// the victim is again what it was: what the device holds can be read.
     #[cold]

@@ -1,32 +1,31 @@
-//! The log store: units written out of place into blocks, several of which are open at a time, and a collector.
+//! The block store: units written out of place into blocks, several of which are open at a time, and a collector.
 //!
 //! One type serves NAND and segments of a device, because it is generic over a [`Medium`]. It owns the blocks, the open
 //! block of every stream, the validity bitmap and the policies; whoever maps addresses ([`Mapping`]) sits above it and
 //! hears of every page that the collector moves.
 
 mod append;
-pub mod block_table;
 mod books;
 mod collector;
 mod restore;
-mod validity;
+pub mod tombstones;
 
 pub use collector::{Mapping, collect_idle, collect_worn, make_room};
 
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
+use crate::blocks::{AgeBase, BlockState, BlockTable};
 use crate::device::DeviceError;
 use crate::memory;
 use crate::nand::{Medium, MediumError, Move};
 use crate::placement::{HostWrite, Placement};
-use crate::spec::AgeBase;
+
 use crate::stats::CollectorCounters;
 use crate::victim::VictimPolicy;
-use block_table::{BlockState, BlockTable};
 use std::collections::VecDeque;
 
-/// How a log store behaves.
+/// How a block store behaves.
 #[derive(Clone, Copy, Debug)]
-pub struct LogOptions {
+pub struct StoreOptions {
     /// Free blocks below which a collection must run before a host stream opens another.
     pub floor: u32,
     /// What the age of a block counts from.
@@ -59,11 +58,11 @@ struct OpenBlock {
 
 /// A log-structured store of pages over a medium. `P` places pages, `V` picks victims.
 #[derive(Clone, Debug)]
-pub struct LogStore<M, P, V> {
+pub struct BlockStore<M, P, V> {
     medium: M,
     placement: P,
     victim: V,
-    options: LogOptions,
+    options: StoreOptions,
     blocks: BlockTable,
     /// When each block was opened, in host page writes.
     opened_at: Vec<u64>,
@@ -97,9 +96,9 @@ pub(crate) fn fatal(error: MediumError, lpn: u32) -> DeviceError {
     }
 }
 
-impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
+impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     /// An empty store: every good block of the medium is free.
-    pub fn new(medium: M, placement: P, victim: V, options: LogOptions) -> Self {
+    pub fn new(medium: M, placement: P, victim: V, options: StoreOptions) -> Self {
         let geometry = *medium.geometry();
         let streams = usize::from(placement.streams()) + usize::from(options.meta_streams);
         let mut blocks = BlockTable::new(geometry.blocks, geometry.log2_pages_per_block, options.age);
@@ -113,7 +112,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             }
         }
         let watches_pages = victim.watches_pages();
-        let mut log = Self {
+        let mut store = Self {
             medium,
             placement,
             victim,
@@ -135,8 +134,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
             foreseen: None,
             watches_pages,
         };
-        log.park();
-        log
+        store.park();
+        store
     }
 
     /// The medium below.

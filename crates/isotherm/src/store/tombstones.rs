@@ -12,7 +12,7 @@ use crate::address::{BlockId, Ppn};
 use crate::device::DeviceError;
 use crate::nand::{Kind, Owner};
 
-/// Where tombstone pages are written: a log store, or the log blocks of a hybrid map.
+/// Where tombstone pages are written: a block store, or the log blocks of a hybrid map.
 pub trait TombstoneSpace {
     /// Programs a tombstone page, without cleaning first: the caller has made room, or a reserve is used.
     ///

@@ -5,7 +5,7 @@
 //! of a block of 64 pages has 16 bytes, within one cache line; as three tables the same took three lines and three
 //! entries of the TLB. Memory: 8 bytes a block and 1 bit a page (at least 8 bytes of them a block).
 
-use super::block_table::BlockState;
+use super::BlockState;
 use crate::address::{BlockId, Ppn};
 use crate::memory;
 
@@ -14,7 +14,7 @@ const COUNT_MASK: u64 = (1 << STATE_SHIFT) - 1;
 
 /// Validity of every page, counted by block, and the state of every block.
 #[derive(Clone, Debug)]
-pub(super) struct Validity {
+pub(crate) struct Validity {
     words: Vec<u64>,
     /// Words of a block: its header and its bits.
     stride: usize,
@@ -29,7 +29,7 @@ fn low_bits(width: u32) -> u64 {
 
 impl Validity {
     /// Free blocks without valid pages.
-    pub(super) fn new(blocks: u32, log2_pages_per_block: u8) -> Self {
+    pub(crate) fn new(blocks: u32, log2_pages_per_block: u8) -> Self {
         const { assert!(BlockState::Free as u8 == 0, "a zero header is that of a free block") };
         let stride = 1 + (1usize << log2_pages_per_block).div_ceil(64);
         Self { words: memory::zeroed_table(blocks as usize * stride), stride, log2_pages_per_block }
@@ -48,43 +48,43 @@ impl Validity {
         (header, header + 1 + index as usize / 64, index % 64)
     }
 
-    pub(super) fn blocks(&self) -> u32 {
+    pub(crate) fn blocks(&self) -> u32 {
         (self.words.len() / self.stride) as u32
     }
 
-    pub(super) fn pages_per_block(&self) -> u32 {
+    pub(crate) fn pages_per_block(&self) -> u32 {
         1 << self.log2_pages_per_block
     }
 
     /// Valid pages of the block.
     #[inline(always)]
-    pub(super) fn count(&self, block: BlockId) -> u32 {
+    pub(crate) fn count(&self, block: BlockId) -> u32 {
         (self.words[self.header(block)] & COUNT_MASK) as u32
     }
 
     /// What the block is doing.
     #[inline(always)]
-    pub(super) fn state(&self, block: BlockId) -> BlockState {
+    pub(crate) fn state(&self, block: BlockId) -> BlockState {
         BlockState::ALL[(self.words[self.header(block)] >> STATE_SHIFT) as usize]
     }
 
     /// Says what the block is doing from now on.
     #[inline(always)]
-    pub(super) fn set_state(&mut self, block: BlockId, state: BlockState) {
+    pub(crate) fn set_state(&mut self, block: BlockId, state: BlockState) {
         let header = self.header(block);
         let word = &mut self.words[header];
         *word = *word & COUNT_MASK | (state as u64) << STATE_SHIFT;
     }
 
     #[inline(always)]
-    pub(super) fn is_valid(&self, at: Ppn) -> bool {
+    pub(crate) fn is_valid(&self, at: Ppn) -> bool {
         let (_, word, bit) = self.locate(at);
         self.words[word] >> bit & 1 == 1
     }
 
     /// The page, which is not valid, becomes so.
     #[inline(always)]
-    pub(super) fn set(&mut self, at: Ppn) {
+    pub(crate) fn set(&mut self, at: Ppn) {
         debug_assert!(!self.is_valid(at), "{at:?} becomes valid twice");
         let (header, word, bit) = self.locate(at);
         self.words[word] |= 1 << bit;
@@ -93,7 +93,7 @@ impl Validity {
 
     /// The page, which is valid, ceases to be so; returns what its block is doing, which has just been at hand.
     #[inline(always)]
-    pub(super) fn clear(&mut self, at: Ppn) -> BlockState {
+    pub(crate) fn clear(&mut self, at: Ppn) -> BlockState {
         debug_assert!(self.is_valid(at), "{at:?} is invalidated twice");
         let (header, word, bit) = self.locate(at);
         self.words[word] &= !(1 << bit);
@@ -104,7 +104,7 @@ impl Validity {
 
     /// The `count` pages of one block from `first` on, none of which is valid, become so.
     #[inline(always)]
-    pub(super) fn set_run(&mut self, first: Ppn, count: u32) {
+    pub(crate) fn set_run(&mut self, first: Ppn, count: u32) {
         let (header, mut word, mut bit) = self.locate(first);
         self.words[header] += u64::from(count);
         let mut left = count;
@@ -118,7 +118,7 @@ impl Validity {
     }
 
     /// No page of the block is valid any more; returns how many were.
-    pub(super) fn clear_block(&mut self, block: BlockId) -> u32 {
+    pub(crate) fn clear_block(&mut self, block: BlockId) -> u32 {
         let (header, dropped) = (self.header(block), self.count(block));
         self.words[header] &= !COUNT_MASK;
         self.words[header + 1..header + self.stride].fill(0);
@@ -127,7 +127,7 @@ impl Validity {
 
     /// Calls `visit` with the valid pages of `block`, in order.
     #[inline(always)]
-    pub(super) fn for_each_valid(&self, block: BlockId, mut visit: impl FnMut(Ppn)) {
+    pub(crate) fn for_each_valid(&self, block: BlockId, mut visit: impl FnMut(Ppn)) {
         let header = self.header(block);
         let mut first = block.0 << self.log2_pages_per_block;
         for word in &self.words[header + 1..header + self.stride] {
@@ -141,7 +141,7 @@ impl Validity {
     }
 
     /// The valid pages of `block`, in order.
-    pub(super) fn valid_pages(&self, block: BlockId) -> impl Iterator<Item = Ppn> + '_ {
+    pub(crate) fn valid_pages(&self, block: BlockId) -> impl Iterator<Item = Ppn> + '_ {
         let (header, first) = (self.header(block), block.0 << self.log2_pages_per_block);
         self.words[header + 1..header + self.stride].iter().zip((first..).step_by(64)).flat_map(|(word, first)| {
             let mut bits = *word;
@@ -155,7 +155,7 @@ impl Validity {
 
     /// Brings the record of a page towards the cache.
     #[inline(always)]
-    pub(super) fn prefetch(&self, at: Ppn) {
+    pub(crate) fn prefetch(&self, at: Ppn) {
         let (header, word, _) = self.locate(at);
         memory::prefetch(&self.words, header);
         // On blocks of 64 pages header and bits are on the same line.
@@ -164,7 +164,7 @@ impl Validity {
         }
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.words.len() as u64 * 8
     }
 }

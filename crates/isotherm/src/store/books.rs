@@ -1,7 +1,7 @@
 //! What a store has counted, and the laws that its counts obey.
 
-use super::LogStore;
-use super::block_table::BlockState;
+use super::BlockStore;
+use crate::blocks::BlockState;
 use crate::address::BlockId;
 use crate::device::DeviceError;
 use crate::nand::Medium;
@@ -9,7 +9,7 @@ use crate::placement::Placement;
 use crate::stats::{Snapshot, VICTIM_BUCKETS, WearSummary};
 use crate::victim::VictimPolicy;
 
-impl<M: Medium, P: Placement, V: VictimPolicy> LogStore<M, P, V> {
+impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     /// Adds medium, collector, time and tables to `snapshot`.
     pub fn fill_snapshot(&self, snapshot: &mut Snapshot) {
         snapshot.medium = *self.medium.counters();

@@ -2,8 +2,8 @@
 
 use crate::address::Ppn;
 
-/// Where page payload lives. The log store and the FTLs are written once, for any store.
-pub trait PageStore {
+/// Where page payload lives. The block store and the FTLs are written once, for any payload.
+pub trait Payload {
     /// A page to be programmed.
     type Page<'a>: Copy;
     /// Room for a page to be read.
@@ -32,7 +32,7 @@ pub trait PageStore {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoBytes;
 
-impl PageStore for NoBytes {
+impl Payload for NoBytes {
     type Page<'a> = ();
     type PageMut<'a> = ();
     fn new(_: u32, _: u8) -> Self {
@@ -73,7 +73,7 @@ impl HeapBytes {
     }
 }
 
-impl PageStore for HeapBytes {
+impl Payload for HeapBytes {
     type Page<'a> = &'a [u8];
     type PageMut<'a> = &'a mut [u8];
     fn new(pages: u32, log2_page_bytes: u8) -> Self {
