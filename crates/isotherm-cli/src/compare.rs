@@ -8,11 +8,11 @@ use crate::run::verdict;
 use crate::table::Table;
 use clap::Args;
 use isotherm::registry::PolicyName;
-use isotherm::spec::DeviceSpec;
 use isotherm_eval::compare::{Choice, PolicyList, Spare, jobs, rank};
 use isotherm_eval::results::{LatencySummary, ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
 use isotherm_eval::run::prepare;
 use isotherm_eval::{columns, files, pool, report};
+use isotherm_sfs::SystemSpec;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -110,7 +110,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Everything that is compared, axis by axis.
-fn axes(args: &CompareArgs, base: &DeviceSpec) -> anyhow::Result<Vec<Vec<Choice>>> {
+fn axes(args: &CompareArgs, base: &SystemSpec) -> anyhow::Result<Vec<Vec<Choice>>> {
     let of = |list: &PolicyList, choice: fn(PolicyName) -> Choice| list.0.iter().cloned().map(choice).collect();
     let spares = match (&args.op, &args.spare) {
         (Some(op), _) => options::shares("--op", op)?.into_iter().map(Spare::OverProvisioning).collect(),

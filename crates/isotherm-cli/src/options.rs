@@ -2,16 +2,17 @@
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use isotherm::build::NO_DEVICE;
+
 use isotherm::ftl::FTLS;
+use isotherm::nand::timing::TimeMode;
 use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::{Entry, PolicyName, SpecError, parse_integer};
-use isotherm::spec::{DeviceSpec, FillMode, TimeMode};
 use isotherm_eval::compare::{Choice, PolicyList, Spare};
 use isotherm_eval::fold::AddressMode;
 use isotherm_eval::precondition::Precondition;
 use isotherm_eval::run::{Replay, RunSpec};
 use isotherm_eval::source::TraceSource;
+use isotherm_sfs::{FillMode, NO_DEVICE, SystemSpec};
 use std::path::PathBuf;
 
 /// The device, but for placement, cleaning and over-provisioning. Where `compare` takes several policies, `run` takes one.
@@ -76,8 +77,8 @@ pub struct DeviceOptions {
 
 impl DeviceOptions {
     /// The specification: defaults, then the file, then `--set`, then the options.
-    pub fn spec(&self) -> anyhow::Result<DeviceSpec> {
-        let mut spec = DeviceSpec::from_toml(&self.file()?, &self.set).map_err(|e| match &self.spec {
+    pub fn spec(&self) -> anyhow::Result<SystemSpec> {
+        let mut spec = SystemSpec::from_toml(&self.file()?, &self.set).map_err(|e| match &self.spec {
             Some(path) => anyhow::Error::new(e).context(path.display().to_string()),
             None => e.into(),
         })?;
@@ -115,7 +116,7 @@ impl DeviceOptions {
     }
 
     /// Options that the device, or any that is compared, has no use for are slips. `spec` is what the file and `--set` say.
-    fn check_has_use(&self, spec: &DeviceSpec) -> anyhow::Result<()> {
+    fn check_has_use(&self, spec: &SystemSpec) -> anyhow::Result<()> {
         let has_log = self.log.is_some() || spec.log.is_some();
         if let Some(ftls) = self.ftl.as_ref().filter(|_| has_log) {
             let ftls = joined(&ftls.0);
@@ -151,7 +152,7 @@ impl DeviceOptions {
     }
 
     /// Whether there is a log, with no device below it.
-    pub fn is_over_nothing(&self, spec: &DeviceSpec) -> bool {
+    pub fn is_over_nothing(&self, spec: &SystemSpec) -> bool {
         let section = spec.log.clone().or_else(|| self.log.is_some().then(Default::default));
         let none = |policy: &PolicyName| policy.name == NO_DEVICE;
         section.is_some_and(|log| self.below.as_ref().map_or_else(|| none(&log.below), |list| list.0.iter().all(none)))
@@ -159,7 +160,7 @@ impl DeviceOptions {
 
     /// Whether the file or `--set` says anything of `section`.
     pub fn gives(&self, section: &str) -> anyhow::Result<bool> {
-        Ok(DeviceSpec::gives(&self.file()?, &self.set, section)?)
+        Ok(isotherm::spec::gives(&self.file()?, &self.set, section)?)
     }
 
     /// The text of the specification's file; empty without one.
@@ -184,7 +185,7 @@ impl DeviceOptions {
     }
 
     /// The specification of the one device that `run` takes.
-    pub fn single(&self) -> anyhow::Result<DeviceSpec> {
+    pub fn single(&self) -> anyhow::Result<SystemSpec> {
         let options = ["--log", "--below", "--ftl", "--buffer", "--split"];
         if let Some((option, axis)) = options.iter().zip(self.axes()).find(|(_, axis)| axis.len() > 1) {
             bail!("{option}: {} policies are given where a run has one; use isotherm compare for several", axis.len());
@@ -194,7 +195,7 @@ impl DeviceOptions {
 
     /// In a sweep, sizes of a cache may well meet an FTL that has none. On the command line that is a slip, unless another FTL
     /// that is compared has one.
-    fn check_has_cache(&self, spec: &DeviceSpec) -> anyhow::Result<()> {
+    fn check_has_cache(&self, spec: &SystemSpec) -> anyhow::Result<()> {
         let in_force = [spec.log.as_ref().map_or(&spec.ftl.name, |log| &log.below).clone()];
         let given = self.below.as_ref().or(self.ftl.as_ref());
         let names = given.map_or(in_force.as_slice(), |list| &list.0);
@@ -259,7 +260,7 @@ pub struct ReplayOptions {
 
 impl ReplayOptions {
     /// A run of `trace` on `device`.
-    pub fn run_spec(&self, trace: TraceSource, device: DeviceSpec) -> RunSpec {
+    pub fn run_spec(&self, trace: TraceSource, device: SystemSpec) -> RunSpec {
         let replay = Replay {
             address: self.address,
             fill: self.fill,

@@ -3,11 +3,12 @@
 use crate::pool::Job;
 use crate::results::RunResult;
 use crate::run::RunSpec;
-use isotherm::build::{NO_DEVICE, check_below, check_names, ftl_options};
+use isotherm::build::ftl_options;
 use isotherm::ftl::FtlOptions;
 use isotherm::quantity::Share;
 use isotherm::registry::{PolicyName, SpecError};
-use isotherm::spec::{DeviceSpec, FtlSection};
+use isotherm::spec::FtlSection;
+use isotherm_sfs::{NO_DEVICE, SystemSpec, check_below, check_names};
 use serde_json::{Map, Value};
 use std::str::FromStr;
 
@@ -22,7 +23,7 @@ pub enum Spare {
 
 impl Spare {
     /// Puts it into a specification, in place of whatever stood there.
-    pub fn apply(self, spec: &mut DeviceSpec) {
+    pub fn apply(self, spec: &mut SystemSpec) {
         (spec.device.over_provisioning, spec.device.spare) = match self {
             Self::OverProvisioning(share) => (Some(share), None),
             Self::SpareFactor(share) => (None, Some(share)),
@@ -88,7 +89,7 @@ impl Choice {
     }
 
     /// Puts it into a specification.
-    pub fn apply(&self, spec: &mut DeviceSpec) {
+    pub fn apply(&self, spec: &mut SystemSpec) {
         match self {
             Self::Log(name) => spec.log.get_or_insert_default().name = name.clone(),
             Self::Below(name) => spec.log.get_or_insert_default().below = name.clone(),
@@ -102,7 +103,7 @@ impl Choice {
     }
 
     /// Takes it out of a specification that has no use for it and would refuse it.
-    fn withdraw(&self, spec: &mut DeviceSpec) {
+    fn withdraw(&self, spec: &mut SystemSpec) {
         if matches!(self, Self::Split(_)) {
             spec.dram.split = None;
         }
@@ -115,7 +116,7 @@ impl Choice {
 
     /// Who decides instead, where the device of `spec` has no use for this choice: FTLs that bring their own policies, and a
     /// log over nothing, have one run where others have one for each choice.
-    fn decided_by(&self, spec: &DeviceSpec) -> Result<Option<String>, SpecError> {
+    fn decided_by(&self, spec: &SystemSpec) -> Result<Option<String>, SpecError> {
         let below = spec.log.as_ref().map(|log| &log.below);
         if below.is_some_and(|below| below.name == NO_DEVICE) {
             let is_below = !matches!(self, Self::Log(_) | Self::Below(_) | Self::Ftl(_));
@@ -126,8 +127,8 @@ impl Choice {
         }
         let name = below.unwrap_or(&spec.ftl.name);
         // With the default policies, which every FTL takes.
-        let plain = DeviceSpec { ftl: FtlSection { name: name.clone() }, ..DeviceSpec::default() };
-        let has_own = match ftl_options(&plain)? {
+        let plain = SystemSpec { ftl: FtlSection { name: name.clone() }, ..SystemSpec::default() };
+        let has_own = match ftl_options(&plain.ssd())? {
             FtlOptions::Hybrid(_) => matches!(self, Self::Placement(_) | Self::Victim(_)),
             FtlOptions::Demand { asa: Some(_), .. } => matches!(self, Self::Placement(_)),
             FtlOptions::Page => matches!(self, Self::Split(_)),
@@ -276,7 +277,7 @@ mod tests {
     fn base() -> RunSpec {
         RunSpec {
             trace: crate::source::TraceSource::new("synth:uniform"),
-            device: DeviceSpec::default(),
+            device: SystemSpec::default(),
             replay: crate::run::Replay::default(),
             seed: 1,
         }
@@ -321,7 +322,7 @@ mod tests {
                 "fast"
             ]
         );
-        assert_eq!(jobs[6].spec.device.placement.name, DeviceSpec::default().placement.name);
+        assert_eq!(jobs[6].spec.device.placement.name, SystemSpec::default().placement.name);
         assert_eq!(jobs[5].axes["placement"], "own of asa");
         let alike = [axes[0].clone(), choices("single", Choice::Placement), choices("greedy", Choice::Victim)];
         let jobs = super::jobs(&base(), &alike).unwrap();

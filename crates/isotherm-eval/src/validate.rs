@@ -10,10 +10,11 @@ use crate::pool::{self, Job, Surveys};
 use crate::precondition::Precondition;
 use crate::run::{Control, Replay, RunError, RunSpec};
 use crate::source::TraceSource;
+use isotherm::nand::timing::TimeMode;
 use isotherm::placement::{PLACEMENTS, needs_future};
 use isotherm::quantity::Share;
 use isotherm::registry::PolicyName;
-use isotherm::spec::{DeviceSpec, TimeMode};
+use isotherm_sfs::SystemSpec;
 use serde::Serialize;
 use serde_json::Map;
 
@@ -151,7 +152,7 @@ impl Validation {
     /// Adds a cell: traffic `pattern` on a device of `spare` and `pages_per_block`.
     fn ask(&mut self, name: &str, pattern: &str, device: (f64, u32), sets: &[&str], expected: Option<f64>) -> usize {
         let (spare, pages_per_block) = device;
-        let mut spec = DeviceSpec::default();
+        let mut spec = SystemSpec::default();
         spec.timing.mode = TimeMode::None;
         spec.wear.leveling = false;
         spec.device.pages_per_block = pages_per_block;

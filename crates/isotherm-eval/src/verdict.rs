@@ -8,6 +8,7 @@ use crate::recorder::Recording;
 use crate::results::Verdict;
 use crate::steady;
 use isotherm::stats::Snapshot;
+use isotherm_sfs::snapshot::LogSnapshot;
 
 const DRIVE_WRITES_MIN: f64 = 2.0;
 const WINDOW_DRIVE_WRITES_MIN: f64 = 1.0;
@@ -45,8 +46,9 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let drive_writes = end.host.pages_written as f64 / capacity;
     let drive_writes_window = (end.host.pages_written - window_start.host.pages_written) as f64 / capacity;
     // Above a device, a log's own cleaning is the collection: the device below may have nothing to collect.
-    let collections =
-        |s: &Snapshot| s.log.as_ref().map_or(s.collector.collections, |log| log.counters.segments_cleaned);
+    let collections = |s: &Snapshot| {
+        s.sections.get::<LogSnapshot>().map_or(s.collector.collections, |log| log.counters.segments_cleaned)
+    };
     let victims = collections(end) - collections(window_start);
     let quarters = recording.parts(window_start, 4);
     let rounds: Vec<f64> =

@@ -41,7 +41,6 @@ pub mod quantity;
 pub mod random;
 pub mod registry;
 pub mod request;
-pub mod sfs;
 pub mod spec;
 pub mod ssd;
 pub mod stats;

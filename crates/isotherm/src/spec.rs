@@ -7,6 +7,7 @@ use crate::blocks::AgeBase;
 use crate::nand::timing::{TimeMode, TimingOptions};
 use crate::quantity::{ByteSize, Share};
 use crate::registry::{PolicyName, SpecError};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// A simulated device and its policies.
@@ -27,61 +28,6 @@ pub struct DeviceSpec {
     pub wear: WearSection,
     /// Latencies and the queueing model.
     pub timing: TimingSection,
-    /// A log-structured file system on top; none by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log: Option<LogSection>,
-}
-
-/// A log-structured file system on top of the device.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LogSection {
-    /// Registry name with parameters.
-    pub name: PolicyName,
-    /// The FTL below it, or `none` for a device that costs nothing.
-    pub below: PolicyName,
-    /// Share of the log's blocks that hold data: above 0, below 100 %.
-    pub utilisation: Share,
-    /// Whether filler or the workload makes up the utilisation.
-    pub fill_mode: FillMode,
-    /// With filler: share of the log's blocks that the workload itself uses; the filler is the rest of the utilisation.
-    pub active: Share,
-    /// Drive whose speeds write cost and throughput are counted in.
-    pub drive: PolicyName,
-}
-
-/// What a log's utilisation is made of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FillMode {
-    /// The workload's own blocks: every block may be updated.
-    #[default]
-    Active,
-    /// The workload's blocks and filler: blocks that are written first and never updated.
-    Filler,
-}
-
-impl LogSection {
-    /// Share of the log's data that is filler.
-    pub fn filler_share(&self) -> f64 {
-        match self.fill_mode {
-            FillMode::Active => 0.0,
-            FillMode::Filler => (1.0 - self.active.0 / self.utilisation.0).max(0.0),
-        }
-    }
-}
-
-impl Default for LogSection {
-    fn default() -> Self {
-        Self {
-            name: PolicyName::plain("sfs"),
-            below: PolicyName::plain("none"),
-            utilisation: Share(0.85),
-            fill_mode: FillMode::Active,
-            active: Share(0.2),
-            drive: PolicyName::plain("ssd_m"),
-        }
-    }
 }
 
 /// Capacity and shape of the array.
@@ -276,35 +222,51 @@ impl TimingSection {
     }
 }
 
+/// Sections that may be given as their main key alone: `ftl = "page"`.
+const MAIN_KEYS: [(&str, &str); 2] = [("ftl", "name"), ("placement", "name")];
+
 impl DeviceSpec {
     /// Parses a TOML text and applies `sets` (`gc.victim=fifo`) over it.
     ///
     /// # Errors
     /// Broken TOML (with line and column), unknown keys, values out of range.
     pub fn from_toml(text: &str, sets: &[String]) -> Result<Self, SpecError> {
-        let mut table = table(text, sets)?;
-        // Sections may be given as their main key alone: `ftl = "page"`.
-        for (section, key) in [("ftl", "name"), ("placement", "name"), ("log", "name")] {
-            if let Some(value @ toml::Value::String(_)) = table.get(section).cloned() {
-                let inner = toml::Table::from_iter([(key.to_owned(), value)]);
-                table.insert(section.to_owned(), toml::Value::Table(inner));
-            }
-        }
-        toml::Value::Table(table).try_into().map_err(broken)
-    }
-
-    /// Whether `text` or `sets` say anything of `section`.
-    ///
-    /// # Errors
-    /// Broken TOML, or a set without a key.
-    pub fn gives(text: &str, sets: &[String], section: &str) -> Result<bool, SpecError> {
-        Ok(table(text, sets)?.contains_key(section))
+        parse(text, sets, &[])
     }
 
     /// The specification as TOML, every key in force.
     pub fn to_toml(&self) -> String {
-        toml::to_string_pretty(self).expect("every field has a TOML form")
+        to_toml(self)
     }
+}
+
+/// A specification that holds the sections of [`DeviceSpec`], and perhaps others, from a TOML text with `sets` over it.
+/// `main_keys` adds to the sections that may be given as their main key alone.
+///
+/// # Errors
+/// Broken TOML (with line and column), unknown keys, values out of range.
+pub fn parse<T: DeserializeOwned>(text: &str, sets: &[String], main_keys: &[(&str, &str)]) -> Result<T, SpecError> {
+    let mut table = table(text, sets)?;
+    for (section, key) in MAIN_KEYS.iter().chain(main_keys) {
+        if let Some(value @ toml::Value::String(_)) = table.get(*section).cloned() {
+            let inner = toml::Table::from_iter([((*key).to_owned(), value)]);
+            table.insert((*section).to_owned(), toml::Value::Table(inner));
+        }
+    }
+    toml::Value::Table(table).try_into().map_err(broken)
+}
+
+/// Whether `text` or `sets` say anything of `section`.
+///
+/// # Errors
+/// Broken TOML, or a set without a key.
+pub fn gives(text: &str, sets: &[String], section: &str) -> Result<bool, SpecError> {
+    Ok(table(text, sets)?.contains_key(section))
+}
+
+/// A specification as TOML, every key in force.
+pub fn to_toml(spec: &impl Serialize) -> String {
+    toml::to_string_pretty(spec).expect("every field of a specification has a TOML form")
 }
 
 fn broken(error: toml::de::Error) -> SpecError {

@@ -2,8 +2,9 @@
 //! can be reported.
 
 use crate::cause::ByCause;
-use crate::sfs::snapshot::LogSnapshot;
 use hdrhistogram::Histogram;
+use std::any::Any;
+use std::fmt::Debug;
 
 /// What the host asked for, as the device counted it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -387,6 +388,47 @@ pub struct AsaCounters {
 /// A named number of bytes: one table of the device's DRAM.
 pub type MemoryItem = (&'static str, u64);
 
+/// Counters that only some devices have.
+pub trait Section: Any + Debug + Send + Sync {
+    /// The same counters.
+    fn boxed(&self) -> Box<dyn Section>;
+    /// The counters under their own type.
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<T: Any + Clone + Debug + Send + Sync> Section for T {
+    fn boxed(&self) -> Box<dyn Section> {
+        Box::new(self.clone())
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Counters of several types: whoever counts puts them in, whoever knows the type takes them out.
+#[derive(Debug, Default)]
+pub struct Sections(Vec<Box<dyn Section>>);
+
+impl Sections {
+    /// Adds counters, in place of others of their type.
+    pub fn put<T: Section>(&mut self, section: T) {
+        self.0.retain(|other| !(**other).as_any().is::<T>());
+        self.0.push(Box::new(section));
+    }
+
+    /// The counters of a type, if anything counts them.
+    pub fn get<T: Section>(&self) -> Option<&T> {
+        self.0.iter().find_map(|section| (**section).as_any().downcast_ref())
+    }
+}
+
+impl Clone for Sections {
+    fn clone(&self) -> Self {
+        // The box itself is a section too: the one inside is meant.
+        Self(self.0.iter().map(|section| (**section).boxed()).collect())
+    }
+}
+
 /// Everything a device counted since it was built.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
@@ -421,8 +463,8 @@ pub struct Snapshot {
     pub split: Option<SplitCounters>,
     /// The bitmap ghost of the rule that splits it, where an exact one audits it.
     pub ghost_audit: Option<GhostAuditCounters>,
-    /// The log on top of the device, where there is one; `host` is then what the log was asked for.
-    pub log: Option<Box<LogSnapshot>>,
+    /// What else was counted, by those who know what it is.
+    pub sections: Sections,
 }
 
 impl Snapshot {

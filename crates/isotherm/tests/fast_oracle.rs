@@ -13,7 +13,7 @@ use isotherm::nand::{Kind, Medium};
 use isotherm::random::Random;
 use isotherm::stats::Snapshot;
 use proptest::prelude::*;
-use support::{Harness, PAGE_BYTES, Versions, Step};
+use support::{Harness, PAGE_BYTES, Step, Versions};
 
 /// The shape of a small device.
 #[derive(Clone, Copy, Debug)]

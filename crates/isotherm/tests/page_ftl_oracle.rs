@@ -3,14 +3,14 @@
 mod support;
 
 use isotherm::address::Geometry;
+use isotherm::blocks::AgeBase;
 use isotherm::ftl::page::PageFtl;
-use isotherm::store::StoreOptions;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::fault::{FaultPlan, Faulty};
 use isotherm::nand::payload::HeapBytes;
 use isotherm::placement::{AnyPlacement, Future, PLACEMENTS, PlacementContext, build_placement};
 use isotherm::registry::PolicyName;
-use isotherm::blocks::AgeBase;
+use isotherm::store::StoreOptions;
 use isotherm::victim::{AnyVictim, VICTIMS, VictimContext, build_victim};
 use proptest::prelude::*;
 use std::sync::Arc;

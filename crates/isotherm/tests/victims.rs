@@ -1,16 +1,16 @@
 //! Indexed victim policies against a full scan, pick by pick, while a page-mapped FTL runs on them.
 
 use isotherm::address::{BlockId, Geometry, Lpn, Ppn, StreamId};
+use isotherm::blocks::AgeBase;
+use isotherm::blocks::Streams;
+use isotherm::blocks::{BlockState, BlockTable};
 use isotherm::cause::Cause;
 use isotherm::ftl::{Ftl, page::PageFtl};
-use isotherm::store::StoreOptions;
-use isotherm::blocks::{BlockState, BlockTable};
 use isotherm::nand::{Move, array::NandArray};
-use isotherm::blocks::Streams;
 use isotherm::placement::{HostGc, Single};
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
-use isotherm::blocks::AgeBase;
+use isotherm::store::StoreOptions;
 use isotherm::victim::{AnyVictim, VICTIMS, VictimContext, VictimPolicy, Written, build_victim};
 use std::cell::Cell;
 use std::rc::Rc;

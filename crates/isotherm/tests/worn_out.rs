@@ -5,12 +5,12 @@
 mod support;
 
 use isotherm::address::{Geometry, Lpn};
+use isotherm::blocks::AgeBase;
 use isotherm::device::DeviceError;
 use isotherm::ftl::Ftl;
 use isotherm::ftl::dftl::{DemandOptions, Dftl};
 use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS};
 use isotherm::ftl::page::PageFtl;
-use isotherm::store::StoreOptions;
 use isotherm::nand::Medium;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::fault::{FaultPlan, Faulty};
@@ -18,7 +18,7 @@ use isotherm::nand::payload::HeapBytes;
 use isotherm::placement::{AnyPlacement, PlacementContext, build_placement};
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
-use isotherm::blocks::AgeBase;
+use isotherm::store::StoreOptions;
 use isotherm::victim::{AnyVictim, VictimContext, build_victim};
 use support::{PAGE_BYTES, Versions};
 

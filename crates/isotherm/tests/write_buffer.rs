@@ -2,6 +2,7 @@
 //! map shares their DRAM.
 
 use isotherm::address::{Geometry, Lpn};
+use isotherm::blocks::AgeBase;
 use isotherm::cause::Cause;
 use isotherm::device::{BlockDevice, Device, DeviceError};
 use isotherm::dram::buffer::{BUFFERS, BufferContext, build_buffer};
@@ -13,7 +14,6 @@ use isotherm::ftl::dftl::cmt::Replacement;
 use isotherm::ftl::dftl::{DemandOptions, Dftl, TranslationSpace, WriteMiss, Writeback};
 use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS, log_block_map_bytes};
 use isotherm::ftl::page::PageFtl;
-use isotherm::store::StoreOptions;
 use isotherm::nand::Medium;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::fault::{FaultPlan, Faulty};
@@ -22,8 +22,8 @@ use isotherm::nand::timing::Latency;
 use isotherm::placement::{AnyPlacement, PlacementContext, build_placement};
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
-use isotherm::blocks::AgeBase;
 use isotherm::ssd::Ssd;
+use isotherm::store::StoreOptions;
 use isotherm::victim::{AnyVictim, VictimContext, build_victim};
 
 const PAGE: usize = 512;

@@ -15,7 +15,7 @@ pub use sections::{
 };
 
 use crate::steady;
-use isotherm::spec::DeviceSpec;
+use isotherm_sfs::SystemSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -136,7 +136,7 @@ pub struct RunResult {
     /// Name of the trace.
     pub trace: String,
     /// The device's specification, every key in force.
-    pub spec: DeviceSpec,
+    pub spec: SystemSpec,
     /// Seed of every random choice.
     pub seed: u64,
     /// Version of isotherm.

@@ -1,7 +1,7 @@
 //! Sections of a run that only some devices have.
 
-use isotherm::sfs::drive::Drive;
-use isotherm::sfs::snapshot::LogSnapshot;
+use isotherm_sfs::drive::Drive;
+use isotherm_sfs::snapshot::LogSnapshot;
 use serde::{Deserialize, Serialize};
 
 /// The cached map of a demand-paged FTL.

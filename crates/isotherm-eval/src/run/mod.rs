@@ -20,7 +20,7 @@ use crate::source::TraceSource;
 use isotherm::device::DeviceError;
 use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::SpecError;
-use isotherm::spec::DeviceSpec;
+use isotherm_sfs::SystemSpec;
 use isotherm_trace::TraceError;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -87,7 +87,7 @@ pub struct RunSpec {
     /// The trace.
     pub trace: TraceSource,
     /// The device.
-    pub device: DeviceSpec,
+    pub device: SystemSpec,
     /// How the trace is brought to it.
     pub replay: Replay,
     /// Seed of every random choice.

@@ -11,10 +11,12 @@ use crate::{lifetime, measure};
 use isotherm::build::{Plan, ftl_options};
 use isotherm::device::Device;
 use isotherm::ftl::FtlOptions;
+use isotherm::nand::timing::TimeMode;
 use isotherm::registry::find;
-use isotherm::sfs::drive::DRIVES;
-use isotherm::spec::{DeviceSpec, TimeMode};
 use isotherm::stats::{Latencies, Snapshot};
+use isotherm_sfs::SystemSpec;
+use isotherm_sfs::drive::DRIVES;
+use isotherm_sfs::snapshot::LogSnapshot;
 use serde_json::Map;
 
 /// What a replay leaves behind.
@@ -24,9 +26,9 @@ pub(super) struct Measured<'a> {
     /// The device that was built for it.
     pub plan: Plan,
     /// Its specification.
-    pub device_spec: &'a DeviceSpec,
+    pub device_spec: &'a SystemSpec,
     /// The device below the log, where there is one: specification and plan.
-    pub below: Option<(DeviceSpec, Plan)>,
+    pub below: Option<(SystemSpec, Plan)>,
     /// The device at its end.
     pub device: &'a dyn Device,
     /// How the trace was brought to it.
@@ -168,11 +170,11 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
 }
 
 /// What tells the device from its neighbours: its policies, or the FTL where that brings its own.
-fn label(spec: &DeviceSpec) -> String {
+fn label(spec: &SystemSpec) -> String {
     if let Some(log) = &spec.log {
         return format!("{} over {}", log.name, log.below);
     }
-    match ftl_options(spec) {
+    match ftl_options(&spec.ssd()) {
         Ok(FtlOptions::Hybrid(_)) => spec.ftl.name.to_string(),
         Ok(FtlOptions::Demand { asa: Some(_), .. }) => format!("{}, {}", spec.ftl.name, spec.gc.victim),
         _ => format!("{}, {}", spec.placement.name, spec.gc.victim),
@@ -180,14 +182,14 @@ fn label(spec: &DeviceSpec) -> String {
 }
 
 /// What the log did, where there is one.
-fn log(spec: &DeviceSpec, start: &Snapshot, end: &Snapshot) -> Option<LogSection> {
+fn log(spec: &SystemSpec, start: &Snapshot, end: &Snapshot) -> Option<LogSection> {
     let drive = find(DRIVES, "log.drive", &spec.log.as_ref()?.drive).expect("the device was built with this drive");
-    Some(LogSection::between(start.log.as_ref()?, end.log.as_ref()?, &drive.build))
+    Some(LogSection::between(start.sections.get()?, end.sections.get()?, &drive.build))
 }
 
 /// Product of the log's write amplification and that of the device below it.
 fn end_to_end(start: &Snapshot, end: &Snapshot) -> Option<f64> {
-    let (first, last) = (start.log.as_ref()?, end.log.as_ref()?);
+    let (first, last): (&LogSnapshot, &LogSnapshot) = (start.sections.get()?, end.sections.get()?);
     let log = last.counters.since(&first.counters).write_amplification();
     let device = match (&first.below, &last.below) {
         (Some(start), Some(end)) => {
@@ -202,7 +204,7 @@ fn end_to_end(start: &Snapshot, end: &Snapshot) -> Option<f64> {
 /// The device below a log as a run of its own: its host is the log. Its series is empty, since time is recorded above.
 fn below(measured: &Measured<'_>) -> Option<Box<RunResult>> {
     let (device_spec, plan) = measured.below.as_ref()?;
-    let of = |snapshot: &Snapshot| snapshot.log.as_ref().and_then(|log| log.below.clone());
+    let of = |snapshot: &Snapshot| snapshot.sections.get::<LogSnapshot>().and_then(|log| log.below.clone());
     let (start, end) = (of(&measured.start)?, of(&measured.end)?);
     let mark = measured.mark.as_ref().and_then(|(at, latencies)| Some((of(at)?, latencies.clone())));
     Some(Box::new(result(&Measured {

@@ -5,16 +5,16 @@ use crate::fold::{AddressMode, Folding};
 use crate::memory;
 use crate::results::DeviceSummary;
 use crate::source::Survey;
-use isotherm::build::{self, Environment, Plan};
+use isotherm::build::{Environment, Plan};
 use isotherm::placement::needs_future;
 use isotherm::quantity::ByteSize;
 use isotherm::registry::{PolicyName, SpecError};
-use isotherm::spec::DeviceSpec;
+use isotherm_sfs::SystemSpec;
 
 /// A run that is ready to start: everything that can be refused has been looked at.
 pub struct Prepared<'a> {
     pub(super) spec: &'a RunSpec,
-    pub(super) device_spec: DeviceSpec,
+    pub(super) device_spec: SystemSpec,
     pub(super) plan: Plan,
     pub(super) folding: Folding,
     pub(super) active_bytes: u64,
@@ -75,7 +75,7 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         known.placement.name = PolicyName::plain("single");
     }
     let environment = Environment { logical_bytes, seed: spec.seed, future: None };
-    let plan = build::plan(&known, &environment).map_err(|error| match spec.device.device.logical_size {
+    let plan = isotherm_sfs::plan(&known, &environment).map_err(|error| match spec.device.device.logical_size {
         // The filler made the device as large as it is.
         None if fill > 0.0 && error.place.contains("--logical-size") => SpecError {
             place: format!("--fill {}", spec.replay.fill),

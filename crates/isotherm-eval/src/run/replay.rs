@@ -8,7 +8,7 @@ use crate::recorder::{Recorder, ratio};
 use crate::results::{RunResult, Workload};
 use crate::source::{BATCH, pages_of};
 use crate::{future, laws};
-use isotherm::build::{self, Environment, Plan};
+use isotherm::build::{Environment, Plan};
 use isotherm::device::{Device, DeviceError};
 use isotherm::request::{Op, Request};
 use isotherm::stats::{Latencies, Snapshot};
@@ -79,8 +79,8 @@ impl Prepared<'_> {
                 self.page_writes,
             )?,
         };
-        let plan = build::plan(&self.device_spec, &environment)?;
-        let mut device = build::build(&self.device_spec, &environment)?;
+        let plan = isotherm_sfs::plan(&self.device_spec, &environment)?;
+        let mut device = isotherm_sfs::build(&self.device_spec, &environment)?;
         let prepared = precondition::write(&mut *device, spec, &self.folding, self.bounds(&plan), control)?;
         device.reset_latencies();
         let start = device.snapshot();
@@ -119,7 +119,7 @@ impl Prepared<'_> {
             prepared: self,
             plan,
             device_spec: &self.device_spec,
-            below: build::plan_below(&self.device_spec, &environment)?,
+            below: isotherm_sfs::plan_below(&self.device_spec, &environment)?.map(|(spec, plan)| (spec.into(), plan)),
             device: &*device,
             workload: Workload {
                 address: spec.replay.address.name().to_owned(),

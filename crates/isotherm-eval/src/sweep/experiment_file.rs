@@ -25,7 +25,7 @@ use crate::results::{Experiment, Figure};
 use crate::run::{Replay, RunSpec};
 use crate::source::TraceSource;
 use isotherm::registry::SpecError;
-use isotherm::spec::DeviceSpec;
+use isotherm_sfs::SystemSpec;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -183,7 +183,7 @@ impl ExperimentFile {
         let (replay_sets, device_sets): (Vec<_>, Vec<_>) = sets.into_iter().partition(|s| s.starts_with("replay."));
         let named = |e: SpecError| SpecError::new(format!("{}: {}", self.path.display(), e.place), e.problem, e.fix);
         let base = toml::to_string(&self.base).expect("a table that was read can be written");
-        let device = DeviceSpec::from_toml(&base, &device_sets).map_err(named)?;
+        let device = SystemSpec::from_toml(&base, &device_sets).map_err(named)?;
         let replay = self.replay_with(&replay_sets).map_err(named)?;
         let seed = seeds.last().map_or(Ok(self.seed), |set| {
             let wrong = || SpecError::new(set.as_str(), "not a seed", "write for example seed=2");

@@ -1,11 +1,11 @@
 //! Results to report: small real runs, one of them judged invalid, under a trace whose name tries to break out of the page.
 
-use isotherm::spec::DeviceSpec;
 use isotherm_eval::compare::{Choice, PolicyList, jobs, rank};
 use isotherm_eval::pool::{Surveys, run_all};
 use isotherm_eval::results::*;
 use isotherm_eval::run::{Control, Replay, RunSpec};
 use isotherm_eval::source::TraceSource;
+use isotherm_sfs::SystemSpec;
 use serde_json::{Map, Value};
 
 /// A trace name as a hostile or careless user may give it.
@@ -16,7 +16,7 @@ const TRACE: &str = "synth:zipf,theta=0.99,pages=8192,writes=100000,reads=0.2,tr
 /// Six runs of `compare`: three placements with two victim policies.
 pub fn compare() -> ResultsFile {
     // Only a model with queues gives requests a latency.
-    let device = DeviceSpec::from_toml("", &["timing.mode=closed".to_owned()]).unwrap();
+    let device = SystemSpec::from_toml("", &["timing.mode=closed".to_owned()]).unwrap();
     let base = RunSpec { trace: TraceSource::new(TRACE), device, replay: Replay::default(), seed: 1 };
     let list = |text: &str| text.parse::<PolicyList>().unwrap().0;
     let placements = list("single,host_gc,epoch").into_iter().map(Choice::Placement).collect();

@@ -1,11 +1,9 @@
 //! From a specification to a device: the one place that names types.
 
 mod dram;
-mod log;
 mod names;
 
-pub use log::{NO_DEVICE, check_below, plan_below};
-pub use names::check_names;
+pub use names::{check_name, check_names};
 
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::Device;
@@ -13,7 +11,6 @@ use crate::ftl::dftl::{DemandOptions, Dftl, TranslationSpace};
 use crate::ftl::fast::{FastFtl, RESERVE_BLOCKS};
 use crate::ftl::page::PageFtl;
 use crate::ftl::{FTLS, FtlOptions};
-use crate::store::StoreOptions;
 use crate::nand::array::NandArray;
 use crate::nand::payload::NoBytes;
 use crate::nand::timing::{Latency, TIMINGS, Timed};
@@ -21,6 +18,7 @@ use crate::placement::asa::{Asa, AsaOptions, Keeps};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
 use crate::registry::{Parameters, PolicyName, SpecError, find};
 use crate::spec::{DeviceSpec, TimingSection};
+use crate::store::StoreOptions;
 use crate::victim::{AnyVictim, VictimContext, build_victim};
 use std::sync::Arc;
 
@@ -282,8 +280,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
 /// Anything wrong with the specification.
 pub fn plan(spec: &DeviceSpec, environment: &Environment) -> Result<Plan, SpecError> {
     check_names(spec)?;
-    let Some(section) = &spec.log else { return Ok(prepare(spec, environment)?.plan) };
-    log::plan(spec, section, environment)
+    Ok(prepare(spec, environment)?.plan)
 }
 
 /// Latencies in force: the preset's, with the given ones over it.
@@ -319,9 +316,6 @@ pub type SimulatedFastFtl = FastFtl<SimulatedMedium>;
 /// # Errors
 /// Anything wrong with the specification: the error names the key, what is wrong and what would be right.
 pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
-    if let Some(section) = &spec.log {
-        return log::build(spec, section, environment);
-    }
     let Parts { plan, placement, ftl } = prepare(spec, environment)?;
     let geometry = plan.geometry;
     let context = VictimContext {

@@ -1,6 +1,5 @@
 //! Names in a specification, looked up whether or not the device has a use for them: a slip is told in any case.
 
-use super::NO_DEVICE;
 use crate::dram::buffer::BUFFERS;
 use crate::dram::partition::check_split;
 use crate::ftl::FTLS;
@@ -14,18 +13,20 @@ use crate::victim::VICTIMS;
 /// # Errors
 /// An unknown name or parameter.
 pub fn check_names(spec: &DeviceSpec) -> Result<(), SpecError> {
-    check(FTLS, "ftl (--ftl)", &spec.ftl.name)?;
-    check(PLACEMENTS, "placement (--placement)", &spec.placement.name)?;
-    check(VICTIMS, "gc.victim (--victim)", &spec.gc.victim)?;
+    check_name(FTLS, "ftl (--ftl)", &spec.ftl.name)?;
+    check_name(PLACEMENTS, "placement (--placement)", &spec.placement.name)?;
+    check_name(VICTIMS, "gc.victim (--victim)", &spec.gc.victim)?;
     if let Some(policy) = spec.dram.buffer.as_ref().filter(|policy| policy.name != "none") {
-        check(BUFFERS, "dram.buffer (--buffer)", policy)?;
+        check_name(BUFFERS, "dram.buffer (--buffer)", policy)?;
     }
-    spec.dram.split.as_ref().map_or(Ok(()), check_split)?;
-    let below = spec.log.as_ref().map(|log| &log.below).filter(|below| below.name != NO_DEVICE);
-    below.map_or(Ok(()), |below| check(FTLS, "log.below (--below)", below))
+    spec.dram.split.as_ref().map_or(Ok(()), check_split)
 }
 
-fn check<B>(registry: &'static [Entry<B>], key: &str, policy: &PolicyName) -> Result<(), SpecError> {
+/// Looks up a policy in its registry, and the keys of its parameters.
+///
+/// # Errors
+/// An unknown name or parameter.
+pub fn check_name<B>(registry: &'static [Entry<B>], key: &str, policy: &PolicyName) -> Result<(), SpecError> {
     let entry = find(registry, key, policy)?;
     Parameters::new(policy, entry.parameters).map(|_| ())
 }

@@ -8,11 +8,11 @@ use super::{Ftl, FtlOptions, ReadFtl};
 use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::store::{StoreOptions, BlockStore, collect_idle, fatal, make_room};
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::placement::Placement;
 use crate::registry::Entry;
 use crate::stats::{Snapshot, WearSummary};
+use crate::store::{BlockStore, StoreOptions, collect_idle, fatal, make_room};
 use crate::victim::VictimPolicy;
 
 pub(super) const ENTRY: Entry<ReadFtl> = Entry {

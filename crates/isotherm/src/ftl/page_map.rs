@@ -1,13 +1,13 @@
 //! The map of every logical page and its tombstones: what the page-mapped FTL keeps in DRAM, and what a demand-paged FTL
 //! keeps in its translation pages.
 
-use crate::store::tombstones::{MapEntry, Tombstones};
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::device::DeviceError;
-use crate::store::{BlockStore, Mapping, make_room};
 use crate::memory;
 use crate::nand::{Kind, Medium, Move, Owner};
 use crate::placement::Placement;
+use crate::store::tombstones::{MapEntry, Tombstones};
+use crate::store::{BlockStore, Mapping, make_room};
 use crate::victim::VictimPolicy;
 
 /// The map, apart from the block store so that both can change while a page moves.

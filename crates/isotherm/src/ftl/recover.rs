@@ -7,13 +7,13 @@
 
 use super::page::PageFtl;
 use super::page_map::PageMap;
-use crate::store::tombstones::{Extent, MapEntry, decode};
 use crate::address::{BlockId, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::store::{StoreOptions, BlockStore, fatal};
 use crate::nand::{Kind, Medium};
 use crate::placement::Placement;
+use crate::store::tombstones::{Extent, MapEntry, decode};
+use crate::store::{BlockStore, StoreOptions, fatal};
 use crate::victim::VictimPolicy;
 use std::collections::BTreeMap;
 

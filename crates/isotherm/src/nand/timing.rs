@@ -29,8 +29,6 @@ pub struct Latency {
     pub transfer_ns: u64,
 }
 
-
-
 /// How time is modelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

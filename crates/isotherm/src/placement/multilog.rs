@@ -21,8 +21,8 @@
 use super::rate_classes::RateClasses;
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement, Reclaim, VictimSource};
 use crate::address::{BlockId, Lpn, StreamId};
-use crate::lambert::dead_share;
 use crate::blocks::{BlockTable, Streams};
+use crate::lambert::dead_share;
 use crate::memory;
 use crate::registry::{Entry, Parameter};
 

@@ -13,10 +13,10 @@
 
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
 use crate::address::{Lpn, StreamId};
-use crate::memory;
-use crate::registry::{Entry, Parameter};
 use crate::hotness::heat::{AgeFrom, Files, Heat, HeatSums, Time};
 use crate::hotness::quantise::{Quantiser, QuantiserOptions};
+use crate::memory;
+use crate::registry::{Entry, Parameter};
 
 const QUANTISER: [Parameter; 6] = QuantiserOptions::parameters("1000");
 

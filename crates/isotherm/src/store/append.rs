@@ -1,14 +1,14 @@
 //! Pages come and go: programs into open blocks, blocks that open, close and are erased, and pages that become invalid.
 
-use crate::blocks::BlockState;
 use super::{BlockStore, OpenBlock};
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
+use crate::blocks::AgeBase;
+use crate::blocks::BlockState;
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::store::tombstones::TombstoneSpace;
 use crate::nand::{Kind, Medium, MediumError, Oob, Owner, PageRef};
 use crate::placement::{Placement, Reclaim};
-use crate::blocks::AgeBase;
+use crate::store::tombstones::TombstoneSpace;
 use crate::victim::{VictimPolicy, Written};
 
 impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {

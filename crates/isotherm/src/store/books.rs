@@ -1,8 +1,8 @@
 //! What a store has counted, and the laws that its counts obey.
 
 use super::BlockStore;
-use crate::blocks::BlockState;
 use crate::address::BlockId;
+use crate::blocks::BlockState;
 use crate::device::DeviceError;
 use crate::nand::Medium;
 use crate::placement::Placement;

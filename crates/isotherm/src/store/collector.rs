@@ -3,8 +3,8 @@
 //! The steps are free functions over the block store and the map above it, because both change while a page moves.
 
 use super::BlockStore;
-use crate::blocks::BlockState;
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
+use crate::blocks::BlockState;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::memory;

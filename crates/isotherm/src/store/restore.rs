@@ -1,8 +1,8 @@
 //! A store over a medium that holds data: after a loss of power.
 
-use crate::blocks::BlockState;
-use super::{StoreOptions, BlockStore, OpenBlock};
+use super::{BlockStore, OpenBlock, StoreOptions};
 use crate::address::{BlockId, Ppn, StreamId};
+use crate::blocks::BlockState;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Kind, Medium};

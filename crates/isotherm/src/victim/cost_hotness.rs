@@ -11,11 +11,11 @@ use super::within::Within;
 use super::{AnyVictim, BuildVictim, NONE, VictimContext, VictimPolicy, Written};
 use crate::address::{BlockId, Ppn};
 use crate::blocks::BlockTable;
+use crate::blocks::Streams;
+use crate::hotness::heat::{AgeFrom, Heat};
 use crate::memory;
 use crate::nand::Move;
-use crate::blocks::Streams;
 use crate::registry::Entry;
-use crate::hotness::heat::{AgeFrom, Heat};
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     name: "cost_hotness",

@@ -10,8 +10,8 @@ use super::block_list::BlockLists;
 use super::within::Within;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
-use crate::blocks::{BlockState, BlockTable};
 use crate::blocks::Streams;
+use crate::blocks::{BlockState, BlockTable};
 use crate::registry::Entry;
 
 /// The ceiling lets in at least this share of the closed blocks (1/64), so that a scan serves many picks.

@@ -6,8 +6,8 @@
 use super::VictimContext;
 use crate::address::{BlockId, Ppn};
 use crate::blocks::BlockTable;
-use crate::memory;
 use crate::hotness::heat::{Heat, HeatSums};
+use crate::memory;
 
 /// See the module's text.
 #[derive(Clone, Debug)]

@@ -13,12 +13,12 @@ use super::within::Within;
 use super::{AnyVictim, BuildVictim, VictimContext, VictimPolicy, Written};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::blocks::BlockTable;
+use crate::blocks::Streams;
+use crate::hotness::heat::Heat;
 use crate::memory;
 use crate::nand::Move;
-use crate::blocks::Streams;
 use crate::quantity::Share;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
-use crate::hotness::heat::Heat;
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     name: "mdc",

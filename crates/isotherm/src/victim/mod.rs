@@ -20,8 +20,8 @@ mod within;
 
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::blocks::BlockTable;
-use crate::nand::Move;
 use crate::blocks::Streams;
+use crate::nand::Move;
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
 
 pub use cat::Cat;

@@ -6,8 +6,8 @@
 //! O(blocks) a scan, one scan in eight picks.
 
 use crate::address::BlockId;
-use crate::blocks::{BlockState, BlockTable};
 use crate::blocks::Streams;
+use crate::blocks::{BlockState, BlockTable};
 
 /// Blocks that a scan keeps.
 const KEPT: usize = 16;

@@ -9,9 +9,9 @@ use super::{DemandOptions, Dftl, MapObserver};
 use crate::address::{Lpn, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::store::StoreOptions;
 use crate::nand::Medium;
 use crate::placement::Placement;
+use crate::store::StoreOptions;
 use crate::victim::VictimPolicy;
 
 impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> {

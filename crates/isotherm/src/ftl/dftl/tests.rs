@@ -3,12 +3,12 @@
 
 use super::*;
 use crate::address::Geometry;
+use crate::blocks::AgeBase;
 use crate::ftl::dftl::cmt::Replacement;
 use crate::nand::array::NandArray;
 use crate::nand::fault::{FaultPlan, Faulty};
 use crate::nand::payload::HeapBytes;
 use crate::placement::{AnyPlacement, Future, PLACEMENTS, PlacementContext, build_placement};
-use crate::blocks::AgeBase;
 use crate::victim::{AnyVictim, VICTIMS, VictimContext, build_victim};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -54,7 +54,11 @@ impl Setup {
     /// Blocks of the device: the more streams hold one open, the more.
     fn blocks(&self, placement: &AnyPlacement) -> u32 {
         let store = self.store_options(placement);
-        LOGICAL_PAGES / PAGES_PER_BLOCK + store.meta_blocks + store.floor + u32::from(placement.streams()) + SPARE_BLOCKS
+        LOGICAL_PAGES / PAGES_PER_BLOCK
+            + store.meta_blocks
+            + store.floor
+            + u32::from(placement.streams())
+            + SPARE_BLOCKS
     }
 
     fn policies(&self) -> (AnyPlacement, AnyVictim) {

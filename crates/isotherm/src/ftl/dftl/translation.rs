@@ -11,18 +11,18 @@
 //! O(entries a page / 64) here.
 
 use super::super::page_map::{OverPageMap, PageMap};
-use crate::store::tombstones::MapEntry;
 use super::DemandOptions;
 use super::cmt::Cmt;
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::bits::Bits;
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::store::{BlockStore, Mapping, fatal, make_room};
 use crate::memory;
 use crate::nand::{Kind, Medium, Move, Owner};
 use crate::placement::Placement;
 use crate::stats::MappingCounters;
+use crate::store::tombstones::MapEntry;
+use crate::store::{BlockStore, Mapping, fatal, make_room};
 use crate::victim::VictimPolicy;
 
 /// What an eviction writes back.
@@ -174,7 +174,10 @@ impl DemandMap {
             // Lost while the device was formatted: it is about to be written for the first time.
             return Ok(());
         }
-        store.medium_mut().read_meta(at, &mut self.content, cause).map_err(|e| fatal(e, self.layout.lpns(page).start))?;
+        store
+            .medium_mut()
+            .read_meta(at, &mut self.content, cause)
+            .map_err(|e| fatal(e, self.layout.lpns(page).start))?;
         if cfg!(debug_assertions) && cause != Cause::Recovery {
             let wrong = self.differences(page).find(|lpn| !self.dirty.contains(*lpn));
             assert!(wrong.is_none(), "translation page {page} is wrong about LPN {wrong:?}");

@@ -7,8 +7,8 @@ use super::block_pool::{BlockPool, Role, succeeded};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::store::tombstones::TombstoneSpace;
 use crate::nand::{Medium, MediumError, Oob, Owner};
+use crate::store::tombstones::TombstoneSpace;
 use std::collections::VecDeque;
 
 /// Bytes of a map entry of one log page.

@@ -13,10 +13,10 @@ use super::{FastFtl, LogObserver, NO_BLOCK};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::store::tombstones::MapEntry;
 use crate::memory;
 use crate::nand::{Kind, Medium, MediumError, Move, Owner};
 use crate::stats::VICTIM_BUCKETS;
+use crate::store::tombstones::MapEntry;
 
 impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     /// Copies the newest versions of the pages of `logical`, from index `from` to the last mapped one, to their places in

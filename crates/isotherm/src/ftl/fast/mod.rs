@@ -38,14 +38,14 @@ pub(super) use options::ENTRY;
 pub use options::{FastOptions, HybridOptions, LogShare, RESERVE_BLOCKS};
 
 use super::Ftl;
-use crate::store::tombstones::{MapEntry, Tombstones};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::{ByCause, Cause};
 use crate::device::DeviceError;
-use crate::store::fatal;
 use crate::memory;
 use crate::nand::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
 use crate::stats::{CollectorCounters, MergeCounters, Snapshot, WearSummary};
+use crate::store::fatal;
+use crate::store::tombstones::{MapEntry, Tombstones};
 use block_pool::{BlockPool, Role, succeeded};
 use log_blocks::{LogBlocks, SequentialBlock};
 

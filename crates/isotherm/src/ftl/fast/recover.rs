@@ -22,8 +22,8 @@ use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::ftl::recover::{Found, FoundTombstone, Version, bury, scan};
-use crate::store::tombstones::MapEntry;
 use crate::nand::{Kind, Medium};
+use crate::store::tombstones::MapEntry;
 use std::collections::BTreeMap;
 
 /// Current copies, by block: what is left after the stale pages are taken away.

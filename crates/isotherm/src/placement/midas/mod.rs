@@ -27,11 +27,11 @@
 mod intervals;
 mod model;
 
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement, PlacementContext, Reclaim};
 use super::VictimSource;
-use crate::blocks::Streams;
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement, PlacementContext, Reclaim};
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::blocks::BlockTable;
+use crate::blocks::Streams;
 use crate::memory;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
 use intervals::Intervals;

@@ -1,13 +1,13 @@
 //! Segment writes: dirty blocks into groups, full groups into segments, the rest into the open one, and checkpoints.
 
 use super::{CLEAN, NOWHERE, OpenSegment, SegmentLog};
-use crate::device::DeviceError;
-use crate::memory;
-use crate::sfs::dirty::Origin;
-use crate::hotness::heat::Time;
-use crate::sfs::options::TrimPoint;
-use crate::sfs::segments::SegmentState;
-use crate::sfs::store::{NO_BLOCK, SegmentStore, SegmentWrite, checkpoint_blocks};
+use crate::dirty::Origin;
+use crate::disk::{Disk, NO_BLOCK, SegmentWrite, checkpoint_blocks};
+use crate::options::TrimPoint;
+use crate::segments::SegmentState;
+use isotherm::device::DeviceError;
+use isotherm::hotness::heat::Time;
+use isotherm::memory;
 
 /// Why a segment write stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,7 +18,7 @@ enum Progress {
     OutOfSegments,
 }
 
-impl<S: SegmentStore> SegmentLog<S> {
+impl<S: Disk> SegmentLog<S> {
     /// A segment write; `everything` leaves nothing dirty.
     #[inline(never)]
     pub(super) fn write_segments(&mut self, everything: bool) -> Result<(), DeviceError> {

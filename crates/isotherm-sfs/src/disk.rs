@@ -1,7 +1,7 @@
 //! What a log writes to: a row of blocks, cut into segments, and a place for checkpoints.
 
-use super::options::BLOCK_BYTES;
-use crate::device::DeviceError;
+use crate::options::BLOCK_BYTES;
+use isotherm::device::DeviceError;
 
 /// Bytes that a checkpoint records of a segment: live blocks, state and time.
 const CHECKPOINT_BYTES_PER_SEGMENT: u32 = 16;
@@ -34,7 +34,7 @@ pub struct SegmentWrite<'a> {
 /// # Contract
 /// - Writes are durable in order when `flush` returns, and some may be before.
 /// - `checkpoint` is called after a flush, and is itself durable after the next one.
-pub trait SegmentStore {
+pub trait Disk {
     /// Writes a run of blocks of one segment.
     ///
     /// # Errors

@@ -1,11 +1,11 @@
 //! The log: its laws, its baselines, and what grouping gains.
 
-use isotherm::build::{Environment, build};
+use isotherm::build::Environment;
 use isotherm::device::Device;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
-use isotherm::sfs::snapshot::LogSnapshot;
-use isotherm::spec::DeviceSpec;
+use isotherm_sfs::snapshot::LogSnapshot;
+use isotherm_sfs::{SystemSpec, build};
 
 fn device(log: &str, below: &str, utilisation: &str, blocks: u32) -> Box<dyn Device> {
     let sets = [
@@ -14,7 +14,7 @@ fn device(log: &str, below: &str, utilisation: &str, blocks: u32) -> Box<dyn Dev
         format!("log.utilisation={utilisation}"),
         "device.over_provisioning=10%".to_owned(),
     ];
-    let spec = DeviceSpec::from_toml("", &sets).unwrap();
+    let spec = SystemSpec::from_toml("", &sets).unwrap();
     build(&spec, &Environment { logical_bytes: u64::from(blocks) * 4096, seed: 1, future: None }).unwrap()
 }
 
@@ -74,11 +74,11 @@ fn run(log: &str, utilisation: &str, blocks: u32, turns: u32, mut load: Load) ->
     device.check().unwrap();
     let after = written(&*device);
     let wa = (after.0 - before.0) as f64 / (after.1 - before.1) as f64;
-    (wa, *device.snapshot().log.unwrap())
+    (wa, device.snapshot().sections.get::<LogSnapshot>().unwrap().clone())
 }
 
 fn written(device: &dyn Device) -> (u64, u64) {
-    let counters = device.snapshot().log.unwrap().counters;
+    let counters = device.snapshot().sections.get::<LogSnapshot>().unwrap().counters.clone();
     (counters.written_blocks(), counters.logged_blocks)
 }
 
@@ -181,7 +181,7 @@ fn the_stack_counts_add_up_and_write_amplification_is_the_product() {
         device.check().unwrap();
         let snapshot = device.snapshot();
         assert_eq!(snapshot.host.pages_read_unmapped, 1000);
-        let log_snapshot = snapshot.log.as_ref().unwrap();
+        let log_snapshot = snapshot.sections.get::<LogSnapshot>().unwrap();
         let (counters, below) = (&log_snapshot.counters, log_snapshot.below.as_ref().unwrap());
         assert_eq!(below.host.pages_written, counters.written_blocks());
         assert_eq!(counters.host_blocks, counters.absorbed_blocks + counters.logged_blocks);
@@ -198,7 +198,7 @@ fn the_stack_counts_add_up_and_write_amplification_is_the_product() {
 fn in_place_needs_a_device_and_small_logs_are_refused_with_the_fix() {
     let spec = |sets: &[&str]| {
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-        let spec = DeviceSpec::from_toml("", &sets).unwrap();
+        let spec = SystemSpec::from_toml("", &sets).unwrap();
         build(&spec, &Environment { logical_bytes: 64 << 20, seed: 1, future: None }).map(|_| ())
     };
     let error = spec(&["log=in_place"]).unwrap_err().to_string();

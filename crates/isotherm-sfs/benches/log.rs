@@ -1,13 +1,14 @@
 //! Speed of the log: over nothing, and over a page-mapped SSD. One core.
 //!
 //! Slices of both run in turn, so that a machine whose speed drifts changes both. Printed: median and best millions of host
-//! writes per second of processor time. `cargo bench --bench sfs`.
+//! writes per second of processor time. `cargo bench -p isotherm-sfs`.
 
-use isotherm::build::{Environment, build};
+use isotherm::build::Environment;
 use isotherm::device::Device;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
-use isotherm::spec::DeviceSpec;
+use isotherm_sfs::snapshot::LogSnapshot;
+use isotherm_sfs::{SystemSpec, build};
 
 const BLOCKS: u32 = 1 << 20;
 const BATCH: usize = 4096;
@@ -23,7 +24,7 @@ fn device(below: &str, segment: &str) -> Box<dyn Device> {
         "timing.mode=none".to_owned(),
         "wear.leveling=false".to_owned(),
     ];
-    let spec = DeviceSpec::from_toml("", &sets).expect("the specification is valid");
+    let spec = SystemSpec::from_toml("", &sets).expect("the specification is valid");
     let environment = Environment { logical_bytes: u64::from(BLOCKS) * 4096, seed: 1, future: None };
     build(&spec, &environment).expect("the specification is valid")
 }
@@ -71,7 +72,8 @@ fn main() {
     for (name, device, speeds) in &mut stacks {
         device.check().expect("the laws hold");
         speeds.sort_by(f64::total_cmp);
-        let log = device.snapshot().log.expect("it is a log");
+        let snapshot = device.snapshot();
+        let log = snapshot.sections.get::<LogSnapshot>().expect("it is a log");
         println!(
             "{name:<28} median {:.2} M writes/s, best {:.2}; WA of the log {:.3}, end to end {:.3}",
             speeds[SLICES / 2],

@@ -1,6 +1,6 @@
 //! The drives of the SFS slides, as far as they say what they cost: what a log's write cost is counted in.
 
-use crate::registry::Entry;
+use isotherm::registry::Entry;
 
 /// Speeds of a drive.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -49,8 +49,8 @@ pub const DRIVES: &[Entry<Drive>] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::super::snapshot::LogCounters;
     use super::*;
+    use crate::snapshot::LogCounters;
 
     #[test]
     fn write_cost_follows_the_slides_formula() {

@@ -1,14 +1,14 @@
 //! A log as a device: requests above, segments of another device below.
 
-use super::log::SegmentLog;
-use super::options::BLOCK_BYTES;
-use super::segments::SegmentState;
-use super::snapshot::{LogSnapshot, UTILISATION_BUCKETS, utilisation_bucket};
-use super::store::{SegmentStore, SegmentWrite, checkpoint_blocks};
-use crate::cause::Cause;
-use crate::device::{Device, DeviceError};
-use crate::request::{Op, Request};
-use crate::stats::{HostCounters, Latencies, Snapshot, VICTIM_BUCKETS, WearSummary};
+use crate::disk::{Disk, SegmentWrite, checkpoint_blocks};
+use crate::log::SegmentLog;
+use crate::options::BLOCK_BYTES;
+use crate::segments::SegmentState;
+use crate::snapshot::{LogSnapshot, UTILISATION_BUCKETS, utilisation_bucket};
+use isotherm::cause::Cause;
+use isotherm::device::{Device, DeviceError};
+use isotherm::request::{Op, Request};
+use isotherm::stats::{HostCounters, Latencies, Snapshot, VICTIM_BUCKETS, WearSummary};
 
 /// How many requests ahead a block's state is prefetched.
 const AHEAD: usize = 16;
@@ -58,7 +58,7 @@ impl Below {
     }
 }
 
-impl SegmentStore for Below {
+impl Disk for Below {
     fn write(&mut self, write: &SegmentWrite<'_>) -> Result<(), DeviceError> {
         self.submit(Op::Write, self.block(write.position), write.summary_blocks + write.blocks.len() as u32)
     }
@@ -208,7 +208,7 @@ impl Device for LogDevice {
         let mut snapshot = log.below.clone().unwrap_or_else(|| self.ideal_snapshot());
         snapshot.host = self.host;
         snapshot.dram.push(("log", self.log.table_bytes()));
-        snapshot.log = Some(Box::new(log));
+        snapshot.sections.put(log);
         snapshot
     }
 

@@ -4,7 +4,7 @@
 //! copy waits in memory, and the last checkpoint may refer to it: it is *reusable* only when no block's newest durable copy
 //! lies in it and a checkpoint has been made since. Least-recently-freed order gives those copies the longest time.
 
-use crate::hotness::heat::{Heat, HeatSums, Time};
+use isotherm::hotness::heat::{Heat, HeatSums, Time};
 use std::collections::VecDeque;
 
 /// What a segment is doing.

@@ -1,13 +1,13 @@
 //! Cleaning: live blocks of a victim become dirty, and the segment is freed.
 
 use super::{CLEAN, SegmentLog};
-use crate::device::DeviceError;
-use crate::memory;
-use crate::sfs::dirty::{Dirty, Origin};
-use crate::sfs::options::TrimPoint;
-use crate::sfs::store::{NO_BLOCK, SegmentStore};
+use crate::dirty::{Dirty, Origin};
+use crate::disk::{Disk, NO_BLOCK};
+use crate::options::TrimPoint;
+use isotherm::device::DeviceError;
+use isotherm::memory;
 
-impl<S: SegmentStore> SegmentLog<S> {
+impl<S: Disk> SegmentLog<S> {
     /// Cleans a few segments if few are free. Returns how many.
     pub(super) fn clean_if_needed(&mut self) -> Result<u32, DeviceError> {
         if self.segments.freed() > self.options.clean_below {

@@ -1,10 +1,10 @@
 //! What can be set of a log.
 
-use crate::hotness::heat::{AgeFrom, CountWrites};
-use crate::hotness::quantise::{MAX_GROUPS, QuantiserOptions};
-use super::segments::SegmentVictim;
-use crate::quantity::{ByteSize, Share};
-use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
+use crate::segments::SegmentVictim;
+use isotherm::hotness::heat::{AgeFrom, CountWrites};
+use isotherm::hotness::quantise::{MAX_GROUPS, QuantiserOptions};
+use isotherm::quantity::{ByteSize, Share};
+use isotherm::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
 
 /// Bytes of a block of the log.
 pub const BLOCK_BYTES: u32 = 4096;

@@ -3,9 +3,9 @@
 use isotherm::device::DeviceError;
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
-use isotherm::sfs::log::SegmentLog;
-use isotherm::sfs::options::{LogOptions, parse_log};
-use isotherm::sfs::store::{NO_BLOCK, SegmentStore, SegmentWrite};
+use isotherm_sfs::disk::{Disk, NO_BLOCK, SegmentWrite};
+use isotherm_sfs::log::SegmentLog;
+use isotherm_sfs::options::{LogOptions, parse_log};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -123,7 +123,7 @@ impl Cutter {
     }
 }
 
-impl SegmentStore for Cutter {
+impl Disk for Cutter {
     fn write(&mut self, write: &SegmentWrite<'_>) -> Result<(), DeviceError> {
         let position = write.position + write.summary_blocks;
         for (index, block) in write.blocks.iter().enumerate() {

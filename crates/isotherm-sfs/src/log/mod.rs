@@ -1,7 +1,7 @@
 //! The log: host writes into a dirty cache, the dirty cache into segments by hotness group, segments cleaned into the dirty
 //! cache (Min et al., SFS, FAST'12).
 //!
-//! A *segment write* first draws the lines between the groups anew ([`super::quantise`]), then sorts the dirty blocks into
+//! A *segment write* first draws the lines between the groups anew ([`isotherm::hotness::quantise`]), then sorts the dirty blocks into
 //! groups and writes every group that fills whole segments. What is left over stays dirty (*deferral*), live blocks under
 //! cleaning included, until its group fills a segment; a sync or a checkpoint writes the rest mixed, into one open segment.
 //!
@@ -18,15 +18,15 @@ mod check;
 mod cleaning;
 mod writing;
 
-use super::dirty::{Dirty, DirtyCache, Origin};
-use crate::hotness::heat::{CountWrites, Files, Heat, Time};
-use super::options::LogOptions;
-use crate::hotness::quantise::Quantiser;
-use super::segments::Segments;
-use super::snapshot::LogCounters;
-use super::store::{NO_BLOCK, SegmentStore};
-use crate::device::DeviceError;
-use crate::memory;
+use crate::dirty::{Dirty, DirtyCache, Origin};
+use crate::disk::{Disk, NO_BLOCK};
+use crate::options::LogOptions;
+use crate::segments::Segments;
+use crate::snapshot::LogCounters;
+use isotherm::device::DeviceError;
+use isotherm::hotness::heat::{CountWrites, Files, Heat, Time};
+use isotherm::hotness::quantise::Quantiser;
+use isotherm::memory;
 
 /// Position of a block that was never written.
 const NOWHERE: u32 = u32::MAX;
@@ -85,7 +85,7 @@ pub struct SegmentLog<S> {
     run: Vec<u32>,
 }
 
-impl<S: SegmentStore> SegmentLog<S> {
+impl<S: Disk> SegmentLog<S> {
     /// An empty log of `segments` segments for `blocks` blocks.
     pub fn new(store: S, blocks: u32, segments: u32, options: LogOptions) -> Self {
         let positions = segments as usize * options.segment_blocks as usize;

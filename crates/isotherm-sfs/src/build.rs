@@ -1,21 +1,28 @@
 //! A log and the device below it, from a specification.
 
-use super::{Environment, Plan};
-use crate::address::MAX_PAGES;
-use crate::device::Device;
-use crate::quantity::ByteSize;
-use crate::registry::{SpecError, find};
-use crate::sfs::device::{Below, LogDevice};
-use crate::sfs::drive::DRIVES;
-use crate::sfs::log::SegmentLog;
-use crate::sfs::options::{BLOCK_BYTES, LOGS, LogChoice, LogKind, parse_log};
-use crate::spec::{DeviceSpec, LogSection};
+use crate::device::{Below, LogDevice};
+use crate::drive::DRIVES;
+use crate::log::SegmentLog;
+use crate::options::{BLOCK_BYTES, LOGS, LogChoice, LogKind, parse_log};
+use crate::spec::{LogSection, SystemSpec};
+use isotherm::address::MAX_PAGES;
+use isotherm::build::{Environment, Plan};
+use isotherm::device::Device;
+use isotherm::ftl::FTLS;
+use isotherm::quantity::ByteSize;
+use isotherm::registry::{SpecError, find};
+use isotherm::spec::DeviceSpec;
 
-/// The log and the device below it as one: U is what the files hold, T what the device below can hold, or the log's own disk
-/// where there is none.
-pub(super) fn plan(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Plan, SpecError> {
+/// The system that `spec` describes, with every default decided, without building it. A log and the device below it count as
+/// one: U is what the files hold, T what the device below can hold, or the log's own disk where there is none.
+///
+/// # Errors
+/// Anything wrong with the specification.
+pub fn plan(spec: &SystemSpec, environment: &Environment) -> Result<Plan, SpecError> {
+    check_names(spec)?;
+    let Some(section) = &spec.log else { return isotherm::build::plan(&spec.ssd(), environment) };
     let log = LogPlan::new(spec, section, environment)?;
-    let mut plan = super::plan(&log.below, &log.environment)?;
+    let mut plan = isotherm::build::plan(&log.below, &log.environment)?;
     if section.below.name == NO_DEVICE {
         let blocks = plan.logical_pages.div_ceil(plan.geometry.pages_per_block());
         plan.geometry.blocks = blocks;
@@ -31,14 +38,24 @@ pub(super) fn plan(spec: &DeviceSpec, section: &LogSection, environment: &Enviro
     })
 }
 
+/// Looks up every policy that a specification names, and the keys of its parameters.
+///
+/// # Errors
+/// An unknown name or parameter.
+pub fn check_names(spec: &SystemSpec) -> Result<(), SpecError> {
+    isotherm::build::check_names(&spec.ssd())?;
+    let below = spec.log.as_ref().map(|log| &log.below).filter(|below| below.name != NO_DEVICE);
+    below.map_or(Ok(()), |below| isotherm::build::check_name(FTLS, "log.below (--below)", below))
+}
+
 /// The device below the log of `spec` as a specification of its own, with its plan; `None` without one.
 ///
 /// # Errors
 /// Anything wrong with the specification.
-pub fn plan_below(spec: &DeviceSpec, environment: &Environment) -> Result<Option<(DeviceSpec, Plan)>, SpecError> {
+pub fn plan_below(spec: &SystemSpec, environment: &Environment) -> Result<Option<(DeviceSpec, Plan)>, SpecError> {
     let Some(section) = spec.log.as_ref().filter(|log| log.below.name != NO_DEVICE) else { return Ok(None) };
     let log = LogPlan::new(spec, section, environment)?;
-    let plan = super::plan(&log.below, &log.environment)?;
+    let plan = isotherm::build::plan(&log.below, &log.environment)?;
     Ok(Some((log.below, plan)))
 }
 
@@ -70,7 +87,7 @@ pub fn check_below(section: &LogSection) -> Result<(), SpecError> {
 }
 
 /// Checks what does not depend on the log's size.
-fn check(spec: &DeviceSpec, section: &LogSection) -> Result<(), SpecError> {
+fn check(spec: &SystemSpec, section: &LogSection) -> Result<(), SpecError> {
     check_below(section)?;
     find(DRIVES, "log.drive (--drive)", &section.drive)?;
     if spec.device.page_size.0 != u64::from(BLOCK_BYTES) {
@@ -95,7 +112,7 @@ fn check(spec: &DeviceSpec, section: &LogSection) -> Result<(), SpecError> {
 }
 
 impl LogPlan {
-    fn new(spec: &DeviceSpec, section: &LogSection, environment: &Environment) -> Result<Self, SpecError> {
+    fn new(spec: &SystemSpec, section: &LogSection, environment: &Environment) -> Result<Self, SpecError> {
         check(spec, section)?;
         let mut choice = parse_log(&section.name, environment.seed)?;
         let utilisation = section.utilisation.0;
@@ -128,7 +145,7 @@ impl LogPlan {
             LogKind::Segments => Below::bytes(segments, options.segment_blocks),
             LogKind::InPlace => capacity as u64 * u64::from(BLOCK_BYTES),
         };
-        let mut below = DeviceSpec { log: None, ..spec.clone() };
+        let mut below = spec.ssd();
         if section.below.name != NO_DEVICE {
             below.ftl.name = section.below.clone();
         }
@@ -142,18 +159,18 @@ impl LogPlan {
     }
 }
 
-/// Builds the log over its device.
-pub(super) fn build(
-    spec: &DeviceSpec,
-    section: &LogSection,
-    environment: &Environment,
-) -> Result<Box<dyn Device>, SpecError> {
+/// Builds the system that `spec` describes.
+///
+/// # Errors
+/// Anything wrong with the specification: the error names the key, what is wrong and what would be right.
+pub fn build(spec: &SystemSpec, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
+    let Some(section) = &spec.log else { return isotherm::build::build(&spec.ssd(), environment) };
     let LogPlan { choice, blocks, segments, below, environment } = LogPlan::new(spec, section, environment)?;
-    let has_device = section.below.name != NO_DEVICE;
     if choice.kind == LogKind::InPlace {
-        return super::build(&below, &environment);
+        return isotherm::build::build(&below, &environment);
     }
-    let device = if has_device { Some(super::build(&below, &environment)?) } else { None };
+    let has_device = section.below.name != NO_DEVICE;
+    let device = if has_device { Some(isotherm::build::build(&below, &environment)?) } else { None };
     let below = Below::new(device, segments, choice.options.segment_blocks);
     let log = SegmentLog::new(below, blocks, segments, choice.options);
     Ok(Box::new(LogDevice::new(log, choice.sync)))

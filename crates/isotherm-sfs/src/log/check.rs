@@ -1,10 +1,10 @@
 //! The laws of a log.
 
 use super::{CLEAN, NOWHERE, SegmentLog};
-use crate::hotness::heat::HeatSums;
-use crate::sfs::store::SegmentStore;
+use crate::disk::Disk;
+use isotherm::hotness::heat::HeatSums;
 
-impl<S: SegmentStore> SegmentLog<S> {
+impl<S: Disk> SegmentLog<S> {
     /// Checks every law: what segments count equals what the blocks say, and blocks written are accounted for.
     ///
     /// # Errors

@@ -1,12 +1,12 @@
 //! The log against itself recomputed from scratch, and against a plain log written in the simplest way.
 
 use isotherm::device::DeviceError;
+use isotherm::hotness::quantise::{Quantiser, QuantiserOptions};
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
-use isotherm::sfs::log::SegmentLog;
-use isotherm::sfs::options::{LogOptions, parse_log};
-use isotherm::hotness::quantise::{Quantiser, QuantiserOptions};
-use isotherm::sfs::store::{SegmentStore, SegmentWrite};
+use isotherm_sfs::disk::{Disk, SegmentWrite};
+use isotherm_sfs::log::SegmentLog;
+use isotherm_sfs::options::{LogOptions, parse_log};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use std::time::Instant;
 /// Nothing below.
 struct Nothing;
 
-impl SegmentStore for Nothing {
+impl Disk for Nothing {
     fn write(&mut self, _: &SegmentWrite<'_>) -> Result<(), DeviceError> {
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What a log counted.
 
-use crate::stats::Snapshot;
+use isotherm::stats::Snapshot;
 
 /// Buckets of the histograms of utilisation: bucket `i` of 0..=20 holds `[i/20, (i+1)/20)`.
 pub const UTILISATION_BUCKETS: usize = 21;

@@ -1,0 +1,44 @@
+//! SFS: a log that groups blocks by hotness when it writes them (Min, Kim, Cho, Lee & Eom, "SFS: random write considered
+//! harmful in solid state drives", FAST'12), the plain log that it is compared with, and both over a device.
+//!
+//! ```text
+//! request -> LogDevice (bytes to blocks) -> SegmentLog (dirty cache, groups, segments) -> Disk -> any device of `isotherm`
+//! ```
+//!
+//! The policies are [`isotherm::hotness::heat`], [`isotherm::hotness::quantise`], [`segments`] and [`dirty`]: they know no
+//! device and no simulator. [`log`] is the machine that they steer, over anything that is a [`disk::Disk`]; [`device`] puts it
+//! over a simulated device, as a [`spec::SystemSpec`] says. The block store of the flash translation layers
+//! ([`isotherm::store`]) is another machine: it cleans block by block into open blocks, where this one cleans into a cache,
+//! writes whole segments later, and must not reuse a segment before a checkpoint.
+//!
+//! ```
+//! use isotherm::build::Environment;
+//! use isotherm::request::{Op, Request};
+//! use isotherm_sfs::snapshot::LogSnapshot;
+//! use isotherm_sfs::{SystemSpec, build};
+//!
+//! let sets = ["log.name=sfs:segment=64KiB".to_owned(), "log.below=page".to_owned()];
+//! let spec = SystemSpec::from_toml("", &sets)?;
+//! let mut device = build(&spec, &Environment { logical_bytes: 4 << 20, seed: 1, future: None })?;
+//! let write = |block: u64| Request { arrival_ns: 0, offset: block * 4096, length: 4096, op: Op::Write };
+//! let requests: Vec<Request> = (0..5000).map(|i| write(i * 7919 % 1024)).collect();
+//! device.submit(&requests).expect("the log has room");
+//! let snapshot = device.snapshot();
+//! let log = snapshot.sections.get::<LogSnapshot>().expect("a log was asked for");
+//! assert!(log.write_amplification_end_to_end() >= 1.0);
+//! # Ok::<(), isotherm::registry::SpecError>(())
+//! ```
+
+mod build;
+pub mod device;
+pub mod dirty;
+pub mod disk;
+pub mod drive;
+pub mod log;
+pub mod options;
+pub mod segments;
+pub mod snapshot;
+pub mod spec;
+
+pub use build::{NO_DEVICE, build, check_below, check_names, plan, plan_below};
+pub use spec::{FillMode, LogSection, SystemSpec};
