@@ -1,13 +1,13 @@
 //! Conservation laws over the counters of a run. A broken law is a bug of the simulator, never of the workload.
 
-use isotherm::device::Device;
+use isotherm::device::Replay;
 
 /// Checks the device's own laws, and those between its counters and what was submitted. A device that stopped early, worn
 /// out or full, has counted only a part of its last batch.
 ///
 /// # Errors
 /// The first law that is broken, in words.
-pub fn check(device: &dyn Device, host_pages_submitted: u64, stopped: bool) -> Result<(), String> {
+pub fn check(device: &dyn Replay, host_pages_submitted: u64, stopped: bool) -> Result<(), String> {
     device.check()?;
     let end = device.snapshot();
     let law = |holds: bool, text: String| if holds { Ok(()) } else { Err(text) };

@@ -7,7 +7,7 @@ use crate::fold::Folding;
 use crate::run::{Control, RunError, RunSpec, Stopped, submit};
 use crate::source::BATCH;
 use crate::steady;
-use isotherm::device::Device;
+use isotherm::device::Replay;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use std::sync::atomic::Ordering;
@@ -72,7 +72,7 @@ pub struct Bounds {
 /// # Errors
 /// The trace cannot be read, a request does not fit the device, the user stopped.
 pub fn write(
-    device: &mut dyn Device,
+    device: &mut dyn Replay,
     spec: &RunSpec,
     folding: &Folding,
     bounds: Bounds,
@@ -101,7 +101,7 @@ pub fn write(
 
 /// Writes to a device until it stops.
 struct Writer<'a> {
-    device: &'a mut dyn Device,
+    device: &'a mut dyn Replay,
     trace: &'a str,
     control: &'a Control,
     page_bytes: u64,

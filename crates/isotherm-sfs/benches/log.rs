@@ -4,7 +4,7 @@
 //! writes per second of processor time. `cargo bench -p isotherm-sfs`.
 
 use isotherm::build::Environment;
-use isotherm::device::Device;
+use isotherm::device::Replay;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm_sfs::snapshot::LogSnapshot;
@@ -15,7 +15,7 @@ const BATCH: usize = 4096;
 const SLICES: usize = 15;
 const BATCHES_IN_SLICE: usize = 128;
 
-fn device(below: &str, segment: &str) -> Box<dyn Device> {
+fn device(below: &str, segment: &str) -> Box<dyn Replay> {
     let sets = [
         format!("log.name=sfs:segment={segment}"),
         format!("log.below={below}"),
@@ -49,7 +49,7 @@ fn cpu_ns() -> f64 {
 
 fn main() {
     let mut random = Random::new(42);
-    let mut stacks: Vec<(String, Box<dyn Device>, Vec<f64>)> = [("none", "32MiB"), ("none", "8MiB"), ("page", "8MiB")]
+    let mut stacks: Vec<(String, Box<dyn Replay>, Vec<f64>)> = [("none", "32MiB"), ("none", "8MiB"), ("page", "8MiB")]
         .map(|(below, segment)| (format!("below {below}, segment {segment}"), device(below, segment), Vec::new()))
         .into();
     for (_, device, _) in &mut stacks {

@@ -7,7 +7,7 @@ use crate::options::{BLOCK_BYTES, LOGS, LogChoice, LogKind, parse_log};
 use crate::spec::{LogSection, SystemSpec};
 use isotherm::address::MAX_PAGES;
 use isotherm::build::{Environment, Plan};
-use isotherm::device::Device;
+use isotherm::device::Replay;
 use isotherm::ftl::FTLS;
 use isotherm::quantity::ByteSize;
 use isotherm::registry::{SpecError, find};
@@ -163,7 +163,7 @@ impl LogPlan {
 ///
 /// # Errors
 /// Anything wrong with the specification: the error names the key, what is wrong and what would be right.
-pub fn build(spec: &SystemSpec, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
+pub fn build(spec: &SystemSpec, environment: &Environment) -> Result<Box<dyn Replay>, SpecError> {
     let Some(section) = &spec.log else { return isotherm::build::build(&spec.ssd(), environment) };
     let LogPlan { choice, blocks, segments, below, environment } = LogPlan::new(spec, section, environment)?;
     if choice.kind == LogKind::InPlace {

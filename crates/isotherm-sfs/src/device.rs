@@ -6,7 +6,7 @@ use crate::options::BLOCK_BYTES;
 use crate::segments::SegmentState;
 use crate::snapshot::{LogSnapshot, UTILISATION_BUCKETS, utilisation_bucket};
 use isotherm::cause::Cause;
-use isotherm::device::{Device, DeviceError};
+use isotherm::device::{DeviceError, Observe, Replay};
 use isotherm::request::{Op, Request};
 use isotherm::stats::{HostCounters, Latencies, Snapshot, VICTIM_BUCKETS, WearSummary};
 
@@ -15,7 +15,7 @@ const AHEAD: usize = 16;
 
 /// The device below a log: two places for checkpoints, then the segments. Without a device the log's own work is all there is.
 pub struct Below {
-    device: Option<Box<dyn Device>>,
+    device: Option<Box<dyn Replay>>,
     segment_blocks: u32,
     checkpoint_blocks: u32,
     arrival_ns: u64,
@@ -27,7 +27,7 @@ pub struct Below {
 
 impl Below {
     /// The device below a log of `segments` segments; it has room for [`Below::bytes`].
-    pub fn new(device: Option<Box<dyn Device>>, segments: u32, segment_blocks: u32) -> Self {
+    pub fn new(device: Option<Box<dyn Replay>>, segments: u32, segment_blocks: u32) -> Self {
         let checkpoint_blocks = checkpoint_blocks(segments);
         Self { device, segment_blocks, checkpoint_blocks, arrival_ns: 0, written_bytes: 0, failed_bytes: 0 }
     }
@@ -92,7 +92,7 @@ impl LogDevice {
         Self { log, sync, host: HostCounters::default(), no_latencies: Latencies::default() }
     }
 
-    fn below(&self) -> Option<&dyn Device> {
+    fn below(&self) -> Option<&dyn Replay> {
         self.log.store().device.as_deref()
     }
 
@@ -180,28 +180,12 @@ impl LogDevice {
             segments: segments.count(),
             payload_blocks: self.log.options().payload_blocks(),
             dirty_blocks: self.log.dirty_blocks() as u64,
-            below: self.below().map(Device::snapshot),
+            below: self.below().map(Observe::snapshot),
         }
     }
 }
 
-impl Device for LogDevice {
-    fn submit(&mut self, batch: &[Request]) -> Result<(), DeviceError> {
-        for (index, request) in batch.iter().enumerate() {
-            if let Some(ahead) = batch.get(index + AHEAD) {
-                self.log.prefetch((ahead.offset / u64::from(BLOCK_BYTES)) as u32);
-            }
-            self.log.store_mut().arrival_ns = request.arrival_ns;
-            self.log.tick(request.arrival_ns)?;
-            self.carry_out(index, request)?;
-        }
-        Ok(())
-    }
-
-    fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
-        self.log.store_mut().device.as_mut().map_or(Ok(()), |device| device.idle(budget_ns))
-    }
-
+impl Observe for LogDevice {
     /// Where a device stands below, everything but `host` is its own; else the log's writes stand in for a medium's.
     fn snapshot(&self) -> Snapshot {
         let log = self.log_snapshot();
@@ -213,19 +197,19 @@ impl Device for LogDevice {
     }
 
     fn wear(&self) -> WearSummary {
-        self.below().map(Device::wear).unwrap_or_default()
+        self.below().map(Observe::wear).unwrap_or_default()
     }
 
     fn block_erases(&self) -> Vec<u32> {
-        self.below().map(Device::block_erases).unwrap_or_default()
+        self.below().map(Observe::block_erases).unwrap_or_default()
     }
 
     fn block_valid_pages(&self) -> Vec<u32> {
-        self.below().map(Device::block_valid_pages).unwrap_or_default()
+        self.below().map(Observe::block_valid_pages).unwrap_or_default()
     }
 
     fn latencies(&self) -> &Latencies {
-        self.below().map_or(&self.no_latencies, Device::latencies)
+        self.below().map_or(&self.no_latencies, Observe::latencies)
     }
 
     fn reset_latencies(&mut self) {
@@ -250,10 +234,28 @@ impl Device for LogDevice {
 
     fn physical_pages(&self) -> u32 {
         let log = self.log.segments().count() * self.log.options().segment_blocks;
-        self.below().map_or(log, Device::physical_pages)
+        self.below().map_or(log, Observe::physical_pages)
     }
 
     fn page_bytes(&self) -> u32 {
         BLOCK_BYTES
+    }
+}
+
+impl Replay for LogDevice {
+    fn submit(&mut self, batch: &[Request]) -> Result<(), DeviceError> {
+        for (index, request) in batch.iter().enumerate() {
+            if let Some(ahead) = batch.get(index + AHEAD) {
+                self.log.prefetch((ahead.offset / u64::from(BLOCK_BYTES)) as u32);
+            }
+            self.log.store_mut().arrival_ns = request.arrival_ns;
+            self.log.tick(request.arrival_ns)?;
+            self.carry_out(index, request)?;
+        }
+        Ok(())
+    }
+
+    fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
+        self.log.store_mut().device.as_mut().map_or(Ok(()), |device| device.idle(budget_ns))
     }
 }

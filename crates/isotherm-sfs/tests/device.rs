@@ -1,13 +1,13 @@
 //! The log: its laws, its baselines, and what grouping gains.
 
 use isotherm::build::Environment;
-use isotherm::device::Device;
+use isotherm::device::Replay;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm_sfs::snapshot::LogSnapshot;
 use isotherm_sfs::{SystemSpec, build};
 
-fn device(log: &str, below: &str, utilisation: &str, blocks: u32) -> Box<dyn Device> {
+fn device(log: &str, below: &str, utilisation: &str, blocks: u32) -> Box<dyn Replay> {
     let sets = [
         format!("log.name={log}"),
         format!("log.below={below}"),
@@ -77,7 +77,7 @@ fn run(log: &str, utilisation: &str, blocks: u32, turns: u32, mut load: Load) ->
     (wa, device.snapshot().sections.get::<LogSnapshot>().unwrap().clone())
 }
 
-fn written(device: &dyn Device) -> (u64, u64) {
+fn written(device: &dyn Replay) -> (u64, u64) {
     let counters = device.snapshot().sections.get::<LogSnapshot>().unwrap().counters.clone();
     (counters.written_blocks(), counters.logged_blocks)
 }

@@ -5,7 +5,7 @@
 //! host writes and NAND programs beside them. Runs of one workload must agree on every counter.
 
 use isotherm::build::{Environment, build};
-use isotherm::device::Device;
+use isotherm::device::{Observe, Replay};
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
@@ -77,7 +77,7 @@ fn run(workload: &Workload) -> Run {
     let environment = Environment { logical_bytes: workload.logical_bytes, ..Environment::default() };
     let mut device = build(&spec, &environment).expect("the device fits");
     let (before, measured) = workload.requests.split_at(workload.measured_from);
-    let submit = |device: &mut Box<dyn Device>, requests: &[Request]| {
+    let submit = |device: &mut Box<dyn Replay>, requests: &[Request]| {
         requests.chunks(BATCH).for_each(|batch| device.submit(batch).expect("the workload fits the device"));
     };
     submit(&mut device, before);

@@ -6,7 +6,7 @@
 //! [uniform|zipf]` chooses sizes, spare factors and workloads.
 
 use isotherm::build::{Environment, build, plan};
-use isotherm::device::Device;
+use isotherm::device::Replay;
 use isotherm::memory;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
@@ -93,7 +93,7 @@ fn requests(workload: &Workload, random: &mut Random, pages: u64) -> Vec<Request
 }
 
 /// Fills the device once in order, then overwrites it until collections run steadily.
-fn warm_up(device: &mut dyn Device, workload: &Workload, random: &mut Random, pages: u64, spare: f64) {
+fn warm_up(device: &mut dyn Replay, workload: &Workload, random: &mut Random, pages: u64, spare: f64) {
     let mut page = 0;
     while page < pages {
         let batch: Vec<Request> = (page..(page + BATCH as u64).min(pages))

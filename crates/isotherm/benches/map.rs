@@ -7,7 +7,7 @@
 
 use isotherm::build::{Environment, build};
 use isotherm::cause::Cause;
-use isotherm::device::Device;
+use isotherm::device::{Observe, Replay};
 use isotherm::hotness::kmeans::{Clusterer, Init, cost};
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
@@ -47,7 +47,7 @@ const TRAFFICS: [Traffic; 3] = [
 
 struct Contestant {
     name: &'static str,
-    device: Box<dyn Device>,
+    device: Box<dyn Replay>,
     nanoseconds: Vec<f64>,
     before: Snapshot,
 }

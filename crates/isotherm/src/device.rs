@@ -1,4 +1,5 @@
-//! What a simulated device is to those who drive it: requests in, counters out.
+//! What a simulated device is to those who use it: observed ([`Observe`]), given requests ([`Replay`]), or read and written
+//! ([`BlockDevice`]).
 
 use crate::request::Request;
 use crate::stats::{Latencies, Snapshot, WearSummary};
@@ -44,6 +45,9 @@ pub enum DeviceError {
     /// Power was cut (fault injection).
     #[error("power was lost")]
     PowerLost,
+    /// What keeps the content of pages failed; the request was not carried out whole, and may be tried again.
+    #[error("the content of the device cannot be kept or read: {0}")]
+    Payload(std::io::ErrorKind),
 }
 
 impl DeviceError {
@@ -53,22 +57,8 @@ impl DeviceError {
     }
 }
 
-/// A device that replays requests and counts. One virtual call serves a batch of a few thousand requests.
-///
-/// # Contract
-/// - After an error the requests before the one at fault have been carried out, and counters are whole.
-/// - The same build, the same requests: the same counters.
-pub trait Device: Send {
-    /// Carries out `batch` in order.
-    ///
-    /// # Errors
-    /// See [`DeviceError`].
-    fn submit(&mut self, batch: &[Request]) -> Result<(), DeviceError>;
-    /// Lets the device clean in the background for `budget_ns` of its own time.
-    ///
-    /// # Errors
-    /// As [`Device::submit`].
-    fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError>;
+/// What every device can be asked, whatever is done with it.
+pub trait Observe {
     /// Everything counted since the device was built.
     fn snapshot(&self) -> Snapshot;
     /// Erase counts over the blocks.
@@ -94,14 +84,35 @@ pub trait Device: Send {
     fn page_bytes(&self) -> u32;
 }
 
+/// A device that replays requests and counts. One virtual call serves a batch of a few thousand requests.
+///
+/// # Contract
+/// - After an error the requests before the one at fault have been carried out, and counters are whole.
+/// - The same build, the same requests: the same counters.
+pub trait Replay: Observe + Send {
+    /// Carries out `batch` in order.
+    ///
+    /// # Errors
+    /// See [`DeviceError`].
+    fn submit(&mut self, batch: &[Request]) -> Result<(), DeviceError>;
+    /// Lets the device clean in the background for `budget_ns` of its own time.
+    ///
+    /// # Errors
+    /// As [`Replay::submit`].
+    fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError>;
+}
+
 /// A device that keeps its bytes: what a file system or a block server stands on. Ranges need not be aligned to pages.
 ///
 /// # Contract
 /// - A read returns the last write of every byte, and zeros where nothing was written or everything was trimmed.
 /// - Everything is durable after the next flush; without a write buffer, a write is durable when it returns.
-pub trait BlockDevice {
+/// - The same build, the same requests, arriving at the same times: the counters of [`Replay`].
+pub trait BlockDevice: Observe + Send {
     /// Bytes that the device holds.
     fn capacity_bytes(&self) -> u64;
+    /// Requests from now on arrive at `now_ns`, on a clock that never runs back; 0 until it is first told.
+    fn arrive(&mut self, now_ns: u64);
     /// Reads `out.len()` bytes from `offset` on.
     ///
     /// # Errors
@@ -122,4 +133,9 @@ pub trait BlockDevice {
     /// # Errors
     /// See [`DeviceError`].
     fn flush(&mut self) -> Result<(), DeviceError>;
+    /// Lets the device clean in the background for `budget_ns` of its own time.
+    ///
+    /// # Errors
+    /// See [`DeviceError`].
+    fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError>;
 }

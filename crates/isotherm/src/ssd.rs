@@ -5,10 +5,11 @@
 
 use crate::address::Lpn;
 use crate::cause::Cause;
-use crate::device::{BlockDevice, Device, DeviceError};
+use crate::device::{BlockDevice, DeviceError, Observe, Replay};
 use crate::ftl::Ftl;
 use crate::nand::Medium;
-use crate::nand::payload::{HeapBytes, NoBytes};
+use crate::nand::clock::Clock as _;
+use crate::nand::content::{Bytes, Content, Frames, Nothing, Run as _};
 use crate::request::{Op, Request};
 use crate::stats::{HostCounters, Latencies, Snapshot, WearSummary};
 use hdrhistogram::Histogram;
@@ -18,9 +19,15 @@ use hdrhistogram::Histogram;
 /// misses of a group overlap, while between one write and the next they would come one after the other.
 const GROUP: usize = 8;
 
+/// What the pages of an FTL hold.
+type ContentOf<F> = <<F as Ftl>::Medium as Medium>::Content;
+/// What the host writes to it.
+type Data<'a, F> = <ContentOf<F> as Content>::Data<'a>;
+/// Room for what the host reads from it.
+type Room<'a, F> = <ContentOf<F> as Content>::Room<'a>;
+
 /// A simulated SSD over any FTL.
-#[derive(Clone, Debug)]
-pub struct Ssd<F> {
+pub struct Ssd<F: Ftl> {
     ftl: F,
     log2_page_bytes: u8,
     capacity_bytes: u64,
@@ -28,7 +35,9 @@ pub struct Ssd<F> {
     host: HostCounters,
     latencies: Latencies,
     /// One page, for reads and writes of parts.
-    scratch: Vec<u8>,
+    scratch: <ContentOf<F> as Content>::Frames,
+    /// When the host's requests arrive, where bytes are served.
+    arrival_ns: u64,
 }
 
 impl<F: Ftl> Ssd<F> {
@@ -42,7 +51,8 @@ impl<F: Ftl> Ssd<F> {
             ftl,
             host: HostCounters::default(),
             latencies: Latencies::default(),
-            scratch: Vec::new(),
+            scratch: Frames::new(1, log2_page_bytes),
+            arrival_ns: 0,
         }
     }
 
@@ -105,58 +115,85 @@ impl<F: Ftl> Ssd<F> {
     }
 }
 
-impl<F: Ftl> Ssd<F>
-where
-    F::Medium: Medium<Payload = NoBytes>,
-{
+impl<F: Ftl> Ssd<F> {
+    /// Carries out one request: marks it on the clock, does the `work`, and takes its latency down under `op`.
     #[inline(always)]
-    fn carry_out(&mut self, index: usize, request: &Request) -> Result<(), DeviceError> {
-        let end = self.check_range(index, request.offset, request.length)?;
-        match request.op {
-            Op::Flush => self.flush_all(),
-            _ if request.length == 0 => Ok(()),
-            Op::Trim => self.trim_range(request.offset, end),
-            Op::Write => self.write_pages(request.offset, end),
-            Op::Read => self.read_pages(request.offset, end),
+    fn serve(
+        &mut self,
+        op: Op,
+        arrival_ns: u64,
+        work: impl FnOnce(&mut Self) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        if self.clean_when_idle {
+            self.clean_before(arrival_ns)?;
         }
-    }
-
-    #[inline(always)]
-    fn write_pages(&mut self, offset: u64, end: u64) -> Result<(), DeviceError> {
-        let mask = (1 << self.log2_page_bytes) - 1;
-        let (head, tail) = (offset & mask != 0, end & mask != 0);
-        let (first, last) = (self.page_of(offset).0, self.page_of(end - 1).0);
-        for lpn in first..last + 1 {
-            if (head && lpn == first) || (tail && lpn == last) {
-                self.host.pages_partly_written += 1;
-                self.ftl.read(Lpn(lpn), (), Cause::Modify)?;
-            }
-            self.ftl.write(Lpn(lpn), (), Cause::Host)?;
-            self.host.pages_written += 1;
-            let start = u64::from(lpn) << self.log2_page_bytes;
-            self.host.bytes_written += end.min(start + mask + 1) - offset.max(start);
+        self.ftl.medium_mut().clock_mut().begin_request(arrival_ns);
+        work(self)?;
+        self.ftl.end_request()?;
+        if let Some(latency_ns) = self.ftl.medium_mut().clock_mut().end_request() {
+            self.latencies.of(op).saturating_record(latency_ns);
         }
         Ok(())
     }
 
-    fn read_pages(&mut self, offset: u64, end: u64) -> Result<(), DeviceError> {
+    fn clean_before(&mut self, arrival_ns: u64) -> Result<(), DeviceError> {
+        let idle_ns = self.ftl.medium().clock().idle_before(arrival_ns);
+        if idle_ns > 0 {
+            self.ftl.medium_mut().clock_mut().begin_request(arrival_ns - idle_ns);
+            self.ftl.idle(idle_ns)?;
+            self.ftl.medium_mut().clock_mut().end_request();
+        }
+        Ok(())
+    }
+
+    /// Writes bytes `offset..end`, a page at a time.
+    #[inline(always)]
+    fn write_pages(&mut self, offset: u64, end: u64, data: Data<'_, F>) -> Result<(), DeviceError> {
+        let mask = (1 << self.log2_page_bytes) - 1;
+        let (head, tail) = (offset & mask != 0, end & mask != 0);
+        let (first, last) = (self.page_of(offset).0, self.page_of(end - 1).0);
+        for lpn in first..last + 1 {
+            let start = u64::from(lpn) << self.log2_page_bytes;
+            let (from, to) = (offset.max(start), end.min(start + mask + 1));
+            let range = (from - offset) as usize..(to - offset) as usize;
+            if (head && lpn == first) || (tail && lpn == last) {
+                self.host.pages_partly_written += 1;
+                self.load(lpn, Cause::Modify)?;
+                self.scratch.patch(0, (from - start) as usize, data, range);
+                self.ftl.write(Lpn(lpn), self.scratch.page(0), Cause::Host)?;
+            } else {
+                self.ftl.write(Lpn(lpn), data.page(range), Cause::Host)?;
+            }
+            self.host.pages_written += 1;
+            self.host.bytes_written += to - from;
+        }
+        Ok(())
+    }
+
+    /// Reads bytes `offset..end`, a page at a time.
+    fn read_pages(&mut self, offset: u64, end: u64, room: &mut Room<'_, F>) -> Result<(), DeviceError> {
         self.host.bytes_read += end - offset;
+        let page_bytes = 1 << self.log2_page_bytes;
         for lpn in self.page_of(offset).0..self.page_of(end - 1).0 + 1 {
-            let mapped = self.ftl.read(Lpn(lpn), (), Cause::Host)?;
+            let mapped = self.load(lpn, Cause::Host)?;
+            let start = u64::from(lpn) << self.log2_page_bytes;
+            let (from, to) = (offset.max(start), end.min(start + page_bytes));
+            let range = (from - offset) as usize..(to - offset) as usize;
+            self.scratch.extract(0, (from - start) as usize, room, range);
             self.host.pages_read += 1;
             self.host.pages_read_unmapped += u64::from(!mapped);
         }
         Ok(())
     }
 
-    fn clean_before(&mut self, arrival_ns: u64) -> Result<(), DeviceError> {
-        let idle_ns = self.ftl.medium().idle_before(arrival_ns);
-        if idle_ns > 0 {
-            self.ftl.medium_mut().begin_request(arrival_ns - idle_ns);
-            self.ftl.idle(idle_ns)?;
-            self.ftl.medium_mut().end_request();
+    /// Reads a page into the scratch page; zeros where it holds nothing.
+    #[inline(always)]
+    fn load(&mut self, lpn: u32, cause: Cause) -> Result<bool, DeviceError> {
+        let mapped = self.ftl.read(Lpn(lpn), self.scratch.page_mut(0), cause)?;
+        if !mapped {
+            self.scratch.clear(0);
         }
-        Ok(())
+        Ok(mapped)
     }
 }
 
@@ -172,32 +209,7 @@ impl Latencies {
     }
 }
 
-impl<F: Ftl + Send> Device for Ssd<F>
-where
-    F::Medium: Medium<Payload = NoBytes>,
-{
-    fn submit(&mut self, batch: &[Request]) -> Result<(), DeviceError> {
-        for (index, request) in batch.iter().enumerate() {
-            if index % GROUP == 0 {
-                self.prefetch_groups(&batch[index..]);
-            }
-            if self.clean_when_idle {
-                self.clean_before(request.arrival_ns)?;
-            }
-            self.ftl.medium_mut().begin_request(request.arrival_ns);
-            self.carry_out(index, request)?;
-            self.ftl.end_request()?;
-            if let Some(latency_ns) = self.ftl.medium_mut().end_request() {
-                self.latencies.of(request.op).saturating_record(latency_ns);
-            }
-        }
-        Ok(())
-    }
-
-    fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
-        self.ftl.idle(budget_ns)
-    }
-
+impl<F: Ftl> Observe for Ssd<F> {
     fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot { host: self.host, ..Snapshot::default() };
         self.ftl.fill_snapshot(&mut snapshot);
@@ -251,90 +263,72 @@ where
     }
 }
 
-impl<F: Ftl> Ssd<F>
+impl<F: Ftl + Send> Replay for Ssd<F>
 where
-    F::Medium: Medium<Payload = HeapBytes>,
+    F::Medium: Medium<Content = Nothing>,
 {
-    /// Reads a page into the scratch page; zeros where it holds nothing.
-    fn load(&mut self, lpn: u32, cause: Cause) -> Result<bool, DeviceError> {
-        self.scratch.resize(1 << self.log2_page_bytes, 0);
-        let mapped = self.ftl.read(Lpn(lpn), &mut self.scratch, cause)?;
-        if !mapped {
-            self.scratch.fill(0);
+    fn submit(&mut self, batch: &[Request]) -> Result<(), DeviceError> {
+        for (index, request) in batch.iter().enumerate() {
+            if index % GROUP == 0 {
+                self.prefetch_groups(&batch[index..]);
+            }
+            self.serve(request.op, request.arrival_ns, |this| {
+                let end = this.check_range(index, request.offset, request.length)?;
+                match request.op {
+                    Op::Flush => this.flush_all(),
+                    _ if request.length == 0 => Ok(()),
+                    Op::Trim => this.trim_range(request.offset, end),
+                    Op::Write => this.write_pages(request.offset, end, ()),
+                    Op::Read => this.read_pages(request.offset, end, &mut ()),
+                }
+            })?;
         }
-        Ok(mapped)
+        Ok(())
     }
 
-    /// Splits bytes `offset..offset + length` at page bounds: LPN, first byte in the page, range in the buffer.
-    fn pieces(
-        &self,
-        offset: u64,
-        length: usize,
-    ) -> impl Iterator<Item = (u32, usize, std::ops::Range<usize>)> + use<F> {
-        let (log2, page) = (self.log2_page_bytes, 1usize << self.log2_page_bytes);
-        let mut done = 0;
-        std::iter::from_fn(move || {
-            if done == length {
-                return None;
-            }
-            let at = offset + done as u64;
-            let within = (at & (page as u64 - 1)) as usize;
-            let size = (page - within).min(length - done);
-            let piece = ((at >> log2) as u32, within, done..done + size);
-            done += size;
-            Some(piece)
-        })
+    fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
+        self.ftl.idle(budget_ns)
     }
 }
 
-impl<F: Ftl> BlockDevice for Ssd<F>
+impl<F: Ftl + Send> BlockDevice for Ssd<F>
 where
-    F::Medium: Medium<Payload = HeapBytes>,
+    F::Medium: Medium<Content = Bytes>,
 {
     fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
 
-    fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), DeviceError> {
-        self.check_range(0, offset, out.len() as u64)?;
-        self.host.bytes_read += out.len() as u64;
-        for (lpn, within, range) in self.pieces(offset, out.len()) {
-            let mapped = self.load(lpn, Cause::Host)?;
-            let size = range.len();
-            out[range].copy_from_slice(&self.scratch[within..within + size]);
-            self.host.pages_read += 1;
-            self.host.pages_read_unmapped += u64::from(!mapped);
-        }
-        self.ftl.end_request()
+    fn arrive(&mut self, now_ns: u64) {
+        self.arrival_ns = self.arrival_ns.max(now_ns);
+    }
+
+    fn read(&mut self, offset: u64, mut out: &mut [u8]) -> Result<(), DeviceError> {
+        self.serve(Op::Read, self.arrival_ns, |this| {
+            let end = this.check_range(0, offset, out.len() as u64)?;
+            if out.is_empty() { Ok(()) } else { this.read_pages(offset, end, &mut out) }
+        })
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
-        self.check_range(0, offset, data.len() as u64)?;
-        for (lpn, within, range) in self.pieces(offset, data.len()) {
-            let bytes = range.len() as u64;
-            if range.len() == 1 << self.log2_page_bytes {
-                self.ftl.write(Lpn(lpn), &data[range], Cause::Host)?;
-            } else {
-                self.load(lpn, Cause::Modify)?;
-                let size = range.len();
-                self.scratch[within..within + size].copy_from_slice(&data[range]);
-                self.ftl.write(Lpn(lpn), &self.scratch, Cause::Host)?;
-                self.host.pages_partly_written += 1;
-            }
-            self.host.pages_written += 1;
-            self.host.bytes_written += bytes;
-        }
-        self.ftl.end_request()
+        self.serve(Op::Write, self.arrival_ns, |this| {
+            let end = this.check_range(0, offset, data.len() as u64)?;
+            if data.is_empty() { Ok(()) } else { this.write_pages(offset, end, data) }
+        })
     }
 
     fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
-        let end = self.check_range(0, offset, length)?;
-        self.trim_range(offset, end)?;
-        self.ftl.end_request()
+        self.serve(Op::Trim, self.arrival_ns, |this| {
+            let end = this.check_range(0, offset, length)?;
+            if length == 0 { Ok(()) } else { this.trim_range(offset, end) }
+        })
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        self.flush_all()?;
-        self.ftl.end_request()
+        self.serve(Op::Flush, self.arrival_ns, Self::flush_all)
+    }
+
+    fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
+        self.ftl.idle(budget_ns)
     }
 }

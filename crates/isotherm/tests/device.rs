@@ -2,7 +2,7 @@
 
 use isotherm::build::{Environment, build, plan};
 use isotherm::cause::Cause;
-use isotherm::device::{Device, DeviceError};
+use isotherm::device::{DeviceError, Replay};
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
@@ -14,7 +14,7 @@ fn spec(sets: &[&str]) -> DeviceSpec {
     DeviceSpec::from_toml("", &sets).unwrap()
 }
 
-fn device(logical_bytes: u64, sets: &[&str]) -> Box<dyn Device> {
+fn device(logical_bytes: u64, sets: &[&str]) -> Box<dyn Replay> {
     build(&spec(sets), &Environment { logical_bytes, seed: 1, future: None }).unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use isotherm::build::{Environment, build, plan};
 use isotherm::cause::Cause;
-use isotherm::device::Device;
+use isotherm::device::Replay;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
@@ -10,7 +10,7 @@ use isotherm::stats::Snapshot;
 
 const PAGES: u32 = 1 << 15;
 
-fn device(sets: &[&str]) -> Box<dyn Device> {
+fn device(sets: &[&str]) -> Box<dyn Replay> {
     let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
     let spec = DeviceSpec::from_toml("", &sets).unwrap();
     let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, future: None };
@@ -18,7 +18,7 @@ fn device(sets: &[&str]) -> Box<dyn Device> {
 }
 
 /// Writes the device full, then `turns` times as many pages: `hot` of the writes go to the first tenth.
-fn churn(device: &mut dyn Device, turns: u32, hot: f64) -> Snapshot {
+fn churn(device: &mut dyn Replay, turns: u32, hot: f64) -> Snapshot {
     let mut random = Random::new(9);
     for turn in 0..=turns {
         let batch: Vec<Request> = (0..PAGES)

@@ -3,7 +3,7 @@
 use isotherm::address::{Geometry, Lpn};
 use isotherm::build::{Environment, build, plan};
 use isotherm::cause::Cause;
-use isotherm::device::Device;
+use isotherm::device::Replay;
 use isotherm::ftl::Ftl;
 use isotherm::ftl::fast::{FastFtl, FastOptions, LogObserver, RESERVE_BLOCKS, log_block_map_bytes};
 use isotherm::nand::Medium;
@@ -27,7 +27,7 @@ fn environment() -> Environment {
     Environment { logical_bytes: PAGES * 4096, ..Environment::default() }
 }
 
-fn device(sets: &[&str]) -> Box<dyn Device> {
+fn device(sets: &[&str]) -> Box<dyn Replay> {
     build(&spec(sets), &environment()).unwrap()
 }
 

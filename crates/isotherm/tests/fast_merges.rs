@@ -5,8 +5,10 @@ use isotherm::cause::Cause;
 use isotherm::ftl::Ftl;
 use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS};
 use isotherm::nand::array::NandArray;
+use isotherm::nand::clock::NoClock;
+use isotherm::nand::content::Nothing;
 use isotherm::nand::payload::NoBytes;
-use isotherm::nand::{Medium, MediumError, Oob, Owner, PageMut, PageRef};
+use isotherm::nand::{Medium, MediumError, Move, Oob, Owner, PageMut, PageRef, copy_each};
 use isotherm::stats::{MediumCounters, MergeCounters, Snapshot};
 
 /// One operation that changes the medium.
@@ -27,7 +29,8 @@ struct Recorder {
 }
 
 impl Medium for Recorder {
-    type Payload = NoBytes;
+    type Content = Nothing;
+    type Clock = NoClock;
     fn geometry(&self) -> &Geometry {
         self.inner.geometry()
     }
@@ -52,6 +55,17 @@ impl Medium for Recorder {
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
         self.operations.push(Erase { block: block.0, cause });
         self.inner.erase(block, cause)
+    }
+    fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>) {
+        copy_each(self, moves, target, cause)
+    }
+    fn prefetch_owner(&self, _: Ppn) {}
+    fn prefetch_block(&self, _: BlockId) {}
+    fn clock(&self) -> &NoClock {
+        self.inner.clock()
+    }
+    fn clock_mut(&mut self) -> &mut NoClock {
+        self.inner.clock_mut()
     }
     fn owner(&self, at: Ppn) -> Owner {
         self.inner.owner(at)

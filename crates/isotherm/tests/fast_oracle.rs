@@ -44,7 +44,7 @@ impl Shape {
     }
 
     /// Runs `steps`; a `resize` of the log goes with every tenth step.
-    fn run<M: Medium<Payload: Versions>>(&self, array: M, faults: FaultPlan, steps: &[Step], resizes: bool) {
+    fn run<M: Medium<Content: Versions>>(&self, array: M, faults: FaultPlan, steps: &[Step], resizes: bool) {
         let ftl = FastFtl::new(Faulty::new(array, faults), self.logical_pages, self.options(), ());
         let (logical_pages, options) = (self.logical_pages, self.options());
         let mut harness = Harness::new(ftl, move |medium| FastFtl::recover(medium, logical_pages, options, ()));

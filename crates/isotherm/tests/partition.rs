@@ -1,7 +1,7 @@
 //! The split of the DRAM: every rule on every FTL that has one, its budget, and what the adaptive rules find.
 
 use isotherm::build::{Environment, build};
-use isotherm::device::Device;
+use isotherm::device::Replay;
 use isotherm::dram::partition::SPLITS;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
@@ -10,7 +10,7 @@ use isotherm::spec::DeviceSpec;
 const PAGES: u64 = 1 << 16;
 const PAGE: u64 = 2048;
 
-fn device(sets: &[&str]) -> Box<dyn Device> {
+fn device(sets: &[&str]) -> Box<dyn Replay> {
     let base = ["device.page_size=2KiB", "device.over_provisioning=0.1", "timing.preset=slc", "dram.size=512KiB"];
     let sets: Vec<String> = base.iter().chain(sets).map(|s| (*s).to_owned()).collect();
     let spec = DeviceSpec::from_toml("", &sets).unwrap();
@@ -22,7 +22,7 @@ fn request(op: Op, page: u64, pages: u64) -> Request {
 }
 
 /// Fills the device, then writes, reads and trims with skew: `skew` 1 is uniform.
-fn run(device: &mut dyn Device, requests: u32, skew: i32, reads: f64) -> u64 {
+fn run(device: &mut dyn Replay, requests: u32, skew: i32, reads: f64) -> u64 {
     let fill: Vec<Request> = (0..PAGES / 32).map(|i| request(Op::Write, i * 32, 32)).collect();
     device.submit(&fill).unwrap();
     let mut random = Random::new(5);

@@ -1,12 +1,12 @@
 //! Separation against theory and against an independent simulation.
 
 use isotherm::build::{Environment, build};
-use isotherm::device::Device;
+use isotherm::device::Replay;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
 
-fn device(sets: &[String], pages: u32) -> Box<dyn Device> {
+fn device(sets: &[String], pages: u32) -> Box<dyn Replay> {
     let spec = DeviceSpec::from_toml("", sets).unwrap();
     build(&spec, &Environment { logical_bytes: u64::from(pages) * 4096, seed: 1, future: None }).unwrap()
 }

@@ -66,7 +66,7 @@ fn options(age: AgeBase) -> StoreOptions {
 
 fn overwrite<F: Ftl>(ftl: &mut F, writes: u32)
 where
-    F::Medium: isotherm::nand::Medium<Payload = isotherm::nand::payload::NoBytes>,
+    F::Medium: isotherm::nand::Medium<Content = isotherm::nand::content::Nothing>,
 {
     let mut random = Random::new(11);
     for lpn in 0..LOGICAL_PAGES {

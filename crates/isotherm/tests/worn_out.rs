@@ -13,6 +13,7 @@ use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS};
 use isotherm::ftl::page::PageFtl;
 use isotherm::nand::Medium;
 use isotherm::nand::array::NandArray;
+use isotherm::nand::content::Bytes;
 use isotherm::nand::fault::{FaultPlan, Faulty};
 use isotherm::nand::payload::HeapBytes;
 use isotherm::placement::{AnyPlacement, PlacementContext, build_placement};
@@ -60,7 +61,7 @@ fn wear_out<F: Ftl<Medium = TestMedium>>(name: &str, mut ftl: F, seed: u64) {
         let outcome = match random.below(20) {
             0 => ftl.trim(Lpn(lpn), 1).map(|()| held[lpn as usize] = None),
             1 => ftl.flush(),
-            _ => <HeapBytes as Versions>::write(&mut ftl, lpn, version).map(|()| held[lpn as usize] = Some(version)),
+            _ => <Bytes as Versions>::write(&mut ftl, lpn, version).map(|()| held[lpn as usize] = Some(version)),
         };
         if let Err(error) = outcome {
             break (lpn, error);
@@ -70,7 +71,7 @@ fn wear_out<F: Ftl<Medium = TestMedium>>(name: &str, mut ftl: F, seed: u64) {
     assert!(ftl.wear().max >= ERASES, "{name}, seed {seed}");
     ftl.check().unwrap_or_else(|law| panic!("{name}, seed {seed}, after {version} requests: {law}"));
     for (lpn, held) in held.iter().enumerate().filter(|(lpn, _)| *lpn as u32 != at) {
-        let found = <HeapBytes as Versions>::read(&mut ftl, lpn as u32, *held);
+        let found = <Bytes as Versions>::read(&mut ftl, lpn as u32, *held);
         assert_eq!(found, *held, "{name}, seed {seed}: LPN {lpn}");
     }
     assert!(ftl.medium().counters().erases.total() > 0);

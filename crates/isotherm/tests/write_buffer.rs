@@ -4,7 +4,7 @@
 use isotherm::address::{Geometry, Lpn};
 use isotherm::blocks::AgeBase;
 use isotherm::cause::Cause;
-use isotherm::device::{BlockDevice, Device, DeviceError};
+use isotherm::device::{BlockDevice, DeviceError, Observe, Replay};
 use isotherm::dram::buffer::{BUFFERS, BufferContext, build_buffer};
 use isotherm::dram::partition::sides::{BufferSide, MapSide};
 use isotherm::dram::partition::{AnySplit, MappingSpace, Sizes, SplitContext, SplitRule, build_split};
@@ -165,7 +165,7 @@ struct Maker<F> {
     recover: fn(ByteMedium) -> Box<dyn Ftl<Medium = ByteMedium>>,
 }
 
-impl<F: Ftl<Medium = ByteMedium>> Maker<F> {
+impl<F: Ftl<Medium = ByteMedium> + Send> Maker<F> {
     /// Runs until power fails after `operations`, and checks every page after recovery. False if power did not fail.
     fn cut_after(&self, operations: u64, torn: bool) -> bool {
         let geometry = Geometry::simple(self.blocks, PAGES_PER_BLOCK, PAGE as u32);

@@ -9,7 +9,7 @@ use crate::results::{LogSection, RunResult, Workload, WriteHeat};
 use crate::verdict::{Evidence, judge};
 use crate::{lifetime, measure};
 use isotherm::build::{Plan, ftl_options};
-use isotherm::device::Device;
+use isotherm::device::Replay;
 use isotherm::ftl::FtlOptions;
 use isotherm::nand::timing::TimeMode;
 use isotherm::registry::find;
@@ -30,7 +30,7 @@ pub(super) struct Measured<'a> {
     /// The device below the log, where there is one: specification and plan.
     pub below: Option<(SystemSpec, Plan)>,
     /// The device at its end.
-    pub device: &'a dyn Device,
+    pub device: &'a dyn Replay,
     /// How the trace was brought to it.
     pub workload: Workload,
     /// Counters over time.

@@ -9,7 +9,7 @@ use crate::results::{RunResult, Workload};
 use crate::source::{BATCH, pages_of};
 use crate::{future, laws};
 use isotherm::build::{Environment, Plan};
-use isotherm::device::{Device, DeviceError};
+use isotherm::device::{DeviceError, Replay};
 use isotherm::request::{Op, Request};
 use isotherm::stats::{Latencies, Snapshot};
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use std::time::Instant;
 /// Where a replay stands.
 struct Session<'a> {
     prepared: &'a Prepared<'a>,
-    device: &'a mut dyn Device,
+    device: &'a mut dyn Replay,
     control: &'a Control,
     recorder: Recorder,
     heat: HeatRecorder,
@@ -44,7 +44,7 @@ pub(crate) type Stopped = Option<String>;
 ///
 /// # Errors
 /// A request that the device cannot take. Out of space and worn out are results.
-pub(crate) fn submit(device: &mut dyn Device, batch: &[Request], trace: &str, first: u64) -> Result<Stopped, RunError> {
+pub(crate) fn submit(device: &mut dyn Replay, batch: &[Request], trace: &str, first: u64) -> Result<Stopped, RunError> {
     match device.submit(batch) {
         Ok(()) => Ok(None),
         Err(error @ (DeviceError::NoSpace { .. } | DeviceError::WornOut { .. })) => Ok(Some(error.to_string())),

@@ -2,7 +2,7 @@
 
 use super::{Plan, SimulatedMedium};
 use crate::address::Geometry;
-use crate::device::{Device, DeviceError};
+use crate::device::{DeviceError, Replay};
 use crate::dram::buffer::{AnyBuffer, BufferContext, build_buffer};
 use crate::dram::partition::sides::{BufferSide, MapSide};
 use crate::dram::partition::{AnySplit, MappingSpace, Sizes, SplitContext, SplitRule, build_split};
@@ -30,7 +30,7 @@ fn buffer(spec: &DeviceSpec, frames: u32, geometry: &Geometry) -> Result<AnyBuff
 }
 
 /// An FTL whose map is not in the DRAM that is shared, with a buffer where one is asked for.
-pub(super) fn with_buffer<F>(ftl: F, spec: &DeviceSpec) -> Result<Box<dyn Device>, SpecError>
+pub(super) fn with_buffer<F>(ftl: F, spec: &DeviceSpec) -> Result<Box<dyn Replay>, SpecError>
 where
     F: Ftl<Medium = SimulatedMedium> + Send + 'static,
 {
@@ -191,7 +191,7 @@ impl Shared {
     }
 
     /// The device over `ftl`.
-    pub(super) fn finish<F>(self, ftl: F, parts: &DramParts<'_>) -> Result<Box<dyn Device>, SpecError>
+    pub(super) fn finish<F>(self, ftl: F, parts: &DramParts<'_>) -> Result<Box<dyn Replay>, SpecError>
     where
         F: MappingSpace + Ftl<Medium = SimulatedMedium> + Send + 'static,
     {

@@ -6,7 +6,7 @@ mod names;
 pub use names::{check_name, check_names};
 
 use crate::address::{Geometry, MAX_PAGES};
-use crate::device::Device;
+use crate::device::Replay;
 use crate::ftl::dftl::{DemandOptions, Dftl, TranslationSpace};
 use crate::ftl::fast::{FastFtl, RESERVE_BLOCKS};
 use crate::ftl::page::PageFtl;
@@ -315,7 +315,7 @@ pub type SimulatedFastFtl = FastFtl<SimulatedMedium>;
 ///
 /// # Errors
 /// Anything wrong with the specification: the error names the key, what is wrong and what would be right.
-pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Device>, SpecError> {
+pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Replay>, SpecError> {
     let Parts { plan, placement, ftl } = prepare(spec, environment)?;
     let geometry = plan.geometry;
     let context = VictimContext {

@@ -15,11 +15,11 @@
 
 use super::buffer::{AnyBuffer, BufferPolicy, Departure, Touch};
 use super::index::AddressIndex;
-use crate::address::{Lpn, Ppn};
+use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::ftl::Ftl;
-use crate::nand::payload::{NoBytes, Payload};
+use crate::nand::content::{Content, Frames as _, Nothing};
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::stats::{BufferCounters, Snapshot, WearSummary};
 
@@ -37,8 +37,8 @@ pub trait BufferObserver {
 
 impl BufferObserver for () {}
 
-/// The payload store of the medium below an FTL.
-type Frames<F> = <<F as Ftl>::Medium as Medium>::Payload;
+/// Pages in DRAM that hold what those of the medium below an FTL hold.
+type Frames<F> = <<<F as Ftl>::Medium as Medium>::Content as Content>::Frames;
 
 /// See the module's text.
 pub struct WriteBuffer<F: Ftl, O = ()> {
@@ -55,7 +55,7 @@ pub struct WriteBuffer<F: Ftl, O = ()> {
     free: Vec<u32>,
     /// Frames that may be in use.
     capacity: u32,
-    /// Payload of the frames; one more page than frames, a register through which pages pass that are not buffered.
+    /// Content of the frames; one more page than frames, a register through which pages pass that are not buffered.
     frames: Frames<F>,
     victims: Vec<u32>,
     log2_page_bytes: u8,
@@ -144,14 +144,14 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
     }
 
     /// The register: where pages pass that are not buffered.
-    fn register(&self) -> Ppn {
-        Ppn(self.pages.len() as u32)
+    fn register(&self) -> u32 {
+        self.pages.len() as u32
     }
 
     /// Writes a dirty frame to flash, and so cleans it.
     #[inline(always)]
     fn write_back(&mut self, frame: u32) -> Result<(), DeviceError> {
-        self.ftl.write(Lpn(self.pages[frame as usize]), self.frames.page(Ppn(frame)), Cause::Host)?;
+        self.ftl.write(Lpn(self.pages[frame as usize]), self.frames.page(frame), Cause::Host)?;
         self.set_dirty(frame, false);
         self.counters.flushed_pages += 1;
         Ok(())
@@ -212,7 +212,7 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
                     self.write_back(frame)?;
                     continue;
                 }
-                Some(frame) => Ppn(frame),
+                Some(frame) => frame,
                 None if self.ftl.read(lpn, self.frames.page_mut(register), Cause::Padding)? => register,
                 None => continue,
             };
@@ -263,7 +263,7 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
 
 impl<F: Ftl, O> WriteBuffer<F, O>
 where
-    F::Medium: Medium<Payload = NoBytes>,
+    F::Medium: Medium<Content = Nothing>,
 {
     /// The drive can write its buffer out when power fails, so that flushes need not. The bytes of a working device would be
     /// lost, which is why only simulated ones can be protected.
@@ -285,6 +285,12 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         lpns.iter().for_each(|lpn| self.index.prefetch(lpn.0));
     }
+    #[inline(always)]
+    fn prefetch_pages(&self, _: &[Lpn]) {}
+    #[inline(always)]
+    fn end_request(&mut self) -> Result<(), DeviceError> {
+        self.ftl.end_request()
+    }
 
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, F::Medium>, cause: Cause) -> Result<bool, DeviceError> {
         let is_host = cause == Cause::Host;
@@ -294,7 +300,7 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
         if let Some(frame) = hit {
             self.counters.read_hits += u64::from(is_host);
             self.policy.on_touch(frame, lpn, Touch::Read);
-            self.frames.read(Ppn(frame), out);
+            self.frames.get(frame, out);
             return Ok(true);
         }
         if !is_host || !self.policy.keeps_reads() {
@@ -305,12 +311,12 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
             return Ok(false);
         }
         match self.admit(lpn, Touch::Read) {
-            Ok(frame) => self.frames.copy(register, Ppn(frame)),
+            Ok(frame) => self.frames.copy(register, frame),
             // A device without room for what would have to leave the buffer answers all the same, and keeps nothing.
             Err(error) if error.is_out_of_room() => {}
             Err(error) => return Err(error),
         }
-        self.frames.read(register, out);
+        self.frames.get(register, out);
         Ok(true)
     }
 
@@ -330,7 +336,7 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
         };
         // A write that found no room, because the device below is full, has not come.
         self.counters.writes += 1;
-        self.frames.program(Ppn(frame), page);
+        self.frames.put(frame, page);
         Ok(())
     }
 

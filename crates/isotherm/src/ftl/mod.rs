@@ -16,7 +16,7 @@ use crate::registry::{Entry, Parameters, SpecError};
 use crate::spec::DeviceSpec;
 use crate::stats::{Snapshot, WearSummary};
 
-/// A flash translation layer.
+/// A flash translation layer. Buffers decorate it: there are no default methods, so that none is forgotten.
 ///
 /// # Contract
 /// - A read returns the last write of the page, or nothing if it was never written or trimmed since.
@@ -30,9 +30,9 @@ pub trait Ftl {
     /// Logical pages.
     fn logical_pages(&self) -> u32;
     /// First of two hints that pages will be written soon: brings their map entries towards the cache.
-    fn prefetch_entries(&self, _lpns: &[Lpn]) {}
+    fn prefetch_entries(&self, lpns: &[Lpn]);
     /// Second hint, a few writes later: brings the state of their old pages towards the cache.
-    fn prefetch_pages(&self, _lpns: &[Lpn]) {}
+    fn prefetch_pages(&self, lpns: &[Lpn]);
     /// Reads a page; false if it holds no data, and then `out` is left alone.
     ///
     /// # Errors
@@ -57,10 +57,7 @@ pub trait Ftl {
     ///
     /// # Errors
     /// No space, or faults of the medium.
-    #[inline(always)]
-    fn end_request(&mut self) -> Result<(), DeviceError> {
-        Ok(())
-    }
+    fn end_request(&mut self) -> Result<(), DeviceError>;
     /// Cleans in the background for `budget_ns`.
     ///
     /// # Errors

@@ -74,6 +74,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
     }
 
     #[inline(always)]
+    fn end_request(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, M>, cause: Cause) -> Result<bool, DeviceError> {
         let Some(at) = self.map.entries[lpn.0 as usize].mapped() else { return Ok(false) };
         self.store.medium_mut().read(at, out, cause).map_err(|e| fatal(e, lpn.0))?;

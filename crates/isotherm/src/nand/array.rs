@@ -3,8 +3,9 @@
 //! Lean mode keeps four bytes a page (the owner). With recovery it also keeps the sequence number (eight bytes a page) and
 //! the content of pages that the FTL composed.
 
+use super::clock::NoClock;
 use super::payload::{HeapBytes, NoBytes, Payload};
-use super::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
+use super::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef, copy_each};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::memory;
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 /// Every method that changes pages panics on a broken rule of NAND (out of order, programmed twice, bad block): such a
 /// call is a bug of the FTL and no result after it could be trusted.
 #[derive(Clone, Debug)]
-pub struct NandArray<S> {
+pub struct NandArray<P> {
     geometry: Geometry,
     owners: Vec<Owner>,
     /// Next page to program in each block. Fits, since a block has at most 2^15 pages.
@@ -28,7 +29,8 @@ pub struct NandArray<S> {
     endurance: u32,
     recovery: Option<RecoveryData>,
     counters: MediumCounters,
-    store: S,
+    payload: P,
+    clock: NoClock,
 }
 
 /// What only a rebuild of the map needs.
@@ -52,8 +54,13 @@ impl NandArray<HeapBytes> {
     }
 }
 
-impl<S: Payload> NandArray<S> {
-    fn new(geometry: Geometry, endurance: u32, recovery: bool, store: S) -> Self {
+impl<P: Payload> NandArray<P> {
+    /// An array whose pages' content `payload` keeps; `endurance` 0 is no limit; `recovery` keeps what a rebuild of the map
+    /// needs.
+    ///
+    /// # Panics
+    /// If a block has more than 2^15 pages.
+    pub fn new(geometry: Geometry, endurance: u32, recovery: bool, payload: P) -> Self {
         assert!(geometry.log2_pages_per_block <= 15, "a block has at most 2^15 pages");
         let (pages, blocks) = (geometry.pages() as usize, geometry.blocks as usize);
         Self {
@@ -65,7 +72,8 @@ impl<S: Payload> NandArray<S> {
             endurance: if endurance == 0 { u32::MAX } else { endurance },
             recovery: recovery.then(|| RecoveryData { sequences: memory::zeroed_table(pages), meta: BTreeMap::new() }),
             counters: MediumCounters::default(),
-            store,
+            payload,
+            clock: NoClock,
         }
     }
 
@@ -85,8 +93,9 @@ impl<S: Payload> NandArray<S> {
     }
 }
 
-impl<S: Payload> Medium for NandArray<S> {
-    type Payload = S;
+impl<P: Payload> Medium for NandArray<P> {
+    type Content = P::Content;
+    type Clock = NoClock;
 
     #[inline(always)]
     fn geometry(&self) -> &Geometry {
@@ -95,20 +104,20 @@ impl<S: Payload> Medium for NandArray<S> {
 
     #[inline(always)]
     fn program(&mut self, at: Ppn, oob: Oob, page: PageRef<'_, Self>, cause: Cause) -> Result<(), MediumError> {
+        self.payload.program(at, page).map_err(MediumError::Payload)?;
         self.claim(at, oob.owner);
         self.counters.programs[cause] += 1;
         if let Some(recovery) = &mut self.recovery {
             recovery.sequences[at.0 as usize] = oob.sequence;
         }
-        self.store.program(at, page);
         Ok(())
     }
 
     fn program_meta(&mut self, at: Ppn, oob: Oob, content: &[u8], cause: Cause) -> Result<(), MediumError> {
         assert!(content.len() <= self.geometry.page_bytes() as usize, "metadata larger than a page");
+        let kept = self.payload.program_bytes(at, content).map_err(MediumError::Payload)?;
         self.claim(at, oob.owner);
         self.counters.programs[cause] += 1;
-        let kept = self.store.program_bytes(at, content);
         if let Some(recovery) = &mut self.recovery {
             recovery.sequences[at.0 as usize] = oob.sequence;
             if !kept {
@@ -125,8 +134,7 @@ impl<S: Payload> Medium for NandArray<S> {
         if self.owners[at.0 as usize].kind() == Kind::Unreadable {
             return Err(MediumError::Unreadable(at));
         }
-        self.store.read(at, out);
-        Ok(())
+        self.payload.read(at, out).map_err(MediumError::Payload)
     }
 
     fn read_meta(&mut self, at: Ppn, out: &mut Vec<u8>, cause: Cause) -> Result<(), MediumError> {
@@ -136,7 +144,7 @@ impl<S: Payload> Medium for NandArray<S> {
         if self.owners[at.0 as usize].kind() == Kind::Unreadable {
             return Err(MediumError::Unreadable(at));
         }
-        if !self.store.read_bytes(at, out)
+        if !self.payload.read_bytes(at, out).map_err(MediumError::Payload)?
             && let Some(content) = self.recovery.as_ref().and_then(|r| r.meta.get(&at.0))
         {
             out.extend_from_slice(content);
@@ -146,6 +154,7 @@ impl<S: Payload> Medium for NandArray<S> {
 
     #[inline(always)]
     fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError> {
+        self.payload.copy(source, target).map_err(MediumError::Payload)?;
         let owner = self.owners[source.0 as usize];
         self.claim(target, owner);
         self.counters.copies[cause] += 1;
@@ -155,39 +164,35 @@ impl<S: Payload> Medium for NandArray<S> {
                 recovery.meta.insert(target.0, content);
             }
         }
-        self.store.copy(source, target);
         Ok(())
     }
 
     #[inline(always)]
     fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>) {
         if self.recovery.is_some() {
-            for (entry, at) in moves.iter().zip(target.0..) {
-                let copied = self.copy(entry.from, Ppn(at), cause);
-                debug_assert_eq!(copied, Ok(()), "an array without faults copies every page");
-            }
-            return (moves.len(), Ok(()));
+            return copy_each(self, moves, target, cause);
         }
         // One check of the order for the whole run: it stays in the block, and begins at its next page.
         let next = &mut self.next_pages[self.geometry.block_of(target).0 as usize];
         let index = self.geometry.index_in_block(target);
         let fits = index as usize + moves.len() <= self.geometry.pages_per_block() as usize;
         assert!(fits && index == u32::from(*next), "NAND order broken at {target:?}: next is {next}");
+        let (copied, result) = copy_content(&mut self.payload, moves, target);
+        let moves = &moves[..copied];
         *next += moves.len() as u16;
         let owners = &mut self.owners[target.0 as usize..][..moves.len()];
         for (owner, entry) in owners.iter_mut().zip(moves) {
             *owner = entry.owner;
         }
         self.counters.copies[cause] += moves.len() as u64;
-        for (entry, at) in moves.iter().zip(target.0..) {
-            self.store.copy(entry.from, Ppn(at));
-        }
-        (moves.len(), Ok(()))
+        (copied, result)
     }
 
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
         let index = block.0 as usize;
         assert!(!self.bad[index], "erase of a bad {block}");
+        let pages = self.geometry.pages_per_block();
+        self.payload.erase(self.geometry.first_page(block), pages).map_err(MediumError::Payload)?;
         self.counters.erases[cause] += 1;
         self.erase_counts[index] += 1;
         self.next_pages[index] = 0;
@@ -235,7 +240,7 @@ impl<S: Payload> Medium for NandArray<S> {
         let per_block = size_of::<u16>() + size_of::<u32>() + size_of::<bool>();
         self.owners.len() as u64 * per_page as u64
             + self.next_pages.len() as u64 * per_block as u64
-            + self.store.bytes()
+            + self.payload.bytes()
     }
 
     fn keeps_content(&self) -> bool {
@@ -266,6 +271,27 @@ impl<S: Payload> Medium for NandArray<S> {
         }
         self.next_pages[block.0 as usize] = self.geometry.pages_per_block() as u16;
     }
+
+    #[inline(always)]
+    fn clock(&self) -> &NoClock {
+        &self.clock
+    }
+
+    #[inline(always)]
+    fn clock_mut(&mut self) -> &mut NoClock {
+        &mut self.clock
+    }
+}
+
+/// Copies the content of pages in order, and says how many were copied before a failure.
+#[inline(always)]
+fn copy_content(payload: &mut impl Payload, moves: &[Move], target: Ppn) -> (usize, Result<(), MediumError>) {
+    for (done, entry) in moves.iter().enumerate() {
+        if let Err(kind) = payload.copy(entry.from, Ppn(target.0 + done as u32)) {
+            return (done, Err(MediumError::Payload(kind)));
+        }
+    }
+    (moves.len(), Ok(()))
 }
 
 #[cfg(test)]

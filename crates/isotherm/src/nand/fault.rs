@@ -1,6 +1,6 @@
 //! Faults, as a decorator: loss of power at a chosen operation, and programs and erases that fail at random.
 
-use super::{Medium, MediumError, Oob, Owner, PageMut, PageRef};
+use super::{Medium, MediumError, Move, Oob, Owner, PageMut, PageRef, copy_each};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::random::Random;
@@ -91,7 +91,8 @@ impl<M: Medium> Faulty<M> {
 }
 
 impl<M: Medium> Medium for Faulty<M> {
-    type Payload = M::Payload;
+    type Content = M::Content;
+    type Clock = M::Clock;
 
     fn geometry(&self) -> &Geometry {
         self.inner.geometry()
@@ -119,6 +120,10 @@ impl<M: Medium> Medium for Faulty<M> {
     fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError> {
         self.fate_of_program(target)?;
         self.inner.copy(source, target, cause)
+    }
+    /// One page at a time: each meets its own fate.
+    fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>) {
+        copy_each(self, moves, target, cause)
     }
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
         match self.fate(self.plan.erase_failures) {
@@ -160,16 +165,22 @@ impl<M: Medium> Medium for Faulty<M> {
     fn keeps_content(&self) -> bool {
         self.inner.keeps_content()
     }
+    fn prefetch_owner(&self, at: Ppn) {
+        self.inner.prefetch_owner(at);
+    }
+    fn prefetch_block(&self, block: BlockId) {
+        self.inner.prefetch_block(block);
+    }
     fn spoil_page(&mut self, at: Ppn) {
         self.inner.spoil_page(at);
     }
     fn spoil_block(&mut self, block: BlockId) {
         self.inner.spoil_block(block);
     }
-    fn begin_request(&mut self, arrival_ns: u64) {
-        self.inner.begin_request(arrival_ns);
+    fn clock(&self) -> &M::Clock {
+        self.inner.clock()
     }
-    fn end_request(&mut self) -> Option<u64> {
-        self.inner.end_request()
+    fn clock_mut(&mut self) -> &mut M::Clock {
+        self.inner.clock_mut()
     }
 }

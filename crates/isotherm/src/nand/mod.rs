@@ -2,17 +2,22 @@
 //!
 //! [`Medium`] is the contract that flash arrays ([`array::NandArray`]) and segments of a block device share, so that one
 //! block store serves flash translation layers and log-structured file systems. Time ([`timing`]) and faults ([`fault`])
-//! are decorators: whoever writes to a medium knows neither.
+//! are decorators: whoever writes to a medium knows neither. A decorator forwards every method: the trait has no defaults, so
+//! that none is forgotten.
 
 pub mod array;
+pub mod clock;
+pub mod content;
 pub mod fault;
 pub mod payload;
 pub mod timing;
 
 use crate::address::{BlockId, Geometry, MAX_PAGES, Ppn};
 use crate::cause::Cause;
-use crate::stats::{FlashTime, MediumCounters};
-use payload::Payload;
+use crate::device::DeviceError;
+use crate::stats::MediumCounters;
+use clock::Clock;
+use content::Content;
 
 /// What a page on the medium holds, as its OOB area says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,12 +100,26 @@ pub enum MediumError {
     /// Power was lost before the operation took effect.
     #[error("power was lost")]
     PowerLost,
+    /// What keeps the content of pages failed, before the operation took effect. It may succeed when it is tried again.
+    #[error("the content of the page cannot be kept or read: {0}")]
+    Payload(std::io::ErrorKind),
 }
 
-/// A page as a medium receives it: `()` without payload, `&[u8]` with.
-pub type PageRef<'a, M> = <<M as Medium>::Payload as Payload>::Page<'a>;
-/// Where a medium puts a page that it reads: `()` without payload, `&mut [u8]` with.
-pub type PageMut<'a, M> = <<M as Medium>::Payload as Payload>::PageMut<'a>;
+impl MediumError {
+    /// What the device says of a failure that is not the page's or the block's own: nothing is to be marked as failed.
+    pub fn stop(self) -> Option<DeviceError> {
+        match self {
+            Self::PowerLost => Some(DeviceError::PowerLost),
+            Self::Payload(kind) => Some(DeviceError::Payload(kind)),
+            _ => None,
+        }
+    }
+}
+
+/// A page as a medium receives it: `()` without content, `&[u8]` with bytes.
+pub type PageRef<'a, M> = <<M as Medium>::Content as Content>::Page<'a>;
+/// Where a medium puts a page that it reads: `()` without content, `&mut [u8]` with bytes.
+pub type PageMut<'a, M> = <<M as Medium>::Content as Content>::PageMut<'a>;
 
 /// Blocks of pages with an OOB area.
 ///
@@ -110,8 +129,10 @@ pub type PageMut<'a, M> = <<M as Medium>::Payload as Payload>::PageMut<'a>;
 /// - Every operation is counted under its cause exactly once, also when it fails on a fault.
 /// - After [`MediumError::PowerLost`] nothing changes any more.
 pub trait Medium: Sized {
-    /// How payload is kept.
-    type Payload: Payload;
+    /// What pages hold.
+    type Content: Content;
+    /// The clock beside the medium.
+    type Clock: Clock;
 
     /// Shape of the medium.
     fn geometry(&self) -> &Geometry;
@@ -142,15 +163,8 @@ pub trait Medium: Sized {
     /// Faults of the medium.
     fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError>;
     /// Copies the pages of `moves` to consecutive pages of one block from `target` on, and says how many were copied before
-    /// a failure. Media that can do better than one page at a time do.
-    fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>) {
-        for (done, entry) in moves.iter().enumerate() {
-            if let Err(error) = self.copy(entry.from, Ppn(target.0 + done as u32), cause) {
-                return (done, Err(error));
-            }
-        }
-        (moves.len(), Ok(()))
-    }
+    /// a failure. [`copy_each`] serves media that can do no better than one page at a time.
+    fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>);
     /// Erases a block.
     ///
     /// # Errors
@@ -174,34 +188,30 @@ pub trait Medium: Sized {
     /// Whether what [`Medium::program_meta`] is given can be read again.
     fn keeps_content(&self) -> bool;
     /// Brings the owner of a page towards the cache.
-    fn prefetch_owner(&self, _at: Ppn) {}
+    fn prefetch_owner(&self, at: Ppn);
     /// Brings what is kept of a block towards the cache.
-    fn prefetch_block(&self, _block: BlockId) {}
+    fn prefetch_block(&self, block: BlockId);
     /// Makes the next page of a block unreadable, as a failed or torn program does.
     fn spoil_page(&mut self, at: Ppn);
     /// Makes all pages of a block unreadable, as a torn erase does.
     fn spoil_block(&mut self, block: BlockId);
+    /// The clock.
+    fn clock(&self) -> &Self::Clock;
+    /// The clock, to mark where requests begin and end.
+    fn clock_mut(&mut self) -> &mut Self::Clock;
+}
 
-    /// A request of the host begins. Media with a clock note the arrival.
-    fn begin_request(&mut self, _arrival_ns: u64) {}
-    /// The request is done. Media with a clock say how long it took.
-    fn end_request(&mut self) -> Option<u64> {
-        None
+/// [`Medium::copy_run`] one page at a time.
+pub fn copy_each<M: Medium>(
+    medium: &mut M,
+    moves: &[Move],
+    target: Ppn,
+    cause: Cause,
+) -> (usize, Result<(), MediumError>) {
+    for (done, entry) in moves.iter().enumerate() {
+        if let Err(error) = medium.copy(entry.from, Ppn(target.0 + done as u32), cause) {
+            return (done, Err(error));
+        }
     }
-    /// Time between the end of all work and `arrival_ns`, where a clock knows it.
-    fn idle_before(&self, _arrival_ns: u64) -> u64 {
-        0
-    }
-    /// Time that one background collection of `valid` pages would take.
-    fn collection_ns(&self, _valid: u32) -> u64 {
-        0
-    }
-    /// When the array will have done all that it was asked for, on the clock of arrivals; none where operations do not queue.
-    fn busy_until_ns(&self) -> Option<u64> {
-        None
-    }
-    /// Time of the array so far.
-    fn time(&self) -> FlashTime {
-        FlashTime::default()
-    }
+    (moves.len(), Ok(()))
 }

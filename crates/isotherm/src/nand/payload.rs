@@ -1,30 +1,51 @@
-//! Payload of pages: none (simulation), or bytes on the heap (a working device).
+//! Where the content of an array's pages is kept: nowhere (simulation), or on the heap (a working device in memory).
 
+use super::content::{Bytes, Content, Frames, HeapFrames, Nothing};
 use crate::address::Ppn;
 
-/// Where page payload lives. The block store and the FTLs are written once, for any payload.
-pub trait Payload {
-    /// A page to be programmed.
-    type Page<'a>: Copy;
-    /// Room for a page to be read.
-    type PageMut<'a>;
-    /// Room for `pages` pages of `2^log2_page_bytes` bytes, zero at first.
-    fn new(pages: u32, log2_page_bytes: u8) -> Self;
-    /// The page at `at`, as it would be programmed elsewhere.
-    fn page(&self, at: Ppn) -> Self::Page<'_>;
-    /// The page at `at`, to be read into.
-    fn page_mut(&mut self, at: Ppn) -> Self::PageMut<'_>;
-    /// Keeps `page` at `at`.
-    fn program(&mut self, at: Ppn, page: Self::Page<'_>);
-    /// Brings the page at `at` back.
-    fn read(&self, at: Ppn, out: Self::PageMut<'_>);
+/// What becomes of an operation: a store outside memory may fail, and says how.
+pub type Kept = Result<(), std::io::ErrorKind>;
+
+/// Keeps the content of pages. The array above it checks NAND's rules, so that a page is programmed once after an erase.
+///
+/// # Contract
+/// - An operation that fails has changed nothing that a later operation on the same page would not change again.
+/// - A page that was programmed reads as programmed until its block is erased.
+pub trait Payload: Send {
+    /// What pages hold.
+    type Content: Content;
+
+    /// Keeps a page.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn program(&mut self, at: Ppn, page: <Self::Content as Content>::Page<'_>) -> Kept;
+    /// Brings a page back.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn read(&self, at: Ppn, out: <Self::Content as Content>::PageMut<'_>) -> Kept;
     /// Duplicates a page.
-    fn copy(&mut self, source: Ppn, target: Ppn);
-    /// Keeps bytes that the FTL composed; returns false if this store has no room for payload.
-    fn program_bytes(&mut self, at: Ppn, content: &[u8]) -> bool;
-    /// Brings such bytes back (padded to the page); false if this store keeps none.
-    fn read_bytes(&self, at: Ppn, out: &mut Vec<u8>) -> bool;
-    /// Bytes held.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn copy(&mut self, source: Ppn, target: Ppn) -> Kept;
+    /// Keeps bytes that the FTL composed; says whether this store has room for them.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn program_bytes(&mut self, at: Ppn, content: &[u8]) -> Result<bool, std::io::ErrorKind>;
+    /// Brings such bytes back (padded to the page); says whether this store keeps them.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn read_bytes(&self, at: Ppn, out: &mut Vec<u8>) -> Result<bool, std::io::ErrorKind>;
+    /// The `pages` pages from `first` on, a block, hold nothing any more.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn erase(&mut self, first: Ppn, pages: u32) -> Kept;
+    /// Bytes of memory held.
     fn bytes(&self) -> u64;
 }
 
@@ -33,26 +54,29 @@ pub trait Payload {
 pub struct NoBytes;
 
 impl Payload for NoBytes {
-    type Page<'a> = ();
-    type PageMut<'a> = ();
-    fn new(_: u32, _: u8) -> Self {
-        Self
+    type Content = Nothing;
+
+    #[inline(always)]
+    fn program(&mut self, _: Ppn, (): ()) -> Kept {
+        Ok(())
     }
     #[inline(always)]
-    fn page(&self, _: Ppn) {}
-    #[inline(always)]
-    fn page_mut(&mut self, _: Ppn) {}
-    #[inline(always)]
-    fn program(&mut self, _: Ppn, (): ()) {}
-    #[inline(always)]
-    fn read(&self, _: Ppn, (): ()) {}
-    #[inline(always)]
-    fn copy(&mut self, _: Ppn, _: Ppn) {}
-    fn program_bytes(&mut self, _: Ppn, _: &[u8]) -> bool {
-        false
+    fn read(&self, _: Ppn, (): ()) -> Kept {
+        Ok(())
     }
-    fn read_bytes(&self, _: Ppn, _: &mut Vec<u8>) -> bool {
-        false
+    #[inline(always)]
+    fn copy(&mut self, _: Ppn, _: Ppn) -> Kept {
+        Ok(())
+    }
+    fn program_bytes(&mut self, _: Ppn, _: &[u8]) -> Result<bool, std::io::ErrorKind> {
+        Ok(false)
+    }
+    fn read_bytes(&self, _: Ppn, _: &mut Vec<u8>) -> Result<bool, std::io::ErrorKind> {
+        Ok(false)
+    }
+    #[inline(always)]
+    fn erase(&mut self, _: Ppn, _: u32) -> Kept {
+        Ok(())
     }
     fn bytes(&self) -> u64 {
         0
@@ -61,54 +85,45 @@ impl Payload for NoBytes {
 
 /// Every page's bytes, in memory.
 #[derive(Clone, Debug)]
-pub struct HeapBytes {
-    log2_page_bytes: u8,
-    bytes: Vec<u8>,
-}
+pub struct HeapBytes(HeapFrames);
 
 impl HeapBytes {
-    fn range(&self, at: Ppn) -> std::ops::Range<usize> {
-        let start = (at.0 as usize) << self.log2_page_bytes;
-        start..start + (1 << self.log2_page_bytes)
+    /// Room for `pages` pages of `2^log2_page_bytes` bytes.
+    pub fn new(pages: u32, log2_page_bytes: u8) -> Self {
+        Self(HeapFrames::new(pages, log2_page_bytes))
     }
 }
 
 impl Payload for HeapBytes {
-    type Page<'a> = &'a [u8];
-    type PageMut<'a> = &'a mut [u8];
-    fn new(pages: u32, log2_page_bytes: u8) -> Self {
-        Self { log2_page_bytes, bytes: vec![0; (pages as usize) << log2_page_bytes] }
+    type Content = Bytes;
+
+    fn program(&mut self, at: Ppn, page: &[u8]) -> Kept {
+        self.0.put(at.0, page);
+        Ok(())
     }
-    fn page(&self, at: Ppn) -> &[u8] {
-        &self.bytes[self.range(at)]
+    fn read(&self, at: Ppn, out: &mut [u8]) -> Kept {
+        self.0.get(at.0, out);
+        Ok(())
     }
-    fn page_mut(&mut self, at: Ppn) -> &mut [u8] {
-        let range = self.range(at);
-        &mut self.bytes[range]
+    fn copy(&mut self, source: Ppn, target: Ppn) -> Kept {
+        self.0.copy(source.0, target.0);
+        Ok(())
     }
-    fn program(&mut self, at: Ppn, page: &[u8]) {
-        let range = self.range(at);
-        self.bytes[range].copy_from_slice(page);
-    }
-    fn read(&self, at: Ppn, out: &mut [u8]) {
-        out.copy_from_slice(&self.bytes[self.range(at)]);
-    }
-    fn copy(&mut self, source: Ppn, target: Ppn) {
-        let (source, target) = (self.range(source), self.range(target));
-        self.bytes.copy_within(source, target.start);
-    }
-    fn program_bytes(&mut self, at: Ppn, content: &[u8]) -> bool {
-        let range = self.range(at);
-        let page = &mut self.bytes[range];
+    fn program_bytes(&mut self, at: Ppn, content: &[u8]) -> Result<bool, std::io::ErrorKind> {
+        let page = self.0.page_mut(at.0);
         page[..content.len()].copy_from_slice(content);
         page[content.len()..].fill(0);
-        true
+        Ok(true)
     }
-    fn read_bytes(&self, at: Ppn, out: &mut Vec<u8>) -> bool {
-        out.extend_from_slice(&self.bytes[self.range(at)]);
-        true
+    fn read_bytes(&self, at: Ppn, out: &mut Vec<u8>) -> Result<bool, std::io::ErrorKind> {
+        out.extend_from_slice(self.0.page(at.0));
+        Ok(true)
+    }
+    /// Nothing to do: what was erased is programmed before it is read.
+    fn erase(&mut self, _: Ppn, _: u32) -> Kept {
+        Ok(())
     }
     fn bytes(&self) -> u64 {
-        self.bytes.len() as u64
+        self.0.bytes()
     }
 }

@@ -1,4 +1,4 @@
-//! Time, as a decorator: the same operations, with a clock beside them.
+//! Time, as a decorator: the same operations, with a [`FlashClock`] beside them.
 //!
 //! Two models from one code. *Serial* adds latencies up, one operation after another: the operation time of the papers.
 //! *Queueing* keeps every plane and every channel busy until its own time; requests arrive as the trace says (open loop)
@@ -7,6 +7,7 @@
 //! Departures from real devices: planes of a die work independently; a plane's register holds one page, so that a
 //! transfer waits for the plane; a copy-back crosses planes for free, which the papers' operation times imply.
 
+use super::clock::Clock;
 use super::{Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
@@ -104,28 +105,47 @@ struct Queue {
 // A tag of its own: one hidden in a pointer takes six instructions an operation to read.
 #[repr(u8)]
 #[derive(Clone, Debug)]
-enum Clock {
+enum Model {
     Off,
     Serial { request_ns: u64 },
     Queue(Queue),
+}
+
+/// The clock of a flash array: latencies, and the model by which they add up.
+#[derive(Clone, Debug)]
+pub struct FlashClock {
+    geometry: Geometry,
+    latency: Latency,
+    copy_back: bool,
+    arrival_ns: u64,
+    model: Model,
 }
 
 /// A medium with a clock.
 #[derive(Clone, Debug)]
 pub struct Timed<M> {
     inner: M,
-    latency: Latency,
-    copy_back: bool,
-    arrival_ns: u64,
-    clock: Clock,
+    clock: FlashClock,
 }
 
 impl<M: Medium> Timed<M> {
     /// Puts a clock beside `inner`; latencies come from `latency`, the model from `timing`.
     pub fn new(inner: M, latency: Latency, timing: TimingOptions) -> Self {
-        let geometry = *inner.geometry();
+        let clock = FlashClock::new(*inner.geometry(), latency, timing);
+        Self { inner, clock }
+    }
+
+    /// The medium inside.
+    pub fn into_inner(self) -> M {
+        self.inner
+    }
+}
+
+impl FlashClock {
+    /// A clock at zero.
+    pub fn new(geometry: Geometry, latency: Latency, timing: TimingOptions) -> Self {
         let queue = |closed: bool| {
-            Clock::Queue(Queue {
+            Model::Queue(Queue {
                 plane_free_ns: vec![0; geometry.planes() as usize],
                 channel_free_ns: vec![0; usize::from(geometry.channels)],
                 ready_ns: 0,
@@ -134,28 +154,23 @@ impl<M: Medium> Timed<M> {
                 depth: timing.queue_depth as usize,
             })
         };
-        let clock = match timing.mode {
-            TimeMode::None => Clock::Off,
-            TimeMode::Serial => Clock::Serial { request_ns: 0 },
+        let model = match timing.mode {
+            TimeMode::None => Model::Off,
+            TimeMode::Serial => Model::Serial { request_ns: 0 },
             TimeMode::Open => queue(false),
             TimeMode::Closed => queue(true),
         };
-        Self { inner, latency, copy_back: timing.copy_back, arrival_ns: 0, clock }
-    }
-
-    /// The medium inside.
-    pub fn into_inner(self) -> M {
-        self.inner
+        Self { geometry, latency, copy_back: timing.copy_back, arrival_ns: 0, model }
     }
 
     #[inline(always)]
     fn record_read(&mut self, at: Ppn) {
         let latency = self.latency;
-        match &mut self.clock {
-            Clock::Off => {}
-            Clock::Serial { request_ns } => *request_ns += latency.read_ns + latency.transfer_ns,
-            Clock::Queue(queue) => {
-                let (plane, channel) = Queue::place(self.inner.geometry(), at);
+        match &mut self.model {
+            Model::Off => {}
+            Model::Serial { request_ns } => *request_ns += latency.read_ns + latency.transfer_ns,
+            Model::Queue(queue) => {
+                let (plane, channel) = Queue::place(&self.geometry, at);
                 let sensed = queue.plane_free_ns[plane].max(queue.ready_ns) + latency.read_ns;
                 let end = sensed.max(queue.channel_free_ns[channel]) + latency.transfer_ns;
                 queue.plane_free_ns[plane] = end;
@@ -167,11 +182,11 @@ impl<M: Medium> Timed<M> {
     #[inline(always)]
     fn record_program(&mut self, at: Ppn) {
         let latency = self.latency;
-        match &mut self.clock {
-            Clock::Off => {}
-            Clock::Serial { request_ns } => *request_ns += latency.program_ns + latency.transfer_ns,
-            Clock::Queue(queue) => {
-                let (plane, channel) = Queue::place(self.inner.geometry(), at);
+        match &mut self.model {
+            Model::Off => {}
+            Model::Serial { request_ns } => *request_ns += latency.program_ns + latency.transfer_ns,
+            Model::Queue(queue) => {
+                let (plane, channel) = Queue::place(&self.geometry, at);
                 queue.program(plane, channel, queue.ready_ns, latency);
             }
         }
@@ -181,12 +196,12 @@ impl<M: Medium> Timed<M> {
     fn record_copy(&mut self, source: Ppn, target: Ppn) {
         let latency = self.latency;
         let transfers_ns = if self.copy_back { 0 } else { 2 * latency.transfer_ns };
-        match &mut self.clock {
-            Clock::Off => {}
-            Clock::Serial { request_ns } => *request_ns += latency.read_ns + latency.program_ns + transfers_ns,
-            Clock::Queue(queue) => {
-                let (from, from_channel) = Queue::place(self.inner.geometry(), source);
-                let (to, to_channel) = Queue::place(self.inner.geometry(), target);
+        match &mut self.model {
+            Model::Off => {}
+            Model::Serial { request_ns } => *request_ns += latency.read_ns + latency.program_ns + transfers_ns,
+            Model::Queue(queue) => {
+                let (from, from_channel) = Queue::place(&self.geometry, source);
+                let (to, to_channel) = Queue::place(&self.geometry, target);
                 let crossing = Latency { transfer_ns: transfers_ns / 2, ..latency };
                 let sensed = queue.plane_free_ns[from].max(queue.ready_ns) + latency.read_ns;
                 let out = sensed.max(if transfers_ns > 0 { queue.channel_free_ns[from_channel] } else { 0 })
@@ -200,12 +215,12 @@ impl<M: Medium> Timed<M> {
 
     fn record_erase(&mut self, block: BlockId) {
         let erase_ns = self.latency.erase_ns;
-        match &mut self.clock {
-            Clock::Off => {}
-            Clock::Serial { request_ns } => *request_ns += erase_ns,
-            Clock::Queue(queue) => {
+        match &mut self.model {
+            Model::Off => {}
+            Model::Serial { request_ns } => *request_ns += erase_ns,
+            Model::Queue(queue) => {
                 // The erase waits for the copies out of the block; what follows in this request waits for the erase.
-                let geometry = self.inner.geometry();
+                let geometry = &self.geometry;
                 let start = queue.end_ns.max(queue.ready_ns);
                 let first = geometry.first_page(block);
                 let planes = match geometry.striping {
@@ -251,7 +266,8 @@ impl Queue {
 }
 
 impl<M: Medium> Medium for Timed<M> {
-    type Payload = M::Payload;
+    type Content = M::Content;
+    type Clock = FlashClock;
 
     #[inline(always)]
     fn geometry(&self) -> &Geometry {
@@ -259,25 +275,25 @@ impl<M: Medium> Medium for Timed<M> {
     }
     #[inline(always)]
     fn program(&mut self, at: Ppn, oob: Oob, page: PageRef<'_, Self>, cause: Cause) -> Result<(), MediumError> {
-        self.record_program(at);
+        self.clock.record_program(at);
         self.inner.program(at, oob, page, cause)
     }
     fn program_meta(&mut self, at: Ppn, oob: Oob, content: &[u8], cause: Cause) -> Result<(), MediumError> {
-        self.record_program(at);
+        self.clock.record_program(at);
         self.inner.program_meta(at, oob, content, cause)
     }
     #[inline(always)]
     fn read(&mut self, at: Ppn, out: PageMut<'_, Self>, cause: Cause) -> Result<(), MediumError> {
-        self.record_read(at);
+        self.clock.record_read(at);
         self.inner.read(at, out, cause)
     }
     fn read_meta(&mut self, at: Ppn, out: &mut Vec<u8>, cause: Cause) -> Result<(), MediumError> {
-        self.record_read(at);
+        self.clock.record_read(at);
         self.inner.read_meta(at, out, cause)
     }
     #[inline(always)]
     fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError> {
-        self.record_copy(source, target);
+        self.clock.record_copy(source, target);
         self.inner.copy(source, target, cause)
     }
     #[inline(always)]
@@ -285,15 +301,15 @@ impl<M: Medium> Medium for Timed<M> {
         let (copied, result) = self.inner.copy_run(moves, target, cause);
         // A copy that fails takes its time too.
         let attempted = (copied + usize::from(result.is_err())).min(moves.len());
-        if !matches!(self.clock, Clock::Off) {
+        if !matches!(self.clock.model, Model::Off) {
             for (entry, at) in moves[..attempted].iter().zip(target.0..) {
-                self.record_copy(entry.from, Ppn(at));
+                self.clock.record_copy(entry.from, Ppn(at));
             }
         }
         (copied, result)
     }
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
-        self.record_erase(block);
+        self.clock.record_erase(block);
         self.inner.erase(block, cause)
     }
     #[inline(always)]
@@ -337,13 +353,23 @@ impl<M: Medium> Medium for Timed<M> {
     fn spoil_block(&mut self, block: BlockId) {
         self.inner.spoil_block(block);
     }
+    #[inline(always)]
+    fn clock(&self) -> &FlashClock {
+        &self.clock
+    }
+    #[inline(always)]
+    fn clock_mut(&mut self) -> &mut FlashClock {
+        &mut self.clock
+    }
+}
 
+impl Clock for FlashClock {
     fn begin_request(&mut self, arrival_ns: u64) {
         self.arrival_ns = arrival_ns;
-        match &mut self.clock {
-            Clock::Off => {}
-            Clock::Serial { request_ns } => *request_ns = 0,
-            Clock::Queue(queue) => {
+        match &mut self.model {
+            Model::Off => {}
+            Model::Serial { request_ns } => *request_ns = 0,
+            Model::Queue(queue) => {
                 if let Some(outstanding) = &mut queue.outstanding {
                     // Closed loop: a request starts when a place in the queue falls free.
                     self.arrival_ns = if outstanding.len() < queue.depth {
@@ -359,10 +385,10 @@ impl<M: Medium> Medium for Timed<M> {
     }
 
     fn end_request(&mut self) -> Option<u64> {
-        match &mut self.clock {
-            Clock::Off => None,
-            Clock::Serial { request_ns } => Some(*request_ns),
-            Clock::Queue(queue) => {
+        match &mut self.model {
+            Model::Off => None,
+            Model::Serial { request_ns } => Some(*request_ns),
+            Model::Queue(queue) => {
                 if let Some(outstanding) = &mut queue.outstanding {
                     outstanding.push(Reverse(queue.end_ns));
                 }
@@ -372,15 +398,15 @@ impl<M: Medium> Medium for Timed<M> {
     }
 
     fn busy_until_ns(&self) -> Option<u64> {
-        match &self.clock {
-            Clock::Queue(queue) => queue.plane_free_ns.iter().copied().max(),
+        match &self.model {
+            Model::Queue(queue) => queue.plane_free_ns.iter().copied().max(),
             _ => None,
         }
     }
 
     fn idle_before(&self, arrival_ns: u64) -> u64 {
-        match &self.clock {
-            Clock::Queue(queue) if queue.outstanding.is_none() => {
+        match &self.model {
+            Model::Queue(queue) if queue.outstanding.is_none() => {
                 arrival_ns.saturating_sub(self.busy_until_ns().unwrap_or(0))
             }
             _ => 0,
@@ -392,8 +418,7 @@ impl<M: Medium> Medium for Timed<M> {
         u64::from(valid) * (self.latency.read_ns + self.latency.program_ns + transfers) + self.latency.erase_ns
     }
 
-    fn time(&self) -> FlashTime {
-        let counters = self.inner.counters();
+    fn time(&self, counters: &MediumCounters) -> FlashTime {
         let (reads, programs, copies) = (counters.reads.total(), counters.programs.total(), counters.copies.total());
         let copy_transfers = if self.copy_back { 0 } else { 2 * copies };
         FlashTime {
@@ -421,23 +446,23 @@ mod tests {
     }
 
     fn write(medium: &mut Timed<NandArray<NoBytes>>, arrival_ns: u64, pages: std::ops::Range<u32>) -> u64 {
-        medium.begin_request(arrival_ns);
+        medium.clock_mut().begin_request(arrival_ns);
         for page in pages {
             let oob = Oob { owner: Owner::new(Kind::Data, page), sequence: 0 };
             medium.program(Ppn(page), oob, (), Cause::Host).unwrap();
         }
-        medium.end_request().unwrap()
+        medium.clock_mut().end_request().unwrap()
     }
 
     #[test]
     fn serial_latency_is_the_sum_and_time_is_counts_times_latencies() {
         let mut medium = timed(1, TimeMode::Serial, 1);
         assert_eq!(write(&mut medium, 0, 0..2), 210);
-        medium.begin_request(0);
+        medium.clock_mut().begin_request(0);
         medium.copy(Ppn(0), Ppn(8), Cause::Gc).unwrap();
         medium.erase(BlockId(0), Cause::Gc).unwrap();
-        assert_eq!(medium.end_request(), Some(10 + 100 + 1000));
-        let time = medium.time();
+        assert_eq!(medium.clock_mut().end_request(), Some(10 + 100 + 1000));
+        let time = medium.clock().time(medium.counters());
         assert_eq!((time.read_ns, time.program_ns, time.erase_ns, time.transfer_ns), (10, 300, 1000, 10));
     }
 
@@ -458,18 +483,18 @@ mod tests {
         assert_eq!(write(&mut medium, 0, 0..2), 105);
         // The next request finds plane 0 busy until 105.
         assert_eq!(write(&mut medium, 50, 2..3), 105 - 50 + 105);
-        assert_eq!(medium.idle_before(1000), 1000 - 210);
+        assert_eq!(medium.clock().idle_before(1000), 1000 - 210);
     }
 
     #[test]
     fn collection_blocks_the_request_that_needed_it() {
         let mut medium = timed(1, TimeMode::Open, 1);
         write(&mut medium, 0, 0..1);
-        medium.begin_request(10_000);
+        medium.clock_mut().begin_request(10_000);
         medium.copy(Ppn(0), Ppn(8), Cause::Gc).unwrap();
         medium.erase(BlockId(0), Cause::Gc).unwrap();
         let oob = Oob { owner: Owner::new(Kind::Data, 1), sequence: 0 };
         medium.program(Ppn(9), oob, (), Cause::Host).unwrap();
-        assert_eq!(medium.end_request(), Some(110 + 1000 + 105));
+        assert_eq!(medium.clock_mut().end_request(), Some(110 + 1000 + 105));
     }
 }

@@ -93,11 +93,13 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
                 }
                 Ok(true)
             }
-            Err(MediumError::PowerLost) => Err(DeviceError::PowerLost),
-            Err(_) => {
-                self.abandon(stream, self.medium.geometry().block_of(at));
-                Ok(false)
-            }
+            Err(error) => match error.stop() {
+                Some(stop) => Err(stop),
+                None => {
+                    self.abandon(stream, self.medium.geometry().block_of(at));
+                    Ok(false)
+                }
+            },
         }
     }
 
@@ -188,8 +190,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         let placement_knows = self.blocks.state(block) == BlockState::Collecting && !is_meta;
         let usable = match self.medium.erase(block, cause) {
             Ok(()) => !failing,
-            Err(MediumError::PowerLost) => return Err(DeviceError::PowerLost),
-            Err(_) => false,
+            Err(error) => match error.stop() {
+                Some(stop) => return Err(stop),
+                None => false,
+            },
         };
         if is_meta {
             self.meta_blocks.retain(|b| *b != block);

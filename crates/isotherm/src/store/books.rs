@@ -5,6 +5,7 @@ use crate::address::BlockId;
 use crate::blocks::BlockState;
 use crate::device::DeviceError;
 use crate::nand::Medium;
+use crate::nand::clock::Clock as _;
 use crate::placement::Placement;
 use crate::stats::{Snapshot, VICTIM_BUCKETS, WearSummary};
 use crate::victim::VictimPolicy;
@@ -14,8 +15,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     pub fn fill_snapshot(&self, snapshot: &mut Snapshot) {
         snapshot.medium = *self.medium.counters();
         snapshot.collector = self.counters;
-        snapshot.time = self.medium.time();
-        snapshot.busy_until_ns = self.medium.busy_until_ns();
+        snapshot.time = self.medium.clock().time(self.medium.counters());
+        snapshot.busy_until_ns = self.medium.clock().busy_until_ns();
         self.placement.fill_snapshot(snapshot);
         snapshot.valid_pages = self.valid_pages;
         snapshot.free_blocks = self.free_blocks();

@@ -8,7 +8,8 @@ use crate::blocks::BlockState;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::memory;
-use crate::nand::{Kind, Medium, MediumError, Move, Owner};
+use crate::nand::clock::Clock as _;
+use crate::nand::{Kind, Medium, Move, Owner};
 use crate::placement::{GcCopy, Placement, VictimSource};
 use crate::victim::VictimPolicy;
 
@@ -134,7 +135,7 @@ pub fn collect_idle<M: Medium, P: Placement, V: VictimPolicy>(
     while (store.free.len() as u32) < wanted && store.used_pages > store.valid_pages {
         let Some(victim) = store.choose_victim() else { break };
         let valid = store.blocks.valid(victim);
-        let cost_ns = store.medium.collection_ns(valid);
+        let cost_ns = store.medium.clock().collection_ns(valid);
         // A nearly full victim frees too little to be worth its wear: leave it until it has to be cleaned.
         if cost_ns > left_ns || valid + valid / 8 >= store.blocks.pages_per_block() {
             break;
@@ -344,8 +345,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             match result {
                 Ok(()) if full => self.close_block(stream, block, self.closed_state(stream)),
                 Ok(()) => {}
-                Err(MediumError::PowerLost) => return Err(DeviceError::PowerLost),
-                Err(_) => self.abandon(stream, block),
+                Err(error) => match error.stop() {
+                    Some(stop) => return Err(stop),
+                    None => self.abandon(stream, block),
+                },
             }
         }
         Ok(())

@@ -90,10 +90,7 @@ pub struct BlockStore<M, P, V> {
 
 /// Turns a medium's failure that no retry mends into the device's.
 pub(crate) fn fatal(error: MediumError, lpn: u32) -> DeviceError {
-    match error {
-        MediumError::PowerLost => DeviceError::PowerLost,
-        _ => DeviceError::Unreadable { lpn },
-    }
+    error.stop().unwrap_or(DeviceError::Unreadable { lpn })
 }
 
 impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {

@@ -8,8 +8,8 @@ use isotherm::cause::Cause;
 use isotherm::device::DeviceError;
 use isotherm::ftl::Ftl;
 use isotherm::nand::Medium;
+use isotherm::nand::content::{Bytes, Content, Nothing};
 use isotherm::nand::fault::Faulty;
-use isotherm::nand::payload::{HeapBytes, NoBytes, Payload};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -50,18 +50,18 @@ pub fn steps(pages: u32, length: usize) -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// How pages of the model are written to a store, and what can be told of them when they are read.
-pub trait Versions: Payload + Sized {
-    fn write<F: Ftl<Medium: Medium<Payload = Self>>>(ftl: &mut F, lpn: u32, version: u32) -> Result<(), DeviceError>;
+pub trait Versions: Content {
+    fn write<F: Ftl<Medium: Medium<Content = Self>>>(ftl: &mut F, lpn: u32, version: u32) -> Result<(), DeviceError>;
     /// The version that a page holds. Without bytes it cannot be told from `expected`, if the page holds anything.
-    fn read<F: Ftl<Medium: Medium<Payload = Self>>>(ftl: &mut F, lpn: u32, expected: Option<u32>) -> Option<u32>;
+    fn read<F: Ftl<Medium: Medium<Content = Self>>>(ftl: &mut F, lpn: u32, expected: Option<u32>) -> Option<u32>;
 }
 
-impl Versions for HeapBytes {
-    fn write<F: Ftl<Medium: Medium<Payload = Self>>>(ftl: &mut F, lpn: u32, version: u32) -> Result<(), DeviceError> {
+impl Versions for Bytes {
+    fn write<F: Ftl<Medium: Medium<Content = Self>>>(ftl: &mut F, lpn: u32, version: u32) -> Result<(), DeviceError> {
         ftl.write(Lpn(lpn), &content(lpn, version), Cause::Host)
     }
 
-    fn read<F: Ftl<Medium: Medium<Payload = Self>>>(ftl: &mut F, lpn: u32, _: Option<u32>) -> Option<u32> {
+    fn read<F: Ftl<Medium: Medium<Content = Self>>>(ftl: &mut F, lpn: u32, _: Option<u32>) -> Option<u32> {
         let mut page = vec![0; PAGE_BYTES as usize];
         let held = ftl.read(Lpn(lpn), &mut page, Cause::Host).expect("pages are readable");
         held.then(|| {
@@ -72,12 +72,12 @@ impl Versions for HeapBytes {
     }
 }
 
-impl Versions for NoBytes {
-    fn write<F: Ftl<Medium: Medium<Payload = Self>>>(ftl: &mut F, lpn: u32, _: u32) -> Result<(), DeviceError> {
+impl Versions for Nothing {
+    fn write<F: Ftl<Medium: Medium<Content = Self>>>(ftl: &mut F, lpn: u32, _: u32) -> Result<(), DeviceError> {
         ftl.write(Lpn(lpn), (), Cause::Host)
     }
 
-    fn read<F: Ftl<Medium: Medium<Payload = Self>>>(ftl: &mut F, lpn: u32, expected: Option<u32>) -> Option<u32> {
+    fn read<F: Ftl<Medium: Medium<Content = Self>>>(ftl: &mut F, lpn: u32, expected: Option<u32>) -> Option<u32> {
         let held = ftl.read(Lpn(lpn), (), Cause::Host).expect("pages are readable");
         held.then_some(expected.unwrap_or(u32::MAX))
     }
@@ -107,7 +107,7 @@ fn content(lpn: u32, version: u32) -> Vec<u8> {
 impl<F, M, R> Harness<F, R>
 where
     F: Ftl<Medium = Faulty<M>>,
-    M: Medium<Payload: Versions>,
+    M: Medium<Content: Versions>,
     R: Fn(Faulty<M>) -> Result<F, DeviceError>,
 {
     pub fn new(ftl: F, recover: R) -> Self {
@@ -158,7 +158,7 @@ where
     fn write(&mut self, lpn: u32) -> Result<(), DeviceError> {
         self.versions += 1;
         let version = self.versions;
-        let outcome = <M::Payload as Versions>::write(self.ftl(), lpn, version);
+        let outcome = <M::Content as Versions>::write(self.ftl(), lpn, version);
         let cell = &mut self.cells[lpn as usize];
         if outcome.is_ok() {
             *cell = Cell { current: Some(version), unflushed_trim_of: None };
@@ -187,7 +187,7 @@ where
     /// The version that a page holds; without bytes, the newest allowed one if it holds anything.
     fn read(&mut self, lpn: u32) -> Option<u32> {
         let cell = self.cells[lpn as usize];
-        <M::Payload as Versions>::read(self.ftl(), lpn, cell.current.or(cell.unflushed_trim_of))
+        <M::Content as Versions>::read(self.ftl(), lpn, cell.current.or(cell.unflushed_trim_of))
     }
 
     fn check_read(&mut self, lpn: u32) {
@@ -241,7 +241,7 @@ where
     fn rebuild_one(&mut self, lpn: u32, allowed: &[Option<u32>], may_be_empty: bool) {
         self.power_cycle();
         let newest = allowed.iter().copied().flatten().max();
-        let found = <M::Payload as Versions>::read(self.ftl(), lpn, newest);
+        let found = <M::Content as Versions>::read(self.ftl(), lpn, newest);
         let fits = if found.is_none() { may_be_empty } else { allowed.contains(&found) };
         assert!(fits, "LPN {lpn}: found {found:?} after its write was cut, {allowed:?} allowed");
         self.cells[lpn as usize] = Cell { current: found, unflushed_trim_of: None };

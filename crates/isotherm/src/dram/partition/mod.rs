@@ -92,7 +92,7 @@ impl<F: MappingSpace> Partition<F> {
     #[must_use]
     pub fn protect(self, is_protected: bool) -> Self
     where
-        F::Medium: Medium<Payload = crate::nand::payload::NoBytes>,
+        F::Medium: Medium<Content = crate::nand::content::Nothing>,
     {
         Self { buffer: self.buffer.protect(is_protected), ..self }
     }
@@ -196,6 +196,10 @@ impl<F: MappingSpace> Ftl for Partition<F> {
     #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.buffer.prefetch_entries(lpns);
+    }
+    #[inline(always)]
+    fn prefetch_pages(&self, lpns: &[Lpn]) {
+        self.buffer.prefetch_pages(lpns);
     }
     #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, F::Medium>, cause: Cause) -> Result<bool, DeviceError> {

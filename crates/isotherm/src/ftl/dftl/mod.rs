@@ -233,6 +233,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
     }
 
     #[inline(always)]
+    fn end_request(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, M>, cause: Cause) -> Result<bool, DeviceError> {
         match self.touch(lpn, false, true) {
             // A device without room for what would have to leave the cache answers all the same, and keeps nothing.

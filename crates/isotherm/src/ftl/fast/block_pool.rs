@@ -45,13 +45,12 @@ pub(super) struct BlockPool<M> {
     forgotten_programs: u64,
 }
 
-/// Whether an operation on a page succeeded; a failed one spoils its page. Loss of power ends everything.
+/// Whether an operation on a page succeeded; a failed one spoils its page. What is no failure of the page itself ends the work.
 #[inline(always)]
 pub(super) fn succeeded(result: Result<(), MediumError>) -> Result<bool, DeviceError> {
     match result {
         Ok(()) => Ok(true),
-        Err(MediumError::PowerLost) => Err(DeviceError::PowerLost),
-        Err(_) => Ok(false),
+        Err(error) => error.stop().map_or(Ok(false), Err),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::memory;
+use crate::nand::clock::Clock as _;
 use crate::nand::{Kind, Medium, MediumError, Move, Owner};
 use crate::stats::VICTIM_BUCKETS;
 use crate::store::tombstones::MapEntry;
@@ -276,8 +277,8 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
             logical.sort_unstable();
             logical.dedup();
             let medium = &self.log.pool.medium;
-            let merge_ns = medium.collection_ns(medium.geometry().pages_per_block());
-            let cost_ns = logical.len() as u64 * merge_ns + medium.collection_ns(0);
+            let merge_ns = medium.clock().collection_ns(medium.geometry().pages_per_block());
+            let cost_ns = logical.len() as u64 * merge_ns + medium.clock().collection_ns(0);
             if cost_ns > left_ns {
                 break;
             }

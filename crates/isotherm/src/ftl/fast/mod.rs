@@ -42,6 +42,7 @@ use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::{ByCause, Cause};
 use crate::device::DeviceError;
 use crate::memory;
+use crate::nand::clock::Clock as _;
 use crate::nand::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
 use crate::stats::{CollectorCounters, MergeCounters, Snapshot, WearSummary};
 use crate::store::fatal;
@@ -409,6 +410,14 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
     }
 
     #[inline(always)]
+    fn prefetch_pages(&self, _: &[Lpn]) {}
+
+    #[inline(always)]
+    fn end_request(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, M>, cause: Cause) -> Result<bool, DeviceError> {
         let Some(at) = self.entries[lpn.0 as usize].mapped() else { return Ok(false) };
         self.log.pool.medium.read(at, out, cause).map_err(|e| fatal(e, lpn.0))?;
@@ -482,8 +491,8 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
             retired_blocks: u64::from(pool.retired_blocks()),
             ..self.collector
         };
-        snapshot.time = pool.medium.time();
-        snapshot.busy_until_ns = pool.medium.busy_until_ns();
+        snapshot.time = pool.medium.clock().time(pool.medium.counters());
+        snapshot.busy_until_ns = pool.medium.clock().busy_until_ns();
         snapshot.valid_pages = pool.valid_pages;
         snapshot.mapped_pages = self.mapped_pages;
         snapshot.free_blocks = pool.free_blocks();
