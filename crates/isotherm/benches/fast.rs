@@ -5,7 +5,7 @@
 //! host writes and NAND programs beside them. Runs of one workload must agree on every counter.
 
 use isotherm::build::{Environment, build};
-use isotherm::device::{Observe, Replay};
+use isotherm::device::Replay;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;

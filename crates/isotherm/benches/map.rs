@@ -7,7 +7,7 @@
 
 use isotherm::build::{Environment, build};
 use isotherm::cause::Cause;
-use isotherm::device::{Observe, Replay};
+use isotherm::device::Replay;
 use isotherm::hotness::kmeans::{Clusterer, Init, cost};
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
