@@ -3,8 +3,8 @@
 use crate::pool::Job;
 use crate::results::RunResult;
 use crate::run::RunSpec;
-use isotherm::build::ftl_options;
-use isotherm::ftl::FtlOptions;
+use isotherm::build::ftl_design;
+use isotherm::ftl::Design as _;
 use isotherm::quantity::Share;
 use isotherm::registry::{PolicyName, SpecError};
 use isotherm::spec::FtlSection;
@@ -128,10 +128,11 @@ impl Choice {
         let name = below.unwrap_or(&spec.ftl.name);
         // With the default policies, which every FTL takes.
         let plain = SystemSpec { ftl: FtlSection { name: name.clone() }, ..SystemSpec::default() };
-        let has_own = match ftl_options(&plain.ssd())? {
-            FtlOptions::Hybrid(_) => matches!(self, Self::Placement(_) | Self::Victim(_)),
-            FtlOptions::Demand { asa: Some(_), .. } => matches!(self, Self::Placement(_)),
-            FtlOptions::Page => matches!(self, Self::Split(_)),
+        let uses = ftl_design(&plain.ssd())?.uses();
+        let has_own = match self {
+            Self::Placement(_) => !uses.placement,
+            Self::Victim(_) => !uses.victim,
+            Self::Split(_) => !uses.shared_dram,
             _ => false,
         };
         Ok(has_own.then(|| format!("own of {name}")))

@@ -1,6 +1,7 @@
 //! What a simulated device is to those who use it: observed ([`Observe`]), given requests ([`Replay`]), or read and written
 //! ([`BlockDevice`]).
 
+use crate::registry::SpecError;
 use crate::request::Request;
 use crate::stats::{Latencies, Snapshot, WearSummary};
 
@@ -54,6 +55,13 @@ impl DeviceError {
     /// Whether nothing could be written for want of room, so that the device still answers reads.
     pub fn is_out_of_room(&self) -> bool {
         matches!(self, Self::NoSpace { .. } | Self::WornOut { .. })
+    }
+}
+
+impl From<DeviceError> for SpecError {
+    /// A device that could not take its first form.
+    fn from(error: DeviceError) -> Self {
+        Self::new("device", error.to_string(), "give a larger device")
     }
 }
 

@@ -7,9 +7,10 @@ use isotherm::cause::Cause;
 use isotherm::device::{BlockDevice, DeviceError, Observe, Replay};
 use isotherm::dram::buffer::{BUFFERS, BufferContext, build_buffer};
 use isotherm::dram::partition::sides::{BufferSide, MapSide};
-use isotherm::dram::partition::{AnySplit, MappingSpace, Sizes, SplitContext, SplitRule, build_split};
+use isotherm::dram::partition::{AnySplit, Sizes, SplitContext, SplitRule, build_split};
 use isotherm::dram::{Partition, WriteBuffer};
 use isotherm::ftl::Ftl;
+use isotherm::ftl::MappingSpace;
 use isotherm::ftl::dftl::cmt::Replacement;
 use isotherm::ftl::dftl::{DemandOptions, Dftl, TranslationSpace, WriteMiss, Writeback};
 use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS, log_block_map_bytes};
@@ -259,7 +260,12 @@ fn shared(sizes: Sizes) -> (AnySplit, Sizes, BufferSide, MapSide) {
     (rule, sizes, observer, MapSide::new(judge))
 }
 
-fn partition<F: MappingSpace>(ftl: F, rule: AnySplit, sizes: Sizes, observer: BufferSide) -> Partition<F> {
+fn partition<F: MappingSpace<Side = MapSide>>(
+    ftl: F,
+    rule: AnySplit,
+    sizes: Sizes,
+    observer: BufferSide,
+) -> Partition<F> {
     let context = BufferContext { frames: sizes.frames_max(), pages_per_block: PAGES_PER_BLOCK };
     let latency = Latency { read_ns: 72_800, program_ns: 252_800, erase_ns: 1_500_000, transfer_ns: 0 };
     let policy = build_buffer(&"lru".parse().unwrap(), &context).unwrap();

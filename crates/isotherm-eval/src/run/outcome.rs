@@ -8,9 +8,9 @@ use crate::recorder::{Recorder, Recording, ratio};
 use crate::results::{LogSection, RunResult, Workload, WriteHeat};
 use crate::verdict::{Evidence, judge};
 use crate::{lifetime, measure};
-use isotherm::build::{Plan, ftl_options};
+use isotherm::build::{Plan, ftl_design};
 use isotherm::device::Replay;
-use isotherm::ftl::FtlOptions;
+use isotherm::ftl::{Design as _, Uses};
 use isotherm::nand::timing::TimeMode;
 use isotherm::registry::find;
 use isotherm::stats::{Latencies, Snapshot};
@@ -174,11 +174,10 @@ fn label(spec: &SystemSpec) -> String {
     if let Some(log) = &spec.log {
         return format!("{} over {}", log.name, log.below);
     }
-    match ftl_options(&spec.ssd()) {
-        Ok(FtlOptions::Hybrid(_)) => spec.ftl.name.to_string(),
-        Ok(FtlOptions::Demand { asa: Some(_), .. }) => format!("{}, {}", spec.ftl.name, spec.gc.victim),
-        _ => format!("{}, {}", spec.placement.name, spec.gc.victim),
-    }
+    let uses =
+        ftl_design(&spec.ssd()).map_or(Uses { placement: true, victim: true, shared_dram: false }, |ftl| ftl.uses());
+    let placer = if uses.placement { &spec.placement.name } else { &spec.ftl.name };
+    if uses.victim { format!("{placer}, {}", spec.gc.victim) } else { placer.to_string() }
 }
 
 /// What the log did, where there is one.

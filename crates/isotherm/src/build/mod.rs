@@ -6,20 +6,19 @@ mod names;
 pub use names::{check_name, check_names};
 
 use crate::address::{Geometry, MAX_PAGES};
-use crate::device::Replay;
-use crate::ftl::dftl::{DemandOptions, Dftl, TranslationSpace};
-use crate::ftl::fast::{FastFtl, RESERVE_BLOCKS};
-use crate::ftl::page::PageFtl;
-use crate::ftl::{FTLS, FtlOptions};
+use crate::device::{BlockDevice, Replay};
+use crate::ftl::{AnyDesign, Design as _, Found, Ftl, FtlParts, FtlPlan, Reserve, Uses, Wishes, read_design};
+use crate::nand::Medium;
 use crate::nand::array::NandArray;
-use crate::nand::payload::NoBytes;
+use crate::nand::content::{Bytes, Nothing};
+use crate::nand::payload::{HeapBytes, NoBytes, Payload};
 use crate::nand::timing::{Latency, TIMINGS, Timed};
-use crate::placement::asa::{Asa, AsaOptions, Keeps};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
-use crate::registry::{Parameters, PolicyName, SpecError, find};
+use crate::registry::{SpecError, find};
 use crate::spec::{DeviceSpec, TimingSection};
+use crate::ssd::Ssd;
 use crate::store::StoreOptions;
-use crate::victim::{AnyVictim, VictimContext, build_victim};
+use crate::victim::{VictimContext, build_victim};
 use std::sync::Arc;
 
 /// What a device depends on beside its specification.
@@ -156,62 +155,41 @@ fn shape(spec: &DeviceSpec, logical_bytes: u64) -> Result<(Geometry, u32), SpecE
 /// What a specification is made of, before any of it is built.
 struct Parts {
     plan: Plan,
+    store: StoreOptions,
     placement: AnyPlacement,
-    ftl: FtlOptions,
+    ftl: AnyDesign,
 }
 
-/// Blocks of the translation area, and how many of them come on top of T.
-fn translation_blocks(ftl: &FtlOptions, geometry: &Geometry, logical_pages: u32) -> Result<(u32, u32), SpecError> {
-    let FtlOptions::Demand { map: options, .. } = ftl else { return Ok((0, 0)) };
-    options.check(logical_pages, geometry.page_bytes())?;
-    let blocks = options.translation_blocks(logical_pages, geometry.page_bytes(), geometry.pages_per_block());
-    if options.translation_space == TranslationSpace::OnTop {
-        return Ok((blocks, blocks));
+/// Refuses policies that are given though the FTL has no use for them.
+fn check_uses(spec: &DeviceSpec, uses: Uses) -> Result<(), SpecError> {
+    let default = DeviceSpec::default();
+    for (key, is_used, given, only) in [
+        ("placement", uses.placement, &spec.placement.name, &default.placement.name),
+        ("gc.victim", uses.victim, &spec.gc.victim, &default.gc.victim),
+    ] {
+        if !is_used && given != only {
+            return Err(SpecError::new(
+                key,
+                format!("the FTL \"{}\" has no use for \"{given}\"", spec.ftl.name.name),
+                format!("leave it at \"{only}\": the FTL's own rules decide"),
+            ));
+        }
     }
-    if blocks + logical_pages.div_ceil(geometry.pages_per_block()) >= geometry.blocks {
-        return Err(SpecError::new(
-            "ftl:translation_space",
-            format!("{blocks} blocks of translation pages leave no spare space"),
-            "give more over-provisioning (--op), or translation_space=on_top",
-        ));
-    }
-    Ok((blocks, 0))
+    Ok(())
 }
 
-/// Who places pages.
-fn placer<'a>(spec: &'a DeviceSpec, ftl: &FtlOptions) -> &'a PolicyName {
-    if matches!(ftl, FtlOptions::Demand { asa: Some(_), .. }) { &spec.ftl.name } else { &spec.placement.name }
-}
-
-/// The placement that ASA-FTL brings along.
-fn own_placement(
-    spec: &DeviceSpec,
-    options: AsaOptions,
-    context: &PlacementContext,
-) -> Result<AnyPlacement, SpecError> {
-    let default = DeviceSpec::default().placement.name;
-    if spec.placement.name != default {
-        return Err(SpecError::new(
-            "placement",
-            format!("{} is given, but the FTL places pages itself", spec.placement.name),
-            format!("leave --placement out (or \"{default}\"), or use --ftl dftl"),
-        ));
-    }
-    Ok(AnyPlacement::Asa(Asa::new(options, context.logical_pages, context.seed, Keeps::InTranslationPages)))
-}
-
-/// What a specification asks of its flash translation layer.
+/// The flash translation layer that a specification asks for.
 ///
 /// # Errors
 /// Unknown name, unknown parameter, or a value out of range.
-pub fn ftl_options(spec: &DeviceSpec) -> Result<FtlOptions, SpecError> {
-    let entry = find(FTLS, "ftl", &spec.ftl.name)?;
-    (entry.build)(&Parameters::new(&spec.ftl.name, entry.parameters)?, spec)
+pub fn ftl_design(spec: &DeviceSpec) -> Result<AnyDesign, SpecError> {
+    read_design(&spec.ftl.name, &Wishes { cache_bytes: spec.dram.cache_bytes.map(|size| size.0) })
 }
 
 /// Placement, FTL and plan of a specification.
 fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecError> {
-    let ftl = ftl_options(spec)?;
+    let ftl = ftl_design(spec)?;
+    check_uses(spec, ftl.uses())?;
     let (mut geometry, logical_pages) = shape(spec, environment.logical_bytes)?;
     let context = PlacementContext {
         logical_pages,
@@ -221,27 +199,22 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         seed: environment.seed,
         future: environment.future.clone(),
     };
-    let placement = match ftl {
-        FtlOptions::Demand { asa: Some(options), .. } => own_placement(spec, options, &context)?,
-        _ => build_placement(&spec.placement.name, &context)?,
+    let (placement, placer) = match ftl.own_placement(&context) {
+        Some(own) => (own, &spec.ftl.name),
+        None => (build_placement(&spec.placement.name, &context)?, &spec.placement.name),
     };
     let physical_pages = geometry.pages();
-    let (translation_blocks, blocks_on_top) = translation_blocks(&ftl, &geometry, logical_pages)?;
+    let area = ftl.meta_area(&geometry, logical_pages)?;
     let spare_blocks = geometry.blocks - logical_pages.div_ceil(geometry.pages_per_block());
     let streams = u32::from(placement.streams());
     if streams > spare_blocks.max(1) {
         return Err(SpecError::new(
             "placement",
-            format!("{} has {streams} open blocks, the spare space is {spare_blocks} blocks", placer(spec, &ftl)),
+            format!("{placer} has {streams} open blocks, the spare space is {spare_blocks} blocks"),
             "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
         ));
     }
-    let for_copies = u32::from(placement.gc_streams().max(1));
-    let (least, default) = match ftl {
-        FtlOptions::Page => (1, for_copies),
-        FtlOptions::Demand { .. } => (DemandOptions::FLOOR_MIN, for_copies + DemandOptions::RESERVE_BLOCKS),
-        FtlOptions::Hybrid(_) => (RESERVE_BLOCKS, RESERVE_BLOCKS.max(for_copies)),
-    };
+    let Reserve { least, default } = ftl.reserve(u32::from(placement.gc_streams().max(1)));
     let default = default + if spec.device.endurance > 0 { FAILED_ERASES } else { 0 };
     let reserve_blocks = spec.gc.floor.unwrap_or(default);
     if !(least..=65_536).contains(&reserve_blocks) {
@@ -251,14 +224,14 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
             format!("give {least} to 65536 blocks, or leave it out for {default}"),
         ));
     }
-    geometry.blocks += reserve_blocks + blocks_on_top;
+    geometry.blocks += reserve_blocks + area.on_top;
     let (used, logical) = (f64::from(physical_pages), f64::from(logical_pages));
     let per_page = if spec.device.recovery { 13 } else { 5 };
     let memory_bytes = u64::from(logical_pages) * 4
         + u64::from(geometry.pages()) * per_page
         + u64::from(geometry.blocks) * 48
         + placement.memory_bytes();
-    let left = used - f64::from((translation_blocks - blocks_on_top) << geometry.log2_pages_per_block);
+    let left = used - f64::from((area.blocks - area.on_top) << geometry.log2_pages_per_block);
     let plan = Plan {
         geometry,
         logical_pages,
@@ -267,11 +240,18 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         streams,
         over_provisioning: (used - logical) / logical,
         spare: (used - logical) / used,
-        translation_blocks,
+        translation_blocks: area.blocks,
         spare_left: (left - logical) / left,
         memory_bytes,
     };
-    Ok(Parts { plan, placement, ftl })
+    let store = StoreOptions {
+        floor: reserve_blocks,
+        age: spec.gc.age,
+        meta_streams: u16::from(area.blocks > 0),
+        meta_blocks: area.blocks,
+        wear_threshold: spec.wear.leveling.then_some(spec.wear.threshold),
+    };
+    Ok(Parts { plan, store, placement, ftl })
 }
 
 /// The device that `spec` describes, with every default decided, without building it.
@@ -302,21 +282,87 @@ fn latency(timing: &TimingSection) -> Result<Latency, SpecError> {
     })
 }
 
-/// The medium of simulated devices.
-pub type SimulatedMedium = Timed<NandArray<NoBytes>>;
-/// The page-mapped FTL that specifications build.
-pub type SimulatedPageFtl = PageFtl<SimulatedMedium, AnyPlacement, AnyVictim>;
-/// The demand-paged FTL that specifications build.
-pub type SimulatedDftl = Dftl<SimulatedMedium, AnyPlacement, AnyVictim>;
-/// The hybrid FTL that specifications build.
-pub type SimulatedFastFtl = FastFtl<SimulatedMedium>;
-
-/// Builds the device that `spec` describes.
+/// Builds the device that `spec` describes, for replay.
 ///
 /// # Errors
 /// Anything wrong with the specification: the error names the key, what is wrong and what would be right.
 pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Replay>, SpecError> {
-    let Parts { plan, placement, ftl } = prepare(spec, environment)?;
+    assemble(spec, environment, |_| Ok(Array::New(NoBytes)), ForReplay)
+}
+
+/// Builds the device that `spec` describes, with its bytes in memory.
+///
+/// # Errors
+/// As [`build`]; and `dram.power_loss_protection`, which needs somebody who writes the buffer out.
+pub fn build_with_bytes(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn BlockDevice>, SpecError> {
+    if spec.dram.power_loss_protection {
+        return Err(SpecError::new(
+            "dram.power_loss_protection",
+            "a device that keeps bytes in memory cannot write its buffer out when power fails",
+            "leave it false",
+        ));
+    }
+    let payload = |geometry: &Geometry| HeapBytes::new(geometry.pages(), geometry.log2_page_bytes);
+    assemble(spec, environment, |geometry| Ok(Array::New(payload(geometry))), ForBytes)
+}
+
+/// The array that a device is built over.
+pub enum Array<P> {
+    /// A new one, whose content `P` keeps.
+    New(P),
+    /// One that a device of the same specification left: its map is rebuilt from the OOB areas.
+    Left(NandArray<P>),
+}
+
+/// What is made of an SSD once it is built, whatever the type of its FTL.
+pub trait Finish<M: Medium> {
+    /// What is made.
+    type Device;
+    /// Makes it.
+    fn finish<F: Ftl<Medium = M> + Send + 'static>(self, ssd: Ssd<F>) -> Self::Device;
+}
+
+/// A device that replays.
+#[derive(Clone, Copy, Debug)]
+pub struct ForReplay;
+
+impl<M: Medium<Content = Nothing>> Finish<M> for ForReplay {
+    type Device = Box<dyn Replay>;
+    fn finish<F: Ftl<Medium = M> + Send + 'static>(self, ssd: Ssd<F>) -> Self::Device {
+        Box::new(ssd)
+    }
+}
+
+/// A device that holds bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct ForBytes;
+
+impl<M: Medium<Content = Bytes>> Finish<M> for ForBytes {
+    type Device = Box<dyn BlockDevice>;
+    fn finish<F: Ftl<Medium = M> + Send + 'static>(self, ssd: Ssd<F>) -> Self::Device {
+        Box::new(ssd)
+    }
+}
+
+/// Builds the device that `spec` describes, whatever its pages hold: `array` is asked for what keeps their content, once the
+/// shape is known, and `finish` for what is made of the SSD.
+///
+/// # Errors
+/// Anything wrong with the specification, what `array` refuses, or an array that fails while a device takes it over.
+///
+/// # Panics
+/// If the array that another device left has another shape.
+pub fn assemble<P, K>(
+    spec: &DeviceSpec,
+    environment: &Environment,
+    array: impl FnOnce(&Geometry) -> Result<Array<P>, SpecError>,
+    finish: K,
+) -> Result<K::Device, SpecError>
+where
+    P: Payload + 'static,
+    K: Finish<Timed<NandArray<P>>>,
+{
+    let Parts { plan, store, placement, ftl } = prepare(spec, environment)?;
     let geometry = plan.geometry;
     let context = VictimContext {
         blocks: geometry.blocks,
@@ -328,48 +374,18 @@ pub fn build(spec: &DeviceSpec, environment: &Environment) -> Result<Box<dyn Rep
     if spec.wear.threshold == 0 {
         return Err(SpecError::new("wear.threshold", "0 is out of range", "give at least 1, or wear.leveling = false"));
     }
-    let options = StoreOptions {
-        floor: plan.reserve_blocks,
-        age: spec.gc.age,
-        meta_streams: u16::from(plan.translation_blocks > 0),
-        meta_blocks: plan.translation_blocks,
-        wear_threshold: spec.wear.leveling.then_some(spec.wear.threshold),
+    let (array, found) = match array(&geometry)? {
+        // Bytes can always be found again after a loss of power.
+        Array::New(payload) => {
+            let recovery = spec.device.recovery || P::NEEDS_RECOVERY;
+            (NandArray::new(geometry, spec.device.endurance, recovery, payload), Found::Nothing)
+        }
+        Array::Left(array) => (array, Found::Written),
     };
-    let array = NandArray::without_bytes(geometry, spec.device.endurance, spec.device.recovery);
+    assert_eq!(*array.geometry(), geometry, "the array has another shape than its specification");
     let latency = latency(&spec.timing)?;
     let medium = Timed::new(array, latency, spec.timing.options());
-    let dram_parts = dram::DramParts { spec, plan: &plan, latency: &latency, seed: environment.seed };
-    Ok(match ftl {
-        FtlOptions::Page => {
-            let ftl = SimulatedPageFtl::new(medium, placement, victim, plan.logical_pages, options);
-            dram::with_buffer(ftl, spec)?
-        }
-        FtlOptions::Demand { map, .. } if spec.dram.has_buffer() => {
-            let shared = dram::Shared::of_demand(&dram_parts, &map)?;
-            let map = shared.demand_options(map);
-            let side = shared.map_side();
-            let ftl = dram::SharedDftl::new(medium, placement, victim, plan.logical_pages, options, map, side)
-                .map_err(dram::failed)?;
-            shared.finish(ftl, &dram_parts)?
-        }
-        FtlOptions::Demand { map, .. } => {
-            // Without a buffer the map has all of the DRAM.
-            let map = DemandOptions { cache_bytes: spec.dram.size.map_or(map.cache_bytes, |size| size.0), ..map };
-            let ftl = SimulatedDftl::new(medium, placement, victim, plan.logical_pages, options, map, ())
-                .map_err(dram::failed)?;
-            dram::with_buffer(ftl, spec)?
-        }
-        FtlOptions::Hybrid(hybrid) if spec.dram.has_buffer() => {
-            let options = hybrid.resolve(spec, &plan)?;
-            let shared = dram::Shared::of_hybrid(&dram_parts, options.log_blocks)?;
-            let ftl =
-                dram::SharedFastFtl::new(medium, plan.logical_pages, shared.hybrid_options(options), shared.map_side());
-            shared.finish(ftl, &dram_parts)?
-        }
-        FtlOptions::Hybrid(hybrid) => {
-            let options = dram::whole_for_log(&dram_parts, hybrid.resolve(spec, &plan)?)?;
-            let ftl = SimulatedFastFtl::new(medium, plan.logical_pages, options, ());
-            dram::with_buffer(ftl, spec)?
-        }
-    })
+    let plan = FtlPlan { geometry, logical_pages: plan.logical_pages, store };
+    let parts = FtlParts { medium, found, placement, victim, plan, map_bytes: None };
+    dram::build(ftl, parts, spec, &latency, environment.seed, finish)
 }

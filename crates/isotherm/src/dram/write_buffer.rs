@@ -8,7 +8,7 @@
 //! What differs from a bare FTL: a write is durable after the next flush, not when it returns. A flush writes every dirty
 //! page in the order of addresses, and only then flushes the FTL, so that no write after a flush can survive a loss of
 //! power that a write before it did not. Pages stay after a flush, clean, for reads to hit. A drive whose capacitors can
-//! write the buffer out when power fails may ignore flushes ([`WriteBuffer::protect`]); only simulated ones can.
+//! write the buffer out when power fails may ignore flushes ([`WriteBuffer::protect`]).
 //!
 //! O(1) a page; frames, index and victims are allocated once, for the largest size. Evictions of whole blocks are sorted by
 //! address.
@@ -19,7 +19,7 @@ use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::ftl::Ftl;
-use crate::nand::content::{Content, Frames as _, Nothing};
+use crate::nand::content::{Content, Frames as _};
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::stats::{BufferCounters, Snapshot, WearSummary};
 
@@ -88,6 +88,14 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
             counters: BufferCounters::default(),
             ftl,
         }
+    }
+
+    /// The drive can write its buffer out when power fails, so that flushes need not. Nothing here does that: it serves devices
+    /// whose content is not kept, or whoever writes the buffer out.
+    #[must_use]
+    pub fn protect(mut self, is_protected: bool) -> Self {
+        self.ignores_flushes = is_protected;
+        self
     }
 
     /// The FTL below.
@@ -258,19 +266,6 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
         self.victims = frames;
         self.observer.on_drain();
         Ok(())
-    }
-}
-
-impl<F: Ftl, O> WriteBuffer<F, O>
-where
-    F::Medium: Medium<Content = Nothing>,
-{
-    /// The drive can write its buffer out when power fails, so that flushes need not. The bytes of a working device would be
-    /// lost, which is why only simulated ones can be protected.
-    #[must_use]
-    pub fn protect(mut self, is_protected: bool) -> Self {
-        self.ignores_flushes = is_protected;
-        self
     }
 }
 

@@ -9,10 +9,14 @@
 //!
 //! Departure from the paper: recency and its clock are exact in the simulator, and start anew after a loss of power.
 
+use super::dftl::DemandDesign;
 use super::dftl::{DemandOptions, PARAMETERS, SHARED_PARAMETERS, WriteMiss};
-use super::{FtlOptions, ReadFtl};
-use crate::placement::asa::{self, AsaOptions};
-use crate::registry::{Entry, Parameter};
+use super::{Design, FtlParts, FtlPlan, MapSizes, MetaArea, ReadDesign, Receive, Reserve, Uses};
+use crate::address::Geometry;
+use crate::nand::Medium;
+use crate::placement::asa::{self, Asa, AsaOptions, Keeps};
+use crate::placement::{AnyPlacement, PlacementContext};
+use crate::registry::{Entry, Parameter, SpecError};
 
 const OWN: [Parameter; 2] = [
     Parameter {
@@ -48,13 +52,13 @@ static ALL: [Parameter; COUNT] = {
     all
 };
 
-pub(super) const ENTRY: Entry<ReadFtl> = Entry {
+pub(super) const ENTRY: Entry<ReadDesign> = Entry {
     name: "asa",
     summary: "dftl that clusters the recency of pages into hot, warm and cold blocks",
     paper: "Xie, Chen & Roth, ASA-FTL",
     memory: "16 bytes a logical page and 8 to 32 bytes a cached entry",
     parameters: &ALL,
-    build: |parameters, spec| {
+    build: |parameters, wishes| {
         let asa = AsaOptions::read(parameters)?;
         let map = DemandOptions {
             write_miss: WriteMiss::Fetch,
@@ -63,8 +67,49 @@ pub(super) const ENTRY: Entry<ReadFtl> = Entry {
             hotness_entry_bytes: parameters.integer("cht_entry_bytes", 1..=64)? as u32,
             // One byte each, as the paper's 16 KB for 16,384 samples: a logarithm serves to cluster.
             sample_bytes: asa.samples.into(),
-            ..DemandOptions::read_shared(parameters, spec)?
+            ..DemandOptions::read_shared(parameters, wishes)?
         };
-        Ok(FtlOptions::Demand { map, asa: Some(asa) })
+        Ok(AsaDesign { map, asa }.into())
     },
 };
+
+/// ASA-FTL, before it is built.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AsaDesign {
+    /// How its map behaves.
+    pub map: DemandOptions,
+    /// The placement that it brings along, its hotness kept in the translation pages.
+    pub asa: AsaOptions,
+}
+
+impl DemandDesign for AsaDesign {
+    fn map(&self) -> &DemandOptions {
+        &self.map
+    }
+}
+
+impl Design for AsaDesign {
+    fn uses(&self) -> Uses {
+        Uses { placement: false, victim: true, shared_dram: true }
+    }
+    fn own_placement(&self, context: &PlacementContext) -> Option<AnyPlacement> {
+        let asa = Asa::new(self.asa, context.logical_pages, context.seed, Keeps::InTranslationPages);
+        Some(AnyPlacement::Asa(asa))
+    }
+    fn meta_area(&self, geometry: &Geometry, logical_pages: u32) -> Result<MetaArea, SpecError> {
+        self.translation_area(geometry, logical_pages)
+    }
+    fn reserve(&self, for_copies: u32) -> Reserve {
+        self.demand_reserve(for_copies)
+    }
+    fn map_sizes(&self, plan: &FtlPlan) -> Result<Option<MapSizes>, SpecError> {
+        Ok(Some(self.demand_sizes(plan)))
+    }
+    fn build<M: Medium + Send + 'static, R: Receive<M>>(
+        &self,
+        parts: FtlParts<M>,
+        receive: R,
+    ) -> Result<R::Output, SpecError> {
+        self.build_demand(parts, receive)
+    }
+}

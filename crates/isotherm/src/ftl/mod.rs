@@ -1,19 +1,21 @@
 //! Flash translation layers: logical pages in, operations on a medium out.
 
-pub mod asa;
-pub mod dftl;
-pub mod fast;
-pub mod page;
+mod design;
+mod mapping_space;
 mod page_map;
 pub mod recover;
 
-use crate::address::Lpn;
+pub use design::{
+    Design, Found, FtlParts, FtlPlan, MapBytes, MapSizes, MetaArea, ReadDesign, Receive, Reserve, Uses, Wishes,
+};
+pub use mapping_space::{FlashCosts, MapWork, MappingSpace, Profits};
+
+use crate::address::{Geometry, Lpn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Medium, PageMut, PageRef};
-use crate::placement::asa::AsaOptions;
-use crate::registry::{Entry, Parameters, SpecError};
-use crate::spec::DeviceSpec;
+use crate::placement::{AnyPlacement, PlacementContext};
+use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
 use crate::stats::{Snapshot, WearSummary};
 
 /// A flash translation layer. Buffers decorate it: there are no default methods, so that none is forgotten.
@@ -82,24 +84,64 @@ pub trait Ftl {
     fn check(&self) -> Result<(), String>;
 }
 
-/// What a specification asks of a flash translation layer; [`crate::build`] names the types.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum FtlOptions {
-    /// The whole map in DRAM.
-    Page,
-    /// Data mapped by block, the log by page.
-    Hybrid(fast::HybridOptions),
-    /// The map on flash, a part of it in DRAM.
-    Demand {
-        /// How the map is kept.
-        map: dftl::DemandOptions,
-        /// The placement that the FTL brings along, its hotness kept in the translation pages.
-        asa: Option<AsaOptions>,
-    },
+/// Declares every FTL, one line each: its module and its design.
+macro_rules! ftls {
+    ($($module:ident :: $design:ident),* $(,)?) => {
+        $(pub mod $module;)*
+
+        /// An FTL as a user named it, before it is built.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum AnyDesign { $($design($module::$design)),* }
+
+        $(impl From<$module::$design> for AnyDesign {
+            fn from(design: $module::$design) -> Self {
+                Self::$design(design)
+            }
+        })*
+
+        impl Design for AnyDesign {
+            fn uses(&self) -> Uses {
+                match self { $(Self::$design(design) => design.uses()),* }
+            }
+            fn own_placement(&self, context: &PlacementContext) -> Option<AnyPlacement> {
+                match self { $(Self::$design(design) => design.own_placement(context)),* }
+            }
+            fn meta_area(&self, geometry: &Geometry, logical_pages: u32) -> Result<MetaArea, SpecError> {
+                match self { $(Self::$design(design) => design.meta_area(geometry, logical_pages)),* }
+            }
+            fn reserve(&self, for_copies: u32) -> Reserve {
+                match self { $(Self::$design(design) => design.reserve(for_copies)),* }
+            }
+            fn map_sizes(&self, plan: &FtlPlan) -> Result<Option<MapSizes>, SpecError> {
+                match self { $(Self::$design(design) => design.map_sizes(plan)),* }
+            }
+            fn build<M: Medium + Send + 'static, R: Receive<M>>(
+                &self,
+                parts: FtlParts<M>,
+                receive: R,
+            ) -> Result<R::Output, SpecError> {
+                match self { $(Self::$design(design) => design.build(parts, receive)),* }
+            }
+        }
+
+        /// The flash translation layers.
+        pub const FTLS: &[Entry<ReadDesign>] = &[$($module::ENTRY),*];
+    };
 }
 
-/// Reads a flash translation layer's checked parameters.
-pub type ReadFtl = fn(&Parameters<'_>, &DeviceSpec) -> Result<FtlOptions, SpecError>;
+ftls! {
+    page::PageDesign,
+    dftl::DftlDesign,
+    asa::AsaDesign,
+    fast::FastDesign,
+}
 
-/// The flash translation layers.
-pub const FTLS: &[Entry<ReadFtl>] = &[page::ENTRY, dftl::ENTRY, asa::ENTRY, fast::ENTRY];
+/// Reads the design that `name` names.
+///
+/// # Errors
+/// Unknown name, unknown parameter, or a value out of range.
+pub fn read_design(name: &PolicyName, wishes: &Wishes) -> Result<AnyDesign, SpecError> {
+    let entry = find(FTLS, "ftl", name)?;
+    (entry.build)(&Parameters::new(name, entry.parameters)?, wishes)
+}

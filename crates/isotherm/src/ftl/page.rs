@@ -4,25 +4,49 @@
 //! there and invalidates the old page, in this order, so that a loss of power finds either version.
 
 use super::page_map::{PageMap, write_tombstones};
-use super::{Ftl, FtlOptions, ReadFtl};
+use super::{Design, Found, Ftl, FtlParts, ReadDesign, Receive, Reserve, Uses};
 use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::placement::Placement;
-use crate::registry::Entry;
+use crate::registry::{Entry, SpecError};
 use crate::stats::{Snapshot, WearSummary};
 use crate::store::{BlockStore, StoreOptions, collect_idle, fatal, make_room};
 use crate::victim::VictimPolicy;
 
-pub(super) const ENTRY: Entry<ReadFtl> = Entry {
+pub(super) const ENTRY: Entry<ReadDesign> = Entry {
     name: "page",
     summary: "page-mapped, the whole map in DRAM",
     paper: "Ban, US patent 5937425",
     memory: "4 bytes a logical page",
     parameters: &[],
-    build: |_, _| Ok(FtlOptions::Page),
+    build: |_, _| Ok(PageDesign.into()),
 };
+
+/// The page-mapped FTL, before it is built.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PageDesign;
+
+impl Design for PageDesign {
+    fn uses(&self) -> Uses {
+        Uses { placement: true, victim: true, shared_dram: false }
+    }
+    fn reserve(&self, for_copies: u32) -> Reserve {
+        Reserve { least: 1, default: for_copies }
+    }
+    fn build<M: Medium + Send + 'static, R: Receive<M>>(
+        &self,
+        parts: FtlParts<M>,
+        receive: R,
+    ) -> Result<R::Output, SpecError> {
+        let FtlParts { medium, found, placement, victim, plan, .. } = parts;
+        receive.take(match found {
+            Found::Nothing => PageFtl::new(medium, placement, victim, plan.logical_pages, plan.store),
+            Found::Written => PageFtl::recover(medium, placement, victim, plan.logical_pages, plan.store)?,
+        })
+    }
+}
 
 /// See the module's text.
 #[derive(Clone, Debug)]

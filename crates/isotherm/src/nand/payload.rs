@@ -14,6 +14,8 @@ pub type Kept = Result<(), std::io::ErrorKind>;
 pub trait Payload: Send {
     /// What pages hold.
     type Content: Content;
+    /// Whether an array must keep what a rebuild of the map needs, because the content outlives the tables.
+    const NEEDS_RECOVERY: bool;
 
     /// Keeps a page.
     ///
@@ -55,6 +57,7 @@ pub struct NoBytes;
 
 impl Payload for NoBytes {
     type Content = Nothing;
+    const NEEDS_RECOVERY: bool = false;
 
     #[inline(always)]
     fn program(&mut self, _: Ppn, (): ()) -> Kept {
@@ -96,6 +99,7 @@ impl HeapBytes {
 
 impl Payload for HeapBytes {
     type Content = Bytes;
+    const NEEDS_RECOVERY: bool = true;
 
     fn program(&mut self, at: Ppn, page: &[u8]) -> Kept {
         self.0.put(at.0, page);

@@ -1,22 +1,9 @@
 //! Placements: which stream (open block) a page goes to. This is the hot/cold decision.
 //!
-//! A placement is one file plus one line in the tables below. It sees host writes and the collector's copies, holds no
+//! A placement is one file plus one line in the table below (`placements!`). It sees host writes and the collector's copies, holds no
 //! NAND, and keeps whatever it needs for each page itself, stating the memory.
 
-pub mod asa;
-mod by_hotness;
-mod clairvoyant;
-mod dac;
-mod epoch;
-mod host_gc;
-mod mdc;
-mod midas;
-mod multilog;
-mod ranges;
 mod rate_classes;
-mod sepbit;
-mod sfs;
-mod single;
 
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::blocks::{BlockTable, Streams};
@@ -25,19 +12,6 @@ use crate::stats::Snapshot;
 use std::sync::Arc;
 
 pub use crate::future::Future;
-pub use asa::Asa;
-pub use by_hotness::ByHotness;
-pub use clairvoyant::Clairvoyant;
-pub use dac::Dac;
-pub use epoch::Epoch;
-pub use host_gc::HostGc;
-pub use mdc::MdcRates;
-pub use midas::Midas;
-pub use multilog::MultiLog;
-pub use ranges::Ranges;
-pub use sepbit::SepBit;
-pub use sfs::SfsGroups;
-pub use single::Single;
 
 /// A page that the host writes.
 #[derive(Clone, Copy, Debug)]
@@ -169,9 +143,14 @@ pub struct PlacementContext {
 /// Builds a placement from its checked parameters.
 pub type BuildPlacement = fn(&Parameters<'_>, &PlacementContext) -> Result<AnyPlacement, SpecError>;
 
-/// Declares the enum that dispatches to every placement, and its implementation of [`Placement`].
-macro_rules! dispatch {
-    ($($variant:ident),* $(,)?) => {
+/// Declares every placement, one line each (its module and its type): the enum that dispatches to it, and the table of entries.
+macro_rules! placements {
+    ($($module:ident :: $variant:ident),* $(,)?) => {
+        $(
+            pub(crate) mod $module;
+            pub use $module::$variant;
+        )*
+
         /// Any placement: a branch instead of a virtual call.
         // A tag of its own: one hidden in a variant's pointer takes six instructions a call to read.
         #[repr(u8)]
@@ -231,41 +210,27 @@ macro_rules! dispatch {
                 match self { $(Self::$variant(placement) => placement.memory_bytes()),* }
             }
         }
+
+        /// Every placement.
+        pub const PLACEMENTS: &[Entry<BuildPlacement>] = &[$($module::ENTRY),*];
     };
 }
 
-dispatch!(
-    Single,
-    HostGc,
-    Epoch,
-    Ranges,
-    Clairvoyant,
-    SepBit,
-    Dac,
-    MultiLog,
-    MdcRates,
-    Midas,
-    SfsGroups,
-    ByHotness,
-    Asa
-);
-
-/// Every placement.
-pub const PLACEMENTS: &[Entry<BuildPlacement>] = &[
-    single::ENTRY,
-    host_gc::ENTRY,
-    epoch::ENTRY,
-    ranges::ENTRY,
-    clairvoyant::ENTRY,
-    sepbit::ENTRY,
-    dac::ENTRY,
-    multilog::ENTRY,
-    mdc::ENTRY,
-    midas::ENTRY,
-    sfs::ENTRY,
-    by_hotness::ENTRY,
-    asa::ENTRY,
-];
+placements! {
+    single::Single,
+    host_gc::HostGc,
+    epoch::Epoch,
+    ranges::Ranges,
+    clairvoyant::Clairvoyant,
+    sepbit::SepBit,
+    dac::Dac,
+    multilog::MultiLog,
+    mdc::MdcRates,
+    midas::Midas,
+    sfs::SfsGroups,
+    by_hotness::ByHotness,
+    asa::Asa,
+}
 
 /// Whether the placement that `name` names has to be told the future (see [`PlacementContext::future`]).
 pub fn needs_future(name: &PolicyName) -> bool {

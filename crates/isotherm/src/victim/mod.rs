@@ -1,21 +1,12 @@
 //! Victim policies: which closed block to clean next.
 //!
-//! A policy is one file plus one line in the table at the end of this one. It holds no NAND: it hears of blocks that close,
+//! A policy is one file plus one line in the table of this one (`victims!`). It holds no NAND: it hears of blocks that close,
 //! lose a page or leave, and picks among the closed ones.
 
 mod block_list;
-mod cat;
 mod closed_set;
-mod cost_benefit;
-mod cost_hotness;
-mod d_choices;
-mod fifo;
-mod greedy;
 mod live_sums;
-mod mdc;
-mod random;
 mod shortlist;
-mod windowed;
 mod within;
 
 use crate::address::{BlockId, Lpn, Ppn};
@@ -23,16 +14,6 @@ use crate::blocks::BlockTable;
 use crate::blocks::Streams;
 use crate::nand::Move;
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
-
-pub use cat::Cat;
-pub use cost_benefit::CostBenefit;
-pub use cost_hotness::CostHotness;
-pub use d_choices::DChoices;
-pub use fifo::Fifo;
-pub use greedy::Greedy;
-pub use mdc::Mdc;
-pub use random::RandomVictim;
-pub use windowed::Windowed;
 
 /// What a page that was just programmed holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,9 +81,14 @@ pub struct VictimContext {
 /// Builds a policy from its checked parameters.
 pub type BuildVictim = fn(&Parameters<'_>, &VictimContext) -> Result<AnyVictim, SpecError>;
 
-/// Declares the enum that dispatches to every policy, and its implementation of [`VictimPolicy`].
-macro_rules! dispatch {
-    ($($variant:ident),* $(,)?) => {
+/// Declares every policy, one line each (its module and its type): the enum that dispatches to it, and the table of entries.
+macro_rules! victims {
+    ($($module:ident :: $variant:ident),* $(,)?) => {
+        $(
+            mod $module;
+            pub use $module::$variant;
+        )*
+
         /// Any victim policy: a branch instead of a virtual call, so that policies inline into the block store.
         // A tag of its own: one hidden in a variant's pointer takes six instructions a call to read.
         #[repr(u8)]
@@ -153,23 +139,23 @@ macro_rules! dispatch {
                 match self { $(Self::$variant(policy) => policy.memory_bytes()),* }
             }
         }
+
+        /// Every victim policy.
+        pub const VICTIMS: &[Entry<BuildVictim>] = &[$($module::ENTRY),*];
     };
 }
 
-dispatch!(Greedy, CostBenefit, Fifo, RandomVictim, DChoices, Windowed, Cat, CostHotness, Mdc);
-
-/// Every victim policy.
-pub const VICTIMS: &[Entry<BuildVictim>] = &[
-    greedy::ENTRY,
-    cost_benefit::ENTRY,
-    fifo::ENTRY,
-    random::ENTRY,
-    d_choices::ENTRY,
-    windowed::ENTRY,
-    cat::ENTRY,
-    cost_hotness::ENTRY,
-    mdc::ENTRY,
-];
+victims! {
+    greedy::Greedy,
+    cost_benefit::CostBenefit,
+    fifo::Fifo,
+    random::RandomVictim,
+    d_choices::DChoices,
+    windowed::Windowed,
+    cat::Cat,
+    cost_hotness::CostHotness,
+    mdc::Mdc,
+}
 
 /// No parameters.
 const NONE: &[Parameter] = &[];

@@ -23,7 +23,8 @@ use super::curves::{
     BufferCurve, Curve, Grid, LogCurve, MapCurve, MapMisses, SPLITS, SequentialCurve, buffer, sequential,
 };
 use super::sides::{BufferSide, MapJudge, MapSide};
-use super::{AnySplit, BuildSplit, Profits, START, Sizes, SplitRule, Tuning, TuningView, WORK_DECAY, share};
+use super::{AnySplit, BuildSplit, START, Sizes, SplitRule, Tuning, TuningView, WORK_DECAY, share};
+use crate::ftl::Profits;
 use crate::registry::{Entry, Parameter};
 
 pub(super) const ENTRY: Entry<BuildSplit> = Entry {

@@ -13,14 +13,13 @@ mod least_cost;
 mod rule;
 pub mod sides;
 mod sizes;
-mod space;
 
 use super::buffer::AnyBuffer;
 use super::write_buffer::WriteBuffer;
 use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::ftl::Ftl;
+use crate::ftl::{FlashCosts, Ftl, MapWork, MappingSpace, Profits};
 use crate::nand::timing::Latency;
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::stats::{Snapshot, SplitCounters, SplitSample, WearSummary};
@@ -32,13 +31,12 @@ pub use fixed::Fixed;
 pub use least_cost::LeastCost;
 pub use rule::{AnySplit, BuildSplit, SPLITS, SplitContext, SplitRule, Tuning, TuningView, build_split, check_split};
 pub use sizes::Sizes;
-pub use space::{FlashCosts, MapWork, MappingSpace, Profits};
 
 /// What is left of a measurement after one interval: measurements run over some thirty intervals.
 pub const WORK_DECAY: f64 = 0.97;
 
 /// See the module's text.
-pub struct Partition<F: MappingSpace> {
+pub struct Partition<F: MappingSpace<Side = MapSide>> {
     buffer: WriteBuffer<F, BufferSide>,
     rule: AnySplit,
     sizes: Sizes,
@@ -54,7 +52,7 @@ pub struct Partition<F: MappingSpace> {
     counters: SplitCounters,
 }
 
-impl<F: MappingSpace> Partition<F> {
+impl<F: MappingSpace<Side = MapSide>> Partition<F> {
     /// Splits the DRAM between `ftl`, which was built for [`Sizes::mapping_bytes_max`] and listens by what `rule` asked for,
     /// and a buffer, whose `policy` was built for [`Sizes::frames_max`].
     ///
@@ -90,10 +88,7 @@ impl<F: MappingSpace> Partition<F> {
 
     /// Ignores flushes, as [`WriteBuffer::protect`] says.
     #[must_use]
-    pub fn protect(self, is_protected: bool) -> Self
-    where
-        F::Medium: Medium<Content = crate::nand::content::Nothing>,
-    {
+    pub fn protect(self, is_protected: bool) -> Self {
         Self { buffer: self.buffer.protect(is_protected), ..self }
     }
 
@@ -152,8 +147,11 @@ impl<F: MappingSpace> Partition<F> {
         self.recent = self.recent.decayed(WORK_DECAY).plus(&work.since(&self.work));
         self.recent_ns = self.recent_ns * WORK_DECAY + (time_ns - self.time_ns);
         (self.work, self.time_ns) = (work, time_ns);
-        let side = self.buffer.ftl_mut().map_side_mut();
-        self.recent.add_accesses(&side.accesses, &side.misses);
+        let side = self.buffer.ftl_mut().side_mut();
+        self.recent.reads += side.accesses.reads as f64;
+        self.recent.writes += side.accesses.writes as f64;
+        self.recent.read_misses += side.misses.reads as f64;
+        self.recent.write_misses += side.misses.writes as f64;
         (side.accesses, side.misses) = Default::default();
         F::profits(&self.recent, &self.flash)
     }
@@ -179,15 +177,15 @@ impl<F: MappingSpace> Partition<F> {
     }
 }
 
-impl<F: MappingSpace> WriteBuffer<F, BufferSide> {
+impl<F: MappingSpace<Side = MapSide>> WriteBuffer<F, BufferSide> {
     /// What listens to the buffer, and what listens to the map behind it.
     fn sides(&mut self) -> (&mut BufferSide, &mut MapSide) {
         let (ftl, observer) = self.parts();
-        (observer, ftl.map_side_mut())
+        (observer, ftl.side_mut())
     }
 }
 
-impl<F: MappingSpace> Ftl for Partition<F> {
+impl<F: MappingSpace<Side = MapSide>> Ftl for Partition<F> {
     type Medium = F::Medium;
 
     fn logical_pages(&self) -> u32 {
@@ -237,7 +235,7 @@ impl<F: MappingSpace> Ftl for Partition<F> {
     fn fill_snapshot(&self, snapshot: &mut Snapshot) {
         self.buffer.fill_snapshot(snapshot);
         snapshot.split = Some(self.counters.clone());
-        snapshot.ghost_audit = self.buffer.ftl().map_side().judge.audit();
+        snapshot.ghost_audit = self.buffer.ftl().side().judge.audit();
         snapshot.dram.push(("split rule", self.metadata_bytes));
     }
     fn wear(&self) -> WearSummary {

@@ -1,7 +1,8 @@
 //! The rules that decide where the border lies, and their registry.
 
 use super::sides::{BufferSide, MapJudge, MapSide};
-use super::{AdaptivePaper, Fixed, LeastCost, Profits, Sizes, adaptive_paper, fixed, least_cost};
+use super::{AdaptivePaper, Fixed, LeastCost, Sizes, adaptive_paper, fixed, least_cost};
+use crate::ftl::Profits;
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
 
 /// What a rule decided.

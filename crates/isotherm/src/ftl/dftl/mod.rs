@@ -13,19 +13,23 @@
 //! known without a flash read, as the text on adaptive partitioning assumes. O(1) a look-up.
 
 pub mod cmt;
+mod design;
 mod options;
 mod recover;
+mod space;
 #[cfg(test)]
 mod tests;
 mod translation;
 
+pub use design::DftlDesign;
+pub(super) use design::DemandDesign;
 pub(super) use options::SHARED_PARAMETERS;
 pub use options::{DemandOptions, PARAMETERS, TranslationSpace, WriteMiss};
 pub use translation::{DemandMap, Writeback};
 
 use super::page::idle_blocks;
 use super::page_map::{PageMap, write_tombstones};
-use super::{Ftl, FtlOptions, ReadFtl};
+use super::{Ftl, ReadDesign};
 use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::DeviceError;
@@ -38,13 +42,13 @@ use crate::victim::VictimPolicy;
 use cmt::Cmt;
 use translation::Layout;
 
-pub(super) const ENTRY: Entry<ReadFtl> = Entry {
+pub(super) const ENTRY: Entry<ReadDesign> = Entry {
     name: "dftl",
     summary: "page-mapped, the map on flash and the entries in use in DRAM",
     paper: "Gupta, Kim & Urgaonkar, DFTL (ASPLOS 2009)",
     memory: "8 bytes a logical page and 8 to 32 bytes a cached entry",
     parameters: &PARAMETERS,
-    build: |parameters, spec| Ok(FtlOptions::Demand { map: DemandOptions::read(parameters, spec)?, asa: None }),
+    build: |parameters, wishes| Ok(DftlDesign { map: DemandOptions::read(parameters, wishes)? }.into()),
 };
 
 /// Hears of every look-up of the map: what ghost caches are built on.

@@ -2,9 +2,9 @@
 
 use super::cmt::Replacement;
 use super::translation::{Layout, Writeback};
+use crate::ftl::Wishes;
 use crate::quantity::ByteSize;
 use crate::registry::{Parameter, Parameters, SpecError};
-use crate::spec::DeviceSpec;
 
 /// What a write does whose entry is not cached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,13 +124,13 @@ pub(in crate::ftl) const SHARED_PARAMETERS: usize = 5;
 
 impl DemandOptions {
     /// Reads what DFTL and those built on it share.
-    pub(in crate::ftl) fn read_shared(parameters: &Parameters<'_>, spec: &DeviceSpec) -> Result<Self, SpecError> {
+    pub(in crate::ftl) fn read_shared(parameters: &Parameters<'_>, wishes: &Wishes) -> Result<Self, SpecError> {
         let cache: ByteSize = parameters
             .text("cache")
             .parse()
             .map_err(|e: String| SpecError::new("ftl:cache", e, "give a size such as 512KiB or 8MiB"))?;
         Ok(Self {
-            cache_bytes: spec.dram.cache_bytes.map_or(cache.0, |size| size.0),
+            cache_bytes: wishes.cache_bytes.unwrap_or(cache.0),
             entry_bytes: parameters.integer("entry_bytes", 4..=64)? as u32,
             writeback: parameters.choice("writeback", &[("batch", Writeback::Batch), ("single", Writeback::Single)])?,
             replacement: parameters.choice(
@@ -145,12 +145,12 @@ impl DemandOptions {
         })
     }
 
-    pub(super) fn read(parameters: &Parameters<'_>, spec: &DeviceSpec) -> Result<Self, SpecError> {
+    pub(super) fn read(parameters: &Parameters<'_>, wishes: &Wishes) -> Result<Self, SpecError> {
         let write_miss =
             parameters.choice("write_miss", &[("dirty", WriteMiss::Dirty), ("fetch", WriteMiss::Fetch)])?;
         let sizes = [("4", 4), ("8", 8), ("16", 16), ("32", 32)];
         let translation_entry_bytes = parameters.choice("translation_entry_bytes", &sizes)?;
-        Ok(Self { write_miss, translation_entry_bytes, ..Self::read_shared(parameters, spec)? })
+        Ok(Self { write_miss, translation_entry_bytes, ..Self::read_shared(parameters, wishes)? })
     }
 
     /// Translation pages of a map.
@@ -179,7 +179,7 @@ impl DemandOptions {
     ///
     /// # Errors
     /// The cache is too small.
-    pub(crate) fn check(&self, logical_pages: u32, page_bytes: u32) -> Result<(), SpecError> {
+    pub(super) fn check(&self, logical_pages: u32, page_bytes: u32) -> Result<(), SpecError> {
         let least = self.fixed_bytes(logical_pages, page_bytes) + u64::from(self.cached_bytes());
         if self.cache_bytes >= least {
             return Ok(());

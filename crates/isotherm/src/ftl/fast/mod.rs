@@ -28,14 +28,17 @@
 
 mod block_pool;
 mod check;
+mod design;
 mod log_blocks;
 mod merge;
 mod options;
 mod recover;
+mod space;
 
 pub use log_blocks::log_block_map_bytes;
 pub(super) use options::ENTRY;
-pub use options::{FastOptions, HybridOptions, LogShare, RESERVE_BLOCKS};
+pub use design::FastDesign;
+pub use options::{FastOptions, LogShare, RESERVE_BLOCKS};
 
 use super::Ftl;
 use crate::address::{BlockId, Lpn, Ppn};

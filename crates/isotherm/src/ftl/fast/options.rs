@@ -1,11 +1,10 @@
 //! What can be set: the registry's entry, what a specification asks, and what a device is built with.
 
-use crate::build::Plan;
-use crate::ftl::{FtlOptions, ReadFtl};
+use super::FastDesign;
+use crate::ftl::{FtlPlan, ReadDesign};
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
-use crate::spec::DeviceSpec;
 
-pub(in crate::ftl) const ENTRY: Entry<ReadFtl> = Entry {
+pub(in crate::ftl) const ENTRY: Entry<ReadDesign> = Entry {
     name: "fast",
     summary: "hybrid: data blocks mapped by block, log blocks by page, merged when the log is full",
     paper: "Lee et al., FAST (ACM TECS 2007)",
@@ -24,7 +23,7 @@ pub(in crate::ftl) const ENTRY: Entry<ReadFtl> = Entry {
             help: "write a page that holds no data straight to its data block where NAND's order allows",
         },
     ],
-    build: |parameters, spec| Ok(FtlOptions::Hybrid(HybridOptions::read(parameters, spec)?)),
+    build: |parameters, _| Ok(FastDesign::read(parameters)?.into()),
 };
 
 /// Free blocks that FAST needs beside data and log blocks: the target of a merge, a log block opened for tombstones while
@@ -42,15 +41,6 @@ pub enum LogShare {
     OfDataBlocks(f64),
 }
 
-/// What a specification asks of FAST.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct HybridOptions {
-    /// Random-write log blocks. Default: all.
-    pub log_blocks: LogShare,
-    /// Write a page that holds no data straight to its place where NAND's order allows. Default: no.
-    pub in_place_first_write: bool,
-}
-
 /// How a FAST device is built.
 #[derive(Clone, Copy, Debug)]
 pub struct FastOptions {
@@ -64,23 +54,9 @@ pub struct FastOptions {
     pub wear_threshold: Option<u32>,
 }
 
-impl HybridOptions {
-    /// Reads the checked parameters. FAST has its own placement and its own order of reclaiming, so that naming others is
-    /// a mistake.
-    fn read(parameters: &Parameters<'_>, spec: &DeviceSpec) -> Result<Self, SpecError> {
-        let defaults = DeviceSpec::default();
-        for (place, given, only) in [
-            ("placement", &spec.placement.name, &defaults.placement.name),
-            ("gc.victim", &spec.gc.victim, &defaults.gc.victim),
-        ] {
-            if given != only {
-                return Err(SpecError::new(
-                    place,
-                    format!("the FTL \"fast\" has no use for \"{given}\""),
-                    format!("leave it at \"{only}\": FAST's own rules decide"),
-                ));
-            }
-        }
+impl FastDesign {
+    /// Reads the checked parameters.
+    fn read(parameters: &Parameters<'_>) -> Result<Self, SpecError> {
         let text = parameters.text("log_blocks");
         let log_blocks = match text.strip_suffix('%') {
             None if text == "all" => LogShare::All,
@@ -97,9 +73,9 @@ impl HybridOptions {
     ///
     /// # Errors
     /// More log blocks than there are spare blocks.
-    pub fn resolve(&self, spec: &DeviceSpec, plan: &Plan) -> Result<FastOptions, SpecError> {
+    pub(super) fn resolve(&self, plan: &FtlPlan) -> Result<FastOptions, SpecError> {
         let data_blocks = plan.logical_pages.div_ceil(plan.geometry.pages_per_block());
-        let spare_blocks = plan.geometry.blocks - plan.reserve_blocks - data_blocks;
+        let spare_blocks = plan.geometry.blocks - plan.store.floor - data_blocks;
         if spare_blocks < 2 {
             return Err(SpecError::new(
                 "ftl",
@@ -122,9 +98,9 @@ impl HybridOptions {
         }
         Ok(FastOptions {
             log_blocks,
-            reserve: plan.reserve_blocks,
+            reserve: plan.store.floor,
             in_place_first_write: self.in_place_first_write,
-            wear_threshold: spec.wear.leveling.then_some(spec.wear.threshold),
+            wear_threshold: plan.store.wear_threshold,
         })
     }
 }
