@@ -103,7 +103,7 @@ fn case() -> impl Strategy<Value = (Shape, Vec<Step>)> {
 }
 
 proptest! {
-    #![proptest_config(crate::support::config(64))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn bytes_survive_losses_of_power((shape, steps) in case(), torn: bool) {

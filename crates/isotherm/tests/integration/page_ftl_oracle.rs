@@ -52,7 +52,7 @@ fn check(placement: &'static str, victim: &'static str, age: AgeBase, faults: Fa
 }
 
 proptest! {
-    #![proptest_config(crate::support::config(24))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn every_victim_policy_returns_it_whatever_age_counts_from(steps in steps(LOGICAL_PAGES, 1200), torn: bool) {
