@@ -2,8 +2,9 @@
 
 CARGO ?= cargo
 OUT ?= out/demo
+MINUTES ?= 60
 
-.PHONY: help demo test bench validate
+.PHONY: help demo test system soak bench validate format
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +19,15 @@ demo: ## build, compare placements on a real trace, say where the report is
 
 test: ## install what the tests need and run all of them
 	@.ci/test
+
+system: ## run what needs more time or software: experiments planned, fuzzing, a fresh machine
+	@.ci/system
+
+soak: ## look for rare failures for MINUTES (60): properties from new seeds, and fuzzing
+	@.ci/soak $(MINUTES)
+
+format: ## format every Rust file
+	@.ci/format
 
 bench: ## ns per host write and per NAND program, beside a bare loop over the same tables
 	@.ci/install toolchain

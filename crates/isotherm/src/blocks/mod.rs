@@ -32,7 +32,7 @@ impl Streams {
 /// What the age of a block counts from, for victim policies that weigh age. It matters most where survivors of collections have
 /// blocks of their own: under static Zipf traffic and cost-benefit, a stream for copies costs a WA of 2.65 by `sealed`, 2.69 by
 /// `last_invalidation` and 3.58 by `closed`, by which blocks of survivors look so old that they are cleaned while nearly full
-/// (`tests/separation.rs`).
+/// (`tests/integration/separation.rs`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgeBase {

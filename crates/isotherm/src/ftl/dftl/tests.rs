@@ -11,7 +11,6 @@ use crate::nand::payload::HeapBytes;
 use crate::placement::{AnyPlacement, Future, PLACEMENTS, PlacementContext, build_placement};
 use crate::victim::{AnyVictim, VICTIMS, VictimContext, build_victim};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -275,8 +274,7 @@ fn setups() -> impl Strategy<Value = Setup> {
 }
 
 proptest! {
-    // A fixed seed, so that a failure repeats.
-    #![proptest_config(ProptestConfig { cases: 192, rng_seed: RngSeed::Fixed(20_260_101), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
     fn it_behaves_as_an_array_under_every_switch(setup in setups(), steps in steps()) {

@@ -288,7 +288,7 @@ fn lean_mode_needs_at_most_ten_bytes_a_physical_page() {
         let built = device(1 << 30, &[placement]).snapshot();
         let tables: u64 = built.dram.iter().map(|(_, bytes)| bytes).sum();
         let owners = u64::from(device(1 << 30, &[placement]).physical_pages()) * 4;
-        let estimate = crate::plan(&spec(&[placement]), &Environment { logical_bytes: 1 << 30, seed: 1, future: None });
+        let estimate = self::plan(&spec(&[placement]), &Environment { logical_bytes: 1 << 30, seed: 1, future: None });
         let ratio = (tables + owners) as f64 / estimate.unwrap().memory_bytes as f64;
         assert!((0.85..=1.0).contains(&ratio), "{ratio}");
     }

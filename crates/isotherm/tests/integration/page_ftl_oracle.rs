@@ -1,7 +1,6 @@
 //! The page-mapped FTL against the array model, for every placement of the registry under every victim policy.
 
-mod support;
-
+use crate::support::{Harness, PAGE_BYTES, Step, steps};
 use isotherm::address::Geometry;
 use isotherm::blocks::AgeBase;
 use isotherm::ftl::page::PageFtl;
@@ -14,7 +13,6 @@ use isotherm::store::StoreOptions;
 use isotherm::victim::{AnyVictim, VICTIMS, VictimContext, build_victim};
 use proptest::prelude::*;
 use std::sync::Arc;
-use support::{Harness, PAGE_BYTES, Step, steps};
 
 const LOGICAL_PAGES: u32 = 128;
 const PAGES_PER_BLOCK: u32 = 8;
@@ -54,7 +52,7 @@ fn check(placement: &'static str, victim: &'static str, age: AgeBase, faults: Fa
 }
 
 proptest! {
-    #![proptest_config(support::config(24))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn every_victim_policy_returns_it_whatever_age_counts_from(steps in steps(LOGICAL_PAGES, 1200), torn: bool) {

@@ -1,9 +1,7 @@
 //! A device that wears out stops in the middle of an operation. It is read-only then: its books still balance, and every
 //! page reads back.
 
-#[allow(dead_code, reason = "the payloads alone are used here")]
-mod support;
-
+use crate::support::{PAGE_BYTES, Versions};
 use isotherm::address::{Geometry, Lpn};
 use isotherm::blocks::AgeBase;
 use isotherm::device::DeviceError;
@@ -21,7 +19,6 @@ use isotherm::random::Random;
 use isotherm::registry::PolicyName;
 use isotherm::store::StoreOptions;
 use isotherm::victim::{AnyVictim, VictimContext, build_victim};
-use support::{PAGE_BYTES, Versions};
 
 const LOGICAL_PAGES: u32 = 128;
 const PAGES_PER_BLOCK: u32 = 8;

@@ -3,10 +3,12 @@
 use isotherm::device::DeviceError;
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
-use isotherm_sfs::disk::{Disk, NO_BLOCK, SegmentWrite};
+use isotherm_sfs::disk::{Disk, SegmentWrite};
 use isotherm_sfs::log::SegmentLog;
 use isotherm_sfs::options::{LogOptions, parse_log};
+use isotherm_sfs::recover::{Summary, roll_forward};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What one position holds: a block and the version of its data.
@@ -14,48 +16,53 @@ type Content = Option<(u32, u32)>;
 
 #[derive(Clone)]
 enum Operation {
-    Write { position: u32, blocks: Vec<(u32, u32)>, sequence: u64 },
-    Trim { from: usize, to: usize },
-    Checkpoint { sequence: u64, map: Vec<u32> },
+    Write { position: u32, summary_blocks: u32, blocks: Vec<(u32, u32)>, sequence: u64 },
+    Trim { from: u32, to: u32 },
+    Checkpoint { sequence: u64, map: Vec<Option<u32>> },
 }
+
+/// A summary that a scan finds: its segment write, the first data block, the blocks.
+type Found = (u64, u32, Vec<u32>);
 
 /// What a scan after a loss of power finds.
 #[derive(Clone)]
 struct Durable {
     content: Vec<Content>,
-    /// Writes that are complete, by sequence: position of the first data block, blocks.
-    writes: Vec<(u64, u32, Vec<u32>)>,
-    checkpoint: (u64, Vec<u32>),
+    /// By position.
+    summaries: BTreeMap<u32, Found>,
+    checkpoint: (u64, Vec<Option<u32>>),
 }
 
 impl Durable {
+    /// Whatever stood there is gone.
+    fn clear(&mut self, from: u32, to: u32) {
+        self.content[from as usize..to as usize].fill(None);
+        self.summaries.retain(|position, _| !(from..to).contains(position));
+    }
+
     fn apply(&mut self, operation: &Operation) {
         match operation {
-            Operation::Write { position, blocks, sequence } => {
-                for (index, content) in blocks.iter().enumerate() {
-                    self.content[*position as usize + index] = Some(*content);
+            Operation::Write { position, summary_blocks, blocks, sequence } => {
+                let data = position + summary_blocks;
+                self.clear(*position, data + blocks.len() as u32);
+                for (content, block) in self.content[data as usize..].iter_mut().zip(blocks) {
+                    *content = Some(*block);
                 }
-                self.writes.push((*sequence, *position, blocks.iter().map(|b| b.0).collect()));
+                self.summaries.insert(*position, (*sequence, data, blocks.iter().map(|b| b.0).collect()));
             }
-            Operation::Trim { from, to } => self.content[*from..*to].fill(None),
-            Operation::Checkpoint { sequence, map } => {
-                self.checkpoint = (*sequence, map.clone());
-                self.writes.retain(|write| write.0 > *sequence);
-            }
+            Operation::Trim { from, to } => self.clear(*from, *to),
+            Operation::Checkpoint { sequence, map } => self.checkpoint = (*sequence, map.clone()),
         }
     }
 
-    /// Rebuilds the map: the checkpoint, then every write after it, up to the first that is missing.
-    fn recover(&self) -> Vec<u32> {
+    /// Rebuilds the map.
+    fn recover(&self) -> Vec<Option<u32>> {
         let (sequence, mut map) = self.checkpoint.clone();
-        for (expected, (sequence, position, blocks)) in (sequence + 1..).zip(&self.writes) {
-            if *sequence != expected {
-                break;
-            }
-            for (index, block) in blocks.iter().enumerate() {
-                map[*block as usize] = position + index as u32;
-            }
-        }
+        let summaries = self.summaries.values();
+        let mut summaries: Vec<Summary<'_>> = summaries
+            .map(|(sequence, position, blocks)| Summary { sequence: *sequence, position: *position, blocks })
+            .collect();
+        roll_forward(sequence, &mut map, &mut summaries).expect("the summaries of this log");
         map
     }
 }
@@ -65,7 +72,7 @@ struct Cutter {
     durable: Durable,
     pending: Vec<Operation>,
     /// The map as the log has written it so far.
-    map: Vec<u32>,
+    map: Vec<Option<u32>>,
     /// Newest version of every block in the log's memory.
     versions: Rc<RefCell<Vec<u32>>>,
     /// Version of every block that has been durable.
@@ -79,11 +86,11 @@ impl Cutter {
     fn new(positions: usize, segment_blocks: u32, versions: Rc<RefCell<Vec<u32>>>) -> Self {
         let blocks = versions.borrow().len();
         let durable =
-            Durable { content: vec![None; positions], writes: Vec::new(), checkpoint: (0, vec![NO_BLOCK; blocks]) };
+            Durable { content: vec![None; positions], summaries: BTreeMap::new(), checkpoint: (0, vec![None; blocks]) };
         Self {
             durable,
             pending: Vec::new(),
-            map: vec![NO_BLOCK; blocks],
+            map: vec![None; blocks],
             versions,
             durable_versions: vec![0; blocks],
             random: Random::new(9),
@@ -95,9 +102,9 @@ impl Cutter {
     /// Counts the blocks that cannot be found again in a version that was durable before.
     fn lost(&self, state: &Durable) -> u32 {
         let map = state.recover();
-        let found = |block: usize| match map[block] {
-            NO_BLOCK => 0,
-            position => state.content[position as usize].filter(|c| c.0 == block as u32).map_or(0, |c| c.1),
+        let found = |block: usize| {
+            let content = map[block].and_then(|position| state.content[position as usize]);
+            content.filter(|c| c.0 == block as u32).map_or(0, |c| c.1)
         };
         (0..map.len()).filter(|b| found(*b) < self.durable_versions[*b]).count() as u32
     }
@@ -127,18 +134,19 @@ impl Disk for Cutter {
     fn write(&mut self, write: &SegmentWrite<'_>) -> Result<(), DeviceError> {
         let position = write.position + write.summary_blocks;
         for (index, block) in write.blocks.iter().enumerate() {
-            self.map[*block as usize] = position + index as u32;
+            self.map[*block as usize] = Some(position + index as u32);
         }
         let versions = self.versions.clone();
         let blocks = write.blocks.iter().map(|b| (*b, versions.borrow()[*b as usize])).collect();
-        self.push(Operation::Write { position, blocks, sequence: write.sequence })
+        let (position, summary_blocks, sequence) = (write.position, write.summary_blocks, write.sequence);
+        self.push(Operation::Write { position, summary_blocks, blocks, sequence })
     }
     fn read(&mut self, _: u32, _: u32) -> Result<(), DeviceError> {
         Ok(())
     }
     fn trim(&mut self, segment: u32) -> Result<(), DeviceError> {
-        let from = (segment * self.segment_blocks) as usize;
-        self.push(Operation::Trim { from, to: from + self.segment_blocks as usize })
+        let from = segment * self.segment_blocks;
+        self.push(Operation::Trim { from, to: from + self.segment_blocks })
     }
     fn flush(&mut self) -> Result<(), DeviceError> {
         for operation in std::mem::take(&mut self.pending) {

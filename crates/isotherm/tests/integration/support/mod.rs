@@ -11,16 +11,8 @@ use isotherm::nand::Medium;
 use isotherm::nand::content::{Bytes, Content, Nothing};
 use isotherm::nand::fault::Faulty;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 pub const PAGE_BYTES: u32 = 512;
-
-/// `cases` cases from a fixed seed, so that a failure repeats; PROPTEST_CASES asks for more, and then for other ones.
-pub fn config(cases: u32) -> ProptestConfig {
-    let more = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
-    let rng_seed = if more.is_some() { RngSeed::Random } else { RngSeed::Fixed(20_260_101) };
-    ProptestConfig { cases: more.unwrap_or(cases), rng_seed, failure_persistence: None, ..ProptestConfig::default() }
-}
 
 /// What a test does to a device.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,6 @@
 //! The hybrid map against the array model: random operations, loss of power at any operation, failing programs and erases.
 
-mod support;
-
+use crate::support::{Harness, PAGE_BYTES, Step, Versions};
 use isotherm::address::{BlockId, Geometry, Lpn, Ppn};
 use isotherm::cause::Cause;
 use isotherm::device::DeviceError;
@@ -13,7 +12,6 @@ use isotherm::nand::{Kind, Medium};
 use isotherm::random::Random;
 use isotherm::stats::Snapshot;
 use proptest::prelude::*;
-use support::{Harness, PAGE_BYTES, Step, Versions};
 
 /// The shape of a small device.
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +103,7 @@ fn case() -> impl Strategy<Value = (Shape, Vec<Step>)> {
 }
 
 proptest! {
-    #![proptest_config(support::config(64))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn bytes_survive_losses_of_power((shape, steps) in case(), torn: bool) {
@@ -125,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn failing_programs_and_erases_lose_nothing(shape in shape(), steps in support::steps(40, 800), seed: u64) {
+    fn failing_programs_and_erases_lose_nothing(shape in shape(), steps in crate::support::steps(40, 800), seed: u64) {
         let shape = Shape { logical_pages: 40, spare: 60, ..shape };
         let faults = FaultPlan { program_failures: 0.005, erase_failures: 0.01, seed, ..FaultPlan::default() };
         shape.run_with_bytes(faults, &steps);

@@ -1,0 +1,5 @@
+//! The tests of the crate from outside, in one binary: each module is a subject.
+
+mod crash;
+mod device;
+mod laws;

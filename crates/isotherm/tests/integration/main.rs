@@ -1,0 +1,16 @@
+//! The tests of the crate from outside, in one binary: each module is a subject, and `support` is what they share.
+
+mod asa;
+mod closed_forms;
+mod device;
+mod dftl;
+mod fast_device;
+mod fast_merges;
+mod fast_oracle;
+mod page_ftl_oracle;
+mod partition;
+mod separation;
+mod support;
+mod victims;
+mod worn_out;
+mod write_buffer;
