@@ -46,7 +46,8 @@ pub enum DeviceError {
     /// Power was cut (fault injection).
     #[error("power was lost")]
     PowerLost,
-    /// What keeps the content of pages failed; the request was not carried out whole, and may be tried again.
+    /// What keeps the content of pages failed. The device stops as in a loss of power: it answers nothing more until it is opened
+    /// again.
     #[error("the content of the device cannot be kept or read: {0}")]
     Payload(std::io::ErrorKind),
 }

@@ -33,26 +33,33 @@ pub struct Ssd<F: Ftl> {
     capacity_bytes: u64,
     clean_when_idle: bool,
     host: HostCounters,
+    /// Host programs of the medium before this device took it over.
+    programs_before: u64,
     latencies: Latencies,
     /// One page, for reads and writes of parts.
     scratch: <ContentOf<F> as Content>::Frames,
     /// When the host's requests arrive, where bytes are served.
     arrival_ns: u64,
+    /// Why nothing is answered any more, where bytes are served.
+    stopped: Option<DeviceError>,
 }
 
 impl<F: Ftl> Ssd<F> {
     /// A device over `ftl`; `clean_when_idle` cleans in the gaps between requests that a queueing clock sees.
     pub fn new(ftl: F, clean_when_idle: bool) -> Self {
         let log2_page_bytes = ftl.medium().geometry().log2_page_bytes;
+        let programs_before = ftl.medium().counters().programs[Cause::Host];
         Self {
             capacity_bytes: u64::from(ftl.logical_pages()) << log2_page_bytes,
             log2_page_bytes,
             clean_when_idle,
             ftl,
             host: HostCounters::default(),
+            programs_before,
             latencies: Latencies::default(),
             scratch: Frames::new(1, log2_page_bytes),
             arrival_ns: 0,
+            stopped: None,
         }
     }
 
@@ -134,6 +141,23 @@ impl<F: Ftl> Ssd<F> {
             self.latencies.of(op).saturating_record(latency_ns);
         }
         Ok(())
+    }
+
+    /// Carries out a request that arrives now. A device without power, or whose content cannot be kept, stays as it is: what
+    /// its tables hold may be halfway through a collection.
+    fn serve_bytes(
+        &mut self,
+        op: Op,
+        work: impl FnOnce(&mut Self) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        if let Some(stopped) = &self.stopped {
+            return Err(stopped.clone());
+        }
+        let result = self.serve(op, self.arrival_ns, work);
+        if let Err(error @ (DeviceError::PowerLost | DeviceError::Payload(_))) = &result {
+            self.stopped = Some(error.clone());
+        }
+        result
     }
 
     fn clean_before(&mut self, arrival_ns: u64) -> Result<(), DeviceError> {
@@ -239,13 +263,9 @@ impl<F: Ftl> Observe for Ssd<F> {
 
     fn check(&self) -> Result<(), String> {
         self.ftl.check()?;
-        let medium = self.ftl.medium().counters();
-        if medium.programs[Cause::Host] > self.host.pages_written {
-            return Err(format!(
-                "{} host programs for {} host page writes",
-                medium.programs[Cause::Host],
-                self.host.pages_written
-            ));
+        let programs = self.ftl.medium().counters().programs[Cause::Host] - self.programs_before;
+        if programs > self.host.pages_written {
+            return Err(format!("{programs} host programs for {} host page writes", self.host.pages_written));
         }
         Ok(())
     }
@@ -304,28 +324,28 @@ where
     }
 
     fn read(&mut self, offset: u64, mut out: &mut [u8]) -> Result<(), DeviceError> {
-        self.serve(Op::Read, self.arrival_ns, |this| {
+        self.serve_bytes(Op::Read, |this| {
             let end = this.check_range(0, offset, out.len() as u64)?;
             if out.is_empty() { Ok(()) } else { this.read_pages(offset, end, &mut out) }
         })
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
-        self.serve(Op::Write, self.arrival_ns, |this| {
+        self.serve_bytes(Op::Write, |this| {
             let end = this.check_range(0, offset, data.len() as u64)?;
             if data.is_empty() { Ok(()) } else { this.write_pages(offset, end, data) }
         })
     }
 
     fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
-        self.serve(Op::Trim, self.arrival_ns, |this| {
+        self.serve_bytes(Op::Trim, |this| {
             let end = this.check_range(0, offset, length)?;
             if length == 0 { Ok(()) } else { this.trim_range(offset, end) }
         })
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        self.serve(Op::Flush, self.arrival_ns, Self::flush_all)
+        self.serve_bytes(Op::Flush, Self::flush_all)
     }
 
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {

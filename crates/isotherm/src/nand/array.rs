@@ -77,6 +77,11 @@ impl<P: Payload> NandArray<P> {
         }
     }
 
+    /// What keeps the content of pages.
+    pub fn payload_mut(&mut self) -> &mut P {
+        &mut self.payload
+    }
+
     /// Claims the next page of a block for `owner`, checking NAND's order.
     #[inline(always)]
     fn claim(&mut self, at: Ppn, owner: Owner) {
@@ -192,7 +197,7 @@ impl<P: Payload> Medium for NandArray<P> {
         let index = block.0 as usize;
         assert!(!self.bad[index], "erase of a bad {block}");
         let pages = self.geometry.pages_per_block();
-        self.payload.erase(self.geometry.first_page(block), pages).map_err(MediumError::Payload)?;
+        self.payload.erase(self.geometry.first_page(block), pages);
         self.counters.erases[cause] += 1;
         self.erase_counts[index] += 1;
         self.next_pages[index] = 0;

@@ -100,7 +100,7 @@ pub enum MediumError {
     /// Power was lost before the operation took effect.
     #[error("power was lost")]
     PowerLost,
-    /// What keeps the content of pages failed, before the operation took effect. It may succeed when it is tried again.
+    /// What keeps the content of pages failed, before the operation took effect.
     #[error("the content of the page cannot be kept or read: {0}")]
     Payload(std::io::ErrorKind),
 }
@@ -127,7 +127,7 @@ pub type PageMut<'a, M> = <<M as Medium>::Content as Content>::PageMut<'a>;
 /// - Pages of a block are programmed in order, each once after an erase. A violation is a bug of the caller and panics.
 /// - A copy keeps owner, sequence and payload. It counts as one read and one program.
 /// - Every operation is counted under its cause exactly once, also when it fails on a fault.
-/// - After [`MediumError::PowerLost`] nothing changes any more.
+/// - After [`MediumError::PowerLost`] nothing changes any more; after [`MediumError::Payload`] nothing more is asked for.
 pub trait Medium: Sized {
     /// What pages hold.
     type Content: Content;

@@ -9,7 +9,7 @@ pub type Kept = Result<(), std::io::ErrorKind>;
 /// Keeps the content of pages. The array above it checks NAND's rules, so that a page is programmed once after an erase.
 ///
 /// # Contract
-/// - An operation that fails has changed nothing that a later operation on the same page would not change again.
+/// - An operation that fails ends the device, as a loss of power does; what was kept before is found when it is opened again.
 /// - A page that was programmed reads as programmed until its block is erased.
 pub trait Payload: Send {
     /// What pages hold.
@@ -42,11 +42,9 @@ pub trait Payload: Send {
     /// # Errors
     /// The store fails.
     fn read_bytes(&self, at: Ppn, out: &mut Vec<u8>) -> Result<bool, std::io::ErrorKind>;
-    /// The `pages` pages from `first` on, a block, hold nothing any more.
-    ///
-    /// # Errors
-    /// The store fails.
-    fn erase(&mut self, first: Ppn, pages: u32) -> Kept;
+    /// The `pages` pages from `first` on, a block, hold nothing any more: a store outside memory gives their space back, if it
+    /// can. They are programmed before they are read again.
+    fn erase(&mut self, first: Ppn, pages: u32);
     /// Bytes of memory held.
     fn bytes(&self) -> u64;
 }
@@ -78,9 +76,7 @@ impl Payload for NoBytes {
         Ok(false)
     }
     #[inline(always)]
-    fn erase(&mut self, _: Ppn, _: u32) -> Kept {
-        Ok(())
-    }
+    fn erase(&mut self, _: Ppn, _: u32) {}
     fn bytes(&self) -> u64 {
         0
     }
@@ -123,10 +119,7 @@ impl Payload for HeapBytes {
         out.extend_from_slice(self.0.page(at.0));
         Ok(true)
     }
-    /// Nothing to do: what was erased is programmed before it is read.
-    fn erase(&mut self, _: Ppn, _: u32) -> Kept {
-        Ok(())
-    }
+    fn erase(&mut self, _: Ppn, _: u32) {}
     fn bytes(&self) -> u64 {
         self.0.bytes()
     }

@@ -183,7 +183,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     pub(super) fn release(&mut self, block: BlockId, cause: Cause, valid: u32) -> Result<(), DeviceError> {
         let index = block.0 as usize;
         debug_assert_eq!(self.blocks.valid(block), 0);
-        self.used_pages -= u64::from(self.medium.programmed_pages(block));
+        let programmed = u64::from(self.medium.programmed_pages(block));
         let failing = self.blocks.state(block) == BlockState::Failing;
         let is_meta = self.is_meta(self.blocks.stream(block));
         // Neither a failing block nor one that is erased while a store is restored was ever told as closed.
@@ -195,6 +195,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
                 None => false,
             },
         };
+        self.used_pages -= programmed;
         if is_meta {
             self.meta_blocks.retain(|b| *b != block);
         }

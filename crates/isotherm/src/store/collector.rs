@@ -165,14 +165,15 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
         store.count_victim(victim);
     }
     let mut moves = std::mem::take(&mut store.moves);
-    let emptied = empty(store, map, victim, &mut moves, cause);
-    if emptied.is_err() {
+    let released = empty(store, map, victim, &mut moves, cause).and_then(|valid| {
+        let cause = store.cause_of_erase(victim, cause);
+        store.release(victim, cause, valid)
+    });
+    if released.is_err() {
         store.give_up(victim, state, &moves);
     }
     store.moves = moves;
-    let valid = emptied?;
-    let cause = store.cause_of_erase(victim, cause);
-    store.release(victim, cause, valid)?;
+    released?;
     let [next, following] = store.victim.upcoming();
     store.foreseen = next;
     if let Some(next) = next {

@@ -1,6 +1,7 @@
 //! The tests of the crate from outside, in one binary: each module is a subject, and `support` is what they share.
 
 mod asa;
+mod bytes;
 mod closed_forms;
 mod device;
 mod dftl;
