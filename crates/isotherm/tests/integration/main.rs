@@ -8,6 +8,7 @@ mod dftl;
 mod fast_device;
 mod fast_merges;
 mod fast_oracle;
+mod layers;
 mod page_ftl_oracle;
 mod partition;
 mod separation;
