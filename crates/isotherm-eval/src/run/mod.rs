@@ -44,6 +44,16 @@ pub enum RunError {
         /// What the device says.
         reason: DeviceError,
     },
+    /// The device is possible, but not with so much filler beside what the trace touches.
+    #[error(
+        "a filler of {share} makes the device impossible: {reason}; give a smaller --fill (with --fill-mode filler, a larger --utilisation)"
+    )]
+    Filler {
+        /// Share of the logical capacity that is filler.
+        share: Share,
+        /// What is wrong with the device as large as the filler makes it.
+        reason: SpecError,
+    },
     /// Too little memory.
     #[error("{what} needs {needed} of memory, but {available} is available; {fix}")]
     Memory {

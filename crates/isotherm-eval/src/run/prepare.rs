@@ -7,7 +7,7 @@ use crate::results::DeviceSummary;
 use crate::source::Survey;
 use isotherm::build::{Environment, Plan};
 use isotherm::placement::needs_future;
-use isotherm::quantity::ByteSize;
+use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::{PolicyName, SpecError};
 use isotherm_sfs::SystemSpec;
 
@@ -75,14 +75,16 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         known.placement.name = PolicyName::plain("single");
     }
     let environment = Environment { logical_bytes, seed: spec.seed, future: None };
-    let plan = isotherm_sfs::plan(&known, &environment).map_err(|error| match spec.device.device.logical_size {
-        // The filler made the device as large as it is.
-        None if fill > 0.0 && error.place.contains("--logical-size") => SpecError {
-            place: format!("--fill {}", spec.replay.fill),
-            fix: format!("give a smaller --fill; {}", error.fix),
-            ..error
-        },
-        _ => error,
+    let plan = isotherm_sfs::plan(&known, &environment).map_err(|reason| {
+        // A device that is possible without the filler is made impossible by it.
+        let without = Environment { logical_bytes: needs.unwrap_or(0), ..environment.clone() };
+        known.device.logical_size = None;
+        match spec.device.device.logical_size {
+            None if fill > 0.0 && isotherm_sfs::plan(&known, &without).is_ok() => {
+                RunError::Filler { share: Share(fill), reason }
+            }
+            _ => reason.into(),
+        }
     })?;
 
     let active_bytes = match spec.device.device.logical_size {
