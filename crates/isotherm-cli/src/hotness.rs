@@ -1,6 +1,5 @@
 //! `isotherm hotness`: which pages of a trace are hot, and how well schemes with little memory agree on it.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,8 +7,10 @@ use anyhow::{Context as _, bail};
 use isotherm::quantity::ByteSize;
 use isotherm::registry::PolicyName;
 use isotherm_eval::hotness::experiment::Experiment;
+use isotherm_eval::files;
 use isotherm_eval::hotness::{self, PageWrites, Plan};
 
+use crate::output::print;
 use crate::reading::TraceOptions;
 
 /// What `isotherm hotness` takes.
@@ -81,14 +82,13 @@ fn judge(trace: &str, args: &HotnessArgs) -> anyhow::Result<()> {
     let plan = Plan { schemes, reference: args.reference.clone(), window_writes: Some(window) };
     let measurement = hotness::measure(&writes, &plan)?;
     if let Some(path) = &args.export_csv {
-        write_file(path, &hotness::windows_csv(&measurement))?;
+        files::write_whole(path, hotness::windows_csv(&measurement).as_bytes())?;
     }
     let shown = match args.json {
         true => serde_json::to_string_pretty(&hotness::json(trace, &measurement))? + "\n",
         false => hotness::text(trace, &measurement),
     };
-    std::io::stdout().write_all(shown.as_bytes())?;
-    Ok(())
+    print(&shown)
 }
 
 fn run_experiment(description: &Path, traces: &Path, out: &Path) -> anyhow::Result<()> {
@@ -100,18 +100,17 @@ fn run_experiment(description: &Path, traces: &Path, out: &Path) -> anyhow::Resu
     for skipped in &findings.skipped {
         eprintln!("skipped {}: {}", skipped.trace, skipped.reason);
     }
-    write_file(&out.join("results.json"), &(serde_json::to_string_pretty(&findings)? + "\n"))?;
-    write_file(&out.join("agreement.csv"), &findings.agreement_csv())?;
-    write_file(&out.join("sweeps.csv"), &findings.sweeps_csv())?;
+    files::write_whole(&out.join("results.json"), (serde_json::to_string_pretty(&findings)? + "\n").as_bytes())?;
+    files::write_whole(&out.join("agreement.csv"), findings.agreement_csv().as_bytes())?;
+    files::write_whole(&out.join("sweeps.csv"), findings.sweeps_csv().as_bytes())?;
     let costs = experiment.run_costs(traces)?;
     if let Some(costs) = &costs {
-        write_file(&out.join("costs.json"), &(serde_json::to_string_pretty(costs)? + "\n"))?;
+        files::write_whole(&out.join("costs.json"), (serde_json::to_string_pretty(costs)? + "\n").as_bytes())?;
     }
-    write_file(&out.join("report.html"), &isotherm_eval::report::hotness::render(&findings, costs.as_ref())?)?;
+    files::write_whole(
+        &out.join("report.html"),
+        isotherm_eval::report::hotness::render(&findings, costs.as_ref())?.as_bytes(),
+    )?;
     eprintln!("results in {}", out.display());
     Ok(())
-}
-
-fn write_file(path: &Path, content: &str) -> anyhow::Result<()> {
-    std::fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))
 }

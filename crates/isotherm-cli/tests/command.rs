@@ -448,3 +448,34 @@ fn known_to(value: &Value, schema: &Value, root: &Value, at: &str) {
         _ => {}
     }
 }
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    for verb in [&["hotness", ZIPF][..], &["hotness", ZIPF, "--json"], &["run", ZIPF], &["list"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_isotherm"))
+            .args(verb)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the binary was built for this test");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{verb:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn hotness_writes_its_windows_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("windows.csv");
+    let judged = |path: &Path| {
+        isotherm(&["hotness", ZIPF, "--scheme", "mbf", "--window", "100000", "--export-csv", path.to_str().unwrap()])
+    };
+    assert_eq!(judged(&csv).status.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 3, "a header and two windows");
+    let output = judged(&csv.join("below"));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error.contains("windows.csv/below") && error.contains("permissions"), "{error}");
+    assert!(output.stdout.is_empty(), "what could not be written is not shown either");
+}
