@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use isotherm::quantity::ByteSize;
 use isotherm::registry::PolicyName;
-use isotherm_eval::hotness::experiment::Experiment;
 use isotherm_eval::files;
+use isotherm_eval::hotness::experiment::Experiment;
 use isotherm_eval::hotness::{self, PageWrites, Plan};
 
 use crate::output::print;

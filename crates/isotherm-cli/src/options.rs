@@ -9,7 +9,7 @@ use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::{Entry, PolicyName, SpecError, parse_integer};
 use isotherm_eval::compare::{Choice, PolicyList, Spare};
 use isotherm_eval::fold::AddressMode;
-use isotherm_eval::precondition::Precondition;
+use isotherm_eval::run::Precondition;
 use isotherm_eval::run::{Replay, RunSpec};
 use isotherm_eval::source::TraceSource;
 use isotherm_sfs::{FillMode, NO_DEVICE, SystemSpec};

@@ -2,8 +2,8 @@
 //! that a reader, an interrupt or a full disk never meets half of one.
 
 use crate::columns::{Column, Columns};
+use crate::error::EvalError;
 use crate::results::{ResultsFile, SCHEMA_VERSION};
-use crate::run::RunError;
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
@@ -15,16 +15,16 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-fn failed(path: &Path, action: &'static str, reason: io::Error) -> RunError {
+fn failed(path: &Path, action: &'static str, reason: io::Error) -> EvalError {
     let fix = "check the folder's name, its permissions and the free space";
-    RunError::File { path: path.display().to_string(), action, reason, fix }
+    EvalError::File { path: path.display().to_string(), action, reason, fix }
 }
 
 /// Creates a folder and its parents, and checks that files can be written there: before a long run, not after it.
 ///
 /// # Errors
 /// It cannot be created or written.
-pub fn writable_folder(path: &Path) -> Result<(), RunError> {
+pub fn writable_folder(path: &Path) -> Result<(), EvalError> {
     std::fs::create_dir_all(path).map_err(|e| failed(path, "create the folder", e))?;
     tempfile::NamedTempFile::new_in(path).map_err(|e| failed(path, "write into the folder", e))?;
     Ok(())
@@ -34,7 +34,7 @@ pub fn writable_folder(path: &Path) -> Result<(), RunError> {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), EvalError> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -101,8 +101,8 @@ impl Formatter for Lines {
 ///
 /// # Errors
 /// It cannot be read, is not JSON of that schema, or has another version.
-pub fn read_results(path: &Path) -> Result<ResultsFile, RunError> {
-    let wrong = |problem: String| RunError::File {
+pub fn read_results(path: &Path) -> Result<ResultsFile, EvalError> {
+    let wrong = |problem: String| EvalError::File {
         path: path.display().to_string(),
         action: "understand it",
         reason: io::Error::new(io::ErrorKind::InvalidData, problem),

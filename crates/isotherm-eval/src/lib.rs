@@ -3,9 +3,9 @@
 pub mod closed_form;
 pub mod columns;
 pub mod compare;
+pub mod error;
 pub mod files;
 pub mod fold;
-pub mod future;
 pub mod heat;
 pub mod hotness;
 pub mod laws;
@@ -13,7 +13,6 @@ pub mod lifetime;
 pub mod measure;
 pub mod memory;
 pub mod pool;
-pub mod precondition;
 pub mod recorder;
 pub mod report;
 pub mod results;

@@ -3,10 +3,11 @@
 //! Traces are surveyed once for each page size and folding, however many runs replay them. Results stand in the order of
 //! the jobs, whichever finished first, so that the number of cores does not show in them.
 
+use crate::error::EvalError;
 use crate::fold::AddressMode;
 use crate::memory;
 use crate::results::RunResult;
-use crate::run::{Control, RunError, RunSpec, needs_survey, prepare, survey};
+use crate::run::{Control, RunSpec, needs_survey, prepare, survey};
 use crate::source::Survey;
 use serde_json::{Map, Value};
 use std::sync::Mutex;
@@ -36,7 +37,7 @@ impl Surveys {
     ///
     /// # Errors
     /// A trace cannot be read.
-    pub fn of(jobs: &[Job]) -> Result<Self, RunError> {
+    pub fn of(jobs: &[Job]) -> Result<Self, EvalError> {
         let mut wanted: Vec<&RunSpec> = Vec::new();
         for job in jobs {
             if needs_survey(&job.spec) && wanted.iter().all(|spec| Self::key(spec) != Self::key(&job.spec)) {
@@ -67,8 +68,8 @@ pub fn run_all(
     jobs: &[Job],
     surveys: &Surveys,
     control: &Control,
-    done: impl Fn(usize, &RunResult) -> Result<(), RunError> + Sync,
-) -> Result<Vec<RunResult>, RunError> {
+    done: impl Fn(usize, &RunResult) -> Result<(), EvalError> + Sync,
+) -> Result<Vec<RunResult>, EvalError> {
     // Everything that can be refused is refused before the first run starts.
     let prepared = jobs.iter().map(|job| prepare(&job.spec, surveys.get(&job.spec))).collect::<Result<Vec<_>, _>>()?;
     let largest = prepared.iter().map(|p| p.memory_bytes()).max().unwrap_or(0).max(1);
@@ -91,11 +92,11 @@ fn cores() -> usize {
 fn in_order<T: Send>(
     count: usize,
     workers: usize,
-    work: impl Fn(usize) -> Result<T, RunError> + Sync,
-) -> Result<Vec<T>, RunError> {
+    work: impl Fn(usize) -> Result<T, EvalError> + Sync,
+) -> Result<Vec<T>, EvalError> {
     let next = AtomicUsize::new(0);
     let failed = AtomicUsize::new(usize::MAX);
-    let slots: Mutex<Vec<Option<Result<T, RunError>>>> = Mutex::new((0..count).map(|_| None).collect());
+    let slots: Mutex<Vec<Option<Result<T, EvalError>>>> = Mutex::new((0..count).map(|_| None).collect());
     std::thread::scope(|scope| {
         for _ in 0..workers.min(count).max(1) {
             scope.spawn(|| {
@@ -125,8 +126,8 @@ mod tests {
     fn results_stand_in_order_and_the_first_failure_is_told() {
         let squares = in_order(100, 4, |at| Ok(at * at)).unwrap();
         assert!(squares.iter().enumerate().all(|(at, square)| *square == at * at));
-        let failure = in_order(100, 4, |at| if at < 7 { Ok(at) } else { Err(RunError::Law(at.to_string())) });
-        assert!(matches!(failure, Err(RunError::Law(at)) if at == "7"));
+        let failure = in_order(100, 4, |at| if at < 7 { Ok(at) } else { Err(EvalError::Law(at.to_string())) });
+        assert!(matches!(failure, Err(EvalError::Law(at)) if at == "7"));
         assert!(in_order(0, 4, |_| Ok(())).unwrap().is_empty());
     }
 }

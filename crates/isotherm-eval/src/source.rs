@@ -1,8 +1,8 @@
 //! A trace as an experiment sees it: a name, the options to open it with, and what one pass over it tells.
 
+use crate::error::EvalError;
 use crate::fold::TouchedPages;
 use crate::results::TraceSummary;
-use crate::run::RunError;
 use isotherm::build::check_page_size;
 use isotherm::request::{Op, Request};
 use isotherm_trace::{OpenOptions, Profile, TraceError, TraceReader};
@@ -37,7 +37,7 @@ impl TraceSource {
     ///
     /// # Errors
     /// The trace cannot be read, or `visit` fails.
-    pub fn for_each(&self, mut visit: impl FnMut(&mut Vec<Request>) -> Result<(), RunError>) -> Result<(), RunError> {
+    pub fn for_each(&self, mut visit: impl FnMut(&mut Vec<Request>) -> Result<(), EvalError>) -> Result<(), EvalError> {
         let mut reader = self.open()?;
         let mut batch = Vec::with_capacity(BATCH);
         while reader.fill(&mut batch, BATCH)? > 0 {
@@ -51,7 +51,7 @@ impl TraceSource {
     ///
     /// # Errors
     /// The trace cannot be read, or no page has this size.
-    pub fn profile(&self, page_bytes: u64) -> Result<Profile, RunError> {
+    pub fn profile(&self, page_bytes: u64) -> Result<Profile, EvalError> {
         check_page_size(page_bytes)?;
         Ok(isotherm_trace::profile_pages(&self.name, &self.options, page_bytes)?)
     }
@@ -60,7 +60,7 @@ impl TraceSource {
     ///
     /// # Errors
     /// The trace cannot be read, no page has this size, or `compact` is asked for and its addresses are absurd.
-    pub fn survey(&self, page_bytes: u64, compact: bool) -> Result<Survey, RunError> {
+    pub fn survey(&self, page_bytes: u64, compact: bool) -> Result<Survey, EvalError> {
         check_page_size(page_bytes)?;
         let mut survey = Survey { span_bytes: 0, page_writes: 0, duration_ns: 0, touched: None };
         let mut touched = compact.then(|| TouchedPages::new(page_bytes));

@@ -6,9 +6,10 @@
 
 use crate::closed_form::{TwoTemperatures, alpha_of_spare, fifo, greedy};
 use crate::compare::Spare;
+use crate::error::EvalError;
 use crate::pool::{self, Job, Surveys};
-use crate::precondition::Precondition;
-use crate::run::{Control, Replay, RunError, RunSpec};
+use crate::run::Precondition;
+use crate::run::{Control, Replay, RunSpec};
 use crate::source::TraceSource;
 use isotherm::nand::timing::TimeMode;
 use isotherm::placement::{PLACEMENTS, needs_future};
@@ -130,7 +131,7 @@ impl Validation {
     ///
     /// # Errors
     /// A run fails or is stopped.
-    pub fn run(&self, control: &Control) -> Result<Vec<Cell>, RunError> {
+    pub fn run(&self, control: &Control) -> Result<Vec<Cell>, EvalError> {
         let jobs: Vec<Job> = self.questions.iter().map(|q| q.job.clone()).collect();
         let runs = pool::run_all(&jobs, &Surveys::of(&jobs)?, control, |_, _| Ok(()))?;
         let measured: Vec<f64> = runs.iter().map(|r| r.write_amplification_last.unwrap_or(f64::NAN)).collect();

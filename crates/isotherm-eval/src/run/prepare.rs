@@ -1,6 +1,7 @@
 //! Before a run: what it needs to know of its trace, and everything that can be refused without allocating a device.
 
-use super::{RunError, RunSpec};
+use super::RunSpec;
+use crate::error::EvalError;
 use crate::fold::{AddressMode, Folding};
 use crate::memory;
 use crate::results::DeviceSummary;
@@ -37,7 +38,7 @@ pub fn needs_survey(spec: &RunSpec) -> bool {
 ///
 /// # Errors
 /// The trace cannot be read.
-pub fn survey(spec: &RunSpec) -> Result<Survey, RunError> {
+pub fn survey(spec: &RunSpec) -> Result<Survey, EvalError> {
     spec.trace.survey(spec.device.device.page_size.0, spec.replay.address == AddressMode::Compact)
 }
 
@@ -45,7 +46,7 @@ pub fn survey(spec: &RunSpec) -> Result<Survey, RunError> {
 ///
 /// # Errors
 /// Wrong options, an impossible device, a trace that does not fit, too little memory.
-pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepared<'a>, RunError> {
+pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepared<'a>, EvalError> {
     let page_bytes = spec.device.device.page_size.0;
     let fill = spec.fill();
     let filler = spec.device.log.as_ref().is_some_and(|log| log.filler_share() > 0.0);
@@ -81,7 +82,7 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         known.device.logical_size = None;
         match spec.device.device.logical_size {
             None if fill > 0.0 && isotherm_sfs::plan(&known, &without).is_ok() => {
-                RunError::Filler { share: Share(fill), reason }
+                EvalError::Filler { share: Share(fill), reason }
             }
             _ => reason.into(),
         }

@@ -8,11 +8,12 @@ mod experiment_file;
 
 pub use experiment_file::{Axis, AxisValue, ExperimentFile, TraceEntry};
 
+use crate::error::EvalError;
 use crate::files;
 use crate::pool::{self, Job, Surveys};
 use crate::report;
 use crate::results::{ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
-use crate::run::{Control, RunError, RunSpec};
+use crate::run::{Control, RunSpec};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -71,7 +72,7 @@ impl Sweep {
     ///
     /// # Errors
     /// The experiment asks for what does not exist, or the folder cannot be written.
-    pub fn plan(experiment: &ExperimentFile, folder: &Path, resume: bool) -> Result<Self, RunError> {
+    pub fn plan(experiment: &ExperimentFile, folder: &Path, resume: bool) -> Result<Self, EvalError> {
         let (jobs, left_out) = experiment.jobs()?;
         let axes: Vec<_> = jobs.iter().map(|job| &job.axes).collect();
         experiment.figures.iter().try_for_each(|figure| report::check_figure(figure, &axes))?;
@@ -91,7 +92,7 @@ impl Sweep {
     ///
     /// # Errors
     /// A run fails, a file cannot be written, or the user stopped; points finished so far are kept.
-    pub fn run(&mut self, surveys: &Surveys, control: &Control) -> Result<(), RunError> {
+    pub fn run(&mut self, surveys: &Surveys, control: &Control) -> Result<(), EvalError> {
         let jobs = self.missing_jobs();
         let runs = pool::run_all(&jobs, surveys, control, |at, run| {
             let spec = &jobs[at].spec;
@@ -111,7 +112,7 @@ impl Sweep {
     ///
     /// # Panics
     /// If a point is missing (a caller's bug).
-    pub fn combine(self, experiment: &ExperimentFile, command: &str) -> Result<ResultsFile, RunError> {
+    pub fn combine(self, experiment: &ExperimentFile, command: &str) -> Result<ResultsFile, EvalError> {
         let mut traces: Vec<TraceSummary> = Vec::new();
         let mut runs = Vec::with_capacity(self.jobs.len());
         for (job, run) in self.jobs.iter().zip(self.finished) {
