@@ -11,7 +11,7 @@ use isotherm::registry::PolicyName;
 use isotherm_eval::compare::{Choice, PolicyList, Spare, jobs, rank};
 use isotherm_eval::results::{LatencySummary, ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
 use isotherm_eval::run::prepare;
-use isotherm_eval::{columns, files, pool, report};
+use isotherm_eval::{columns, files, pool};
 use isotherm_sfs::SystemSpec;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -173,7 +173,7 @@ fn write(args: &CompareArgs, file: &ResultsFile) -> anyhow::Result<String> {
     if args.parquet {
         one("results.parquet", &files::to_parquet(&columns::columns(file)))?;
     }
-    one("report.html", report::render(file)?.as_bytes())?;
+    one("report.html", isotherm_report::render(file)?.as_bytes())?;
     Ok(said)
 }
 

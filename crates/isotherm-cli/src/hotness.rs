@@ -109,7 +109,7 @@ fn run_experiment(description: &Path, traces: &Path, out: &Path) -> anyhow::Resu
     }
     files::write_whole(
         &out.join("report.html"),
-        isotherm_eval::report::hotness::render(&findings, costs.as_ref())?.as_bytes(),
+        isotherm_report::hotness::render(&findings, costs.as_ref())?.as_bytes(),
     )?;
     eprintln!("results in {}", out.display());
     Ok(())

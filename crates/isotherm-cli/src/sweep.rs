@@ -9,7 +9,7 @@ use clap::Args;
 use isotherm_eval::pool::Surveys;
 use isotherm_eval::results::ResultsFile;
 use isotherm_eval::sweep::{ExperimentFile, Sweep};
-use isotherm_eval::{columns, files, report};
+use isotherm_eval::{columns, files};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -59,7 +59,7 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
     let table = columns::columns(&results);
     files::write_whole(&folder.join("results.json"), files::to_json(&results).as_bytes())?;
     files::write_whole(&folder.join("results.csv"), columns::to_csv(&table).as_bytes())?;
-    files::write_whole(&folder.join("report.html"), report::render(&results)?.as_bytes())?;
+    files::write_whole(&folder.join("report.html"), isotherm_report::render(&results)?.as_bytes())?;
     print(&format!("\n{}\n{}\n", summary(&results), folder.join("report.html").display()))?;
     Ok(ExitCode::SUCCESS)
 }

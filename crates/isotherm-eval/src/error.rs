@@ -64,9 +64,6 @@ pub enum EvalError {
         /// What to do.
         fix: &'static str,
     },
-    /// A figure that an experiment asks for cannot be drawn.
-    #[error(transparent)]
-    Figure(#[from] crate::report::ReportError),
     /// The user stopped the run.
     #[error("interrupted; files written so far are whole")]
     Interrupted,

@@ -14,7 +14,6 @@ pub mod measure;
 pub mod memory;
 pub mod pool;
 pub mod recorder;
-pub mod report;
 pub mod results;
 pub mod run;
 pub mod source;

@@ -133,7 +133,7 @@ impl ExperimentFile {
         }
         for figure in &experiment.figures {
             // An x with dots is the key of a result.
-            let x = Some(&figure.x).filter(|x| !x.contains('.'));
+            let x = Some(&figure.x).filter(|_| !figure.is_along_a_key());
             for axis in x.into_iter().chain(&figure.series).chain(figure.only.keys()) {
                 if axis != TRACE_AXIS && experiment.axes.iter().all(|a| a.name != *axis) {
                     let problem = format!("figure \"{}\" names the axis \"{axis}\", which there is not", figure.title);

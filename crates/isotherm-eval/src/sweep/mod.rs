@@ -11,7 +11,6 @@ pub use experiment_file::{Axis, AxisValue, ExperimentFile, TraceEntry};
 use crate::error::EvalError;
 use crate::files;
 use crate::pool::{self, Job, Surveys};
-use crate::report;
 use crate::results::{ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
 use crate::run::{Control, RunSpec};
 use serde::{Deserialize, Serialize};
@@ -75,7 +74,7 @@ impl Sweep {
     pub fn plan(experiment: &ExperimentFile, folder: &Path, resume: bool) -> Result<Self, EvalError> {
         let (jobs, left_out) = experiment.jobs()?;
         let axes: Vec<_> = jobs.iter().map(|job| &job.axes).collect();
-        experiment.figures.iter().try_for_each(|figure| report::check_figure(figure, &axes))?;
+        experiment.figures.iter().try_for_each(|figure| figure.check(&axes))?;
         files::writable_folder(&folder.join("points"))?;
         let finished: Vec<Option<RunResult>> =
             jobs.iter().map(|job| finished(folder, &job.spec).filter(|_| resume)).collect();

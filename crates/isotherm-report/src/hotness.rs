@@ -3,12 +3,13 @@
 //! Every figure has a panel for each trace. A scheme keeps its colour (its place in the experiment's list, the reference
 //! first) in all of them. The paper's figures 8 and 10 are one here, and 9 and 11: they differ only in the schemes shown.
 
-use super::figure::{Axis, BarSeries, Bars, Chart, Figure, Mark, Origin, Panel, Plane, PlaneSeries, Rule};
-use super::page::{Block, Cell, Column, Notice, Page, Section, Table, Tone};
-use super::table::number;
-use super::{ReportError, render_page};
-use crate::hotness::experiment::Measure;
-use crate::hotness::findings::{Agreement, Comparison, CostFindings, Findings, SweepFindings, TraceFindings};
+use crate::error::ReportError;
+use crate::figure::{Axis, BarSeries, Bars, Chart, Figure, Mark, Origin, Panel, Plane, PlaneSeries, Rule};
+use crate::html;
+use crate::page::{Block, Cell, Column, Notice, Page, Section, Table, Tone};
+use crate::table::number;
+use isotherm_eval::hotness::experiment::Measure;
+use isotherm_eval::hotness::findings::{Agreement, Comparison, CostFindings, Findings, SweepFindings, TraceFindings};
 
 /// The report of an experiment on hot data identification, as the text of one HTML file.
 ///
@@ -28,7 +29,7 @@ pub fn render(findings: &Findings, costs: Option<&CostFindings>) -> Result<Strin
     sections.push(Section::new("Figures", figures));
     sections.push(Section::new("Every scheme against every reference", vec![Block::Table(agreement_table(findings))]));
     sections.push(Section::new("Traces", traces(findings)));
-    render_page(&Page {
+    html::document(&Page {
         title: findings.title.clone(),
         lead: format!("{}. Reference: {}. {}", findings.paper, findings.reference, how_often_mbf_wins(findings)),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -136,9 +137,9 @@ fn false_identification(findings: &Findings) -> Figure {
 fn by_trace(findings: &Findings) -> Figure {
     let categories: Vec<_> = findings.traces.iter().map(|trace| trace.name.clone()).collect();
     let names: Vec<_> = findings.traces.first().map_or(&[][..], |t| &t.agreements[0].schemes[..]).iter().collect();
-    let panel = |title: &str, of: fn(&crate::hotness::findings::SchemeAgreement) -> f64| {
+    let panel = |title: &str, of: fn(&isotherm_eval::hotness::findings::SchemeAgreement) -> f64| {
         let others = names.iter().enumerate().filter(|(_, scheme)| scheme.name != findings.reference);
-        let bars = |(i, scheme): (usize, &&crate::hotness::findings::SchemeAgreement)| BarSeries {
+        let bars = |(i, scheme): (usize, &&isotherm_eval::hotness::findings::SchemeAgreement)| BarSeries {
             name: scheme.name.clone(),
             slot: i + 1,
             origin: Origin::Measured,

@@ -12,6 +12,8 @@ pub mod figure;
 pub mod hotness;
 pub mod page;
 
+mod axes;
+mod error;
 mod html;
 mod panels;
 mod runs;
@@ -20,32 +22,10 @@ mod split;
 mod sweep;
 mod table;
 
+pub use error::ReportError;
 pub use page::Page;
-pub use sweep::check_figure;
 
-use crate::results::ResultsFile;
-
-/// Why a report cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReportError {
-    /// The results hold no run.
-    #[error("the results hold no run: there is nothing to report; run `isotherm compare` or `isotherm run` first")]
-    NoRuns,
-    /// A structure that JSON cannot hold.
-    #[error("a figure or a run cannot be written as JSON: {0}")]
-    Json(#[from] serde_json::Error),
-    /// An experiment asks for a figure that its runs cannot give.
-    #[error("figure \"{figure}\": {problem}; {fix}")]
-    Figure {
-        /// Title of the figure.
-        figure: String,
-        /// What is wrong.
-        problem: String,
-        /// What to write instead.
-        fix: String,
-    },
-}
+use isotherm_eval::results::ResultsFile;
 
 /// The report of a results file, as the text of one HTML file.
 ///
