@@ -451,7 +451,7 @@ fn known_to(value: &Value, schema: &Value, root: &Value, at: &str) {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    for verb in [&["hotness", ZIPF][..], &["hotness", ZIPF, "--json"], &["run", ZIPF], &["list"]] {
+    for verb in [&["hotness", ZIPF][..], &["hotness", ZIPF, "--json"], &["run", ZIPF], &["list", "victims"]] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_isotherm"))
             .args(verb)
             .stdout(std::process::Stdio::piped())
