@@ -57,6 +57,7 @@ pub struct CompareArgs {
     #[arg(long, help_heading = "Results")]
     csv: bool,
     /// Write results.parquet too
+    #[cfg(feature = "parquet")]
     #[arg(long, help_heading = "Results")]
     parquet: bool,
     /// Print results.json instead of the table, and nothing else
@@ -170,6 +171,7 @@ fn write(args: &CompareArgs, file: &ResultsFile) -> anyhow::Result<String> {
     if args.csv {
         one("results.csv", columns::to_csv(&columns::columns(file)).as_bytes())?;
     }
+    #[cfg(feature = "parquet")]
     if args.parquet {
         one("results.parquet", &files::to_parquet(&columns::columns(file)))?;
     }
