@@ -15,7 +15,7 @@ mod trace;
 mod validate;
 
 use clap::{Parser, Subcommand};
-use isotherm_eval::error::EvalError;
+use isotherm_eval::EvalError;
 use std::process::ExitCode;
 
 /// Replays block traces on simulated SSDs that separate hot data from cold, and says which one writes least.

@@ -1,5 +1,6 @@
 //! Why an evaluation has no result: the one error of this crate, below all of its modules.
 
+use isotherm::address::MAX_PAGES;
 use isotherm::device::DeviceError;
 use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::SpecError;
@@ -34,6 +35,24 @@ pub enum EvalError {
         share: Share,
         /// What is wrong with the device as large as the filler makes it.
         reason: SpecError,
+    },
+    /// The trace reaches beyond what 30-bit page numbers can address.
+    #[error(
+        "{trace}: a write ends at byte {end_bytes}, beyond {MAX_PAGES} pages of {page_bytes} bytes; use a larger --page-size"
+    )]
+    TooFar {
+        /// The trace.
+        trace: String,
+        /// End of the write.
+        end_bytes: u64,
+        /// Page size in force.
+        page_bytes: u64,
+    },
+    /// Nothing to judge.
+    #[error("{trace}: it has no write; hot data identification looks at writes only, so give a trace with some")]
+    NoWrites {
+        /// The trace.
+        trace: String,
     },
     /// Too little memory.
     #[error("{what} needs {needed} of memory, but {available} is available; {fix}")]

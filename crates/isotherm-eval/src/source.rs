@@ -10,6 +10,33 @@ use isotherm_trace::{OpenOptions, Profile, TraceError, TraceReader};
 /// Requests in a batch: enough to amortise a virtual call and to prefetch ahead, few enough to stay in the second-level cache.
 pub const BATCH: usize = 4096;
 
+/// What a survey depends on: jobs that agree in it may share one.
+#[derive(Clone, Debug)]
+pub struct SurveyKey {
+    /// The trace.
+    pub trace: TraceSource,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Whether the touched pages are to be numbered.
+    pub compact: bool,
+}
+
+impl PartialEq for SurveyKey {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.trace.name, self.page_bytes, self.compact) == (&other.trace.name, other.page_bytes, other.compact)
+    }
+}
+
+impl SurveyKey {
+    /// One pass over the trace, for what a job needs to know of it.
+    ///
+    /// # Errors
+    /// The trace cannot be read, no page has this size, or its addresses are absurd.
+    pub fn survey(&self) -> Result<Survey, EvalError> {
+        self.trace.survey(self.page_bytes, self.compact)
+    }
+}
+
 /// A trace that can be read from its start as often as needed.
 #[derive(Clone, Debug)]
 pub struct TraceSource {

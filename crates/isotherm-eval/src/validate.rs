@@ -6,10 +6,11 @@
 
 use crate::closed_form::{TwoTemperatures, alpha_of_spare, fifo, greedy};
 use crate::compare::Spare;
+use crate::control::Control;
 use crate::error::EvalError;
 use crate::pool::{self, Job, Surveys};
 use crate::run::Precondition;
-use crate::run::{Control, Replay, RunSpec};
+use crate::run::{Replay, RunSpec};
 use crate::source::TraceSource;
 use isotherm::nand::timing::TimeMode;
 use isotherm::placement::{PLACEMENTS, needs_future};
@@ -80,7 +81,7 @@ pub struct Cell {
 
 /// One cell before it is measured.
 struct Question {
-    job: Job,
+    job: Job<RunSpec>,
     /// Theory's value; none where another cell's measurement is the reference.
     expected: Option<f64>,
     /// Position of the cell that is the reference.
@@ -132,7 +133,7 @@ impl Validation {
     /// # Errors
     /// A run fails or is stopped.
     pub fn run(&self, control: &Control) -> Result<Vec<Cell>, EvalError> {
-        let jobs: Vec<Job> = self.questions.iter().map(|q| q.job.clone()).collect();
+        let jobs: Vec<Job<RunSpec>> = self.questions.iter().map(|q| q.job.clone()).collect();
         let runs = pool::run_all(&jobs, &Surveys::of(&jobs)?, control, |_, _| Ok(()))?;
         let measured: Vec<f64> = runs.iter().map(|r| r.write_amplification_last.unwrap_or(f64::NAN)).collect();
         let cell = |(at, question): (usize, &Question)| {

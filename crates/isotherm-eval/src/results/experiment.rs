@@ -1,5 +1,6 @@
 //! What a sweep asked and how its runs are drawn: copied from the experiment file, so that a results file explains itself.
 
+use super::HotnessExperiment;
 use isotherm::registry::SpecError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -18,6 +19,21 @@ pub struct Experiment {
     /// Sentences on what was found, and on each difference from what was published.
     #[serde(default)]
     pub findings: Vec<String>,
+    /// What the traces are, where the experiment says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<TraceNote>,
+    /// What is asked of hot data identification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hotness: Option<HotnessExperiment>,
+}
+
+/// What a trace is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TraceNote {
+    /// Value of the axis `trace`.
+    pub label: String,
+    /// What it is, in a few words.
+    pub summary: String,
 }
 
 /// How a figure is drawn.

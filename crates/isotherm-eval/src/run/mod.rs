@@ -13,6 +13,7 @@ mod prepare;
 mod replay;
 mod spec;
 mod submit;
+mod work;
 
 pub use prepare::{Prepared, needs_survey, prepare, survey};
-pub use spec::{Control, Precondition, Replay, RunSpec};
+pub use spec::{Precondition, Replay, RunSpec};

@@ -4,7 +4,8 @@
 //! write amplification is steady ([`crate::steady`]). Every kind has a bound; whether steady state was reached is reported.
 
 use super::submit::{Stopped, submit};
-use super::{Control, Precondition, RunSpec};
+use super::{Precondition, RunSpec};
+use crate::control::Control;
 use crate::error::EvalError;
 use crate::fold::Folding;
 use crate::source::BATCH;
@@ -12,7 +13,6 @@ use crate::steady;
 use isotherm::device::Replay;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
-use std::sync::atomic::Ordering;
 
 /// Random overwrites are judged in rounds of this share of the active pages.
 const ROUND_SHARE: u64 = 4;
@@ -85,9 +85,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn submit(&mut self, batch: &[Request]) -> Result<(), EvalError> {
-        if self.control.stop.load(Ordering::Relaxed) {
-            return Err(EvalError::Interrupted);
-        }
+        self.control.go_on()?;
         if self.stopped.is_none() {
             self.stopped = submit(self.device, batch, self.trace, 1)?;
         }

@@ -3,7 +3,8 @@
 use super::outcome::{Measured, result};
 use super::precondition::{self, Bounds};
 use super::submit::{Stopped, submit};
-use super::{Control, Prepared, future};
+use super::{Prepared, future};
+use crate::control::Control;
 use crate::error::EvalError;
 use crate::heat::HeatRecorder;
 use crate::laws;
@@ -145,9 +146,7 @@ impl Session<'_> {
                 if reader.fill(&mut batch, self.recorder.room().min(BATCH as u64) as usize)? == 0 {
                     break;
                 }
-                if self.control.stop.load(Ordering::Relaxed) {
-                    return Err(EvalError::Interrupted);
-                }
+                self.control.go_on()?;
                 let first_ns = *first_ns.get_or_insert(batch[0].arrival_ns);
                 last_ns = batch[batch.len() - 1].arrival_ns - first_ns;
                 if shift_ns != first_ns {

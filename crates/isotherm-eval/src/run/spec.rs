@@ -1,10 +1,9 @@
-//! What a run is: the trace, the device, how the one is brought to the other, and how it is watched.
+//! What a run is: the trace, the device, and how the one is brought to the other.
 
 use crate::fold::AddressMode;
 use crate::source::TraceSource;
 use isotherm::quantity::Share;
 use isotherm_sfs::SystemSpec;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// What is written before the measured run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -81,13 +80,4 @@ impl Default for Replay {
             measure_last: None,
         }
     }
-}
-
-/// How a run is watched and stopped from outside.
-#[derive(Debug, Default)]
-pub struct Control {
-    /// Host pages submitted so far, over all runs that share this control.
-    pub pages_done: AtomicU64,
-    /// Set to stop at the next batch.
-    pub stop: AtomicBool,
 }
