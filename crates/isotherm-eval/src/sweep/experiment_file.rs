@@ -11,7 +11,7 @@
 //! [[traces]]                         # each trace is a value of the axis `trace`
 //! label = "sqlite-wal"
 //! source = "../traces/sqlite-wal-ext4.csv.zst"    # from the experiment's folder; `$NAME/...` from that variable's
-//! set = ["replay.repeat=2"]          # what this trace needs to be set; also `summary`, and `time_unit` where its format does not say
+//! set = ["replay.repeat=2"]          # what this trace needs to be set
 //! [[axes]]                           # the points are the product of the axes
 //! name = "scheme"
 //! values = [{ label = "page map", set = ["placement=single"] }, { label = "epoch 1", set = ["placement=epoch:length=1"] }]
@@ -19,13 +19,14 @@
 //!
 //! `set` takes the keys of the device specification, those of the replay with `replay.` before them, and `seed`;
 //! `log.name+=groups=2` adds a parameter to a policy that is already named, so that axes can each say a part. Traces behind a
-//! variable that is not set are left out, and the results say so.
+//! variable that is not set are left out, and the results say so. A trace may also have a `summary`, for the report, and a
+//! `time_unit`, where its format does not say.
 //!
 //! `[hotness]` stands in place of `[base]`, `[replay]` and `[[axes]]`: see [`HotnessExperiment`] for its keys. The points are
 //! every trace against every reference; a trace may set `hotness.page_size`.
 
 use super::hotness;
-use super::task::Task;
+use super::task::{TRACE_AXIS, Task};
 use crate::pool::Job;
 use crate::results::{Experiment, Figure, HotnessExperiment, TraceNote};
 use crate::run::{Replay, RunSpec};
@@ -122,9 +123,6 @@ fn time_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TimeUn
     String::deserialize(deserializer)?.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
-/// The axis that the traces form.
-pub(super) const TRACE_AXIS: &str = "trace";
-
 impl ExperimentFile {
     /// Parses an experiment; `path` is where it stands.
     ///
@@ -142,7 +140,14 @@ impl ExperimentFile {
             return Err(SpecError::new(place, "there is no [[traces]] entry", "name at least one trace"));
         }
         if let Some(asked) = &experiment.hotness {
-            hotness::check(&place, asked, &experiment)?;
+            let labels: Vec<&str> = experiment.traces.iter().map(|trace| trace.label.as_str()).collect();
+            hotness::check(&place, asked, &labels)?;
+            let devices = [!experiment.base.is_empty(), !experiment.replay.is_empty(), !experiment.axes.is_empty()];
+            if devices.contains(&true) || !experiment.figures.is_empty() {
+                let problem =
+                    "[hotness] stands beside [base], [replay], [[axes]] or [[figures]], which are about devices";
+                return Err(SpecError::new(place, problem, "leave those out, or make two experiments"));
+            }
         }
         for axis in &experiment.axes {
             if axis.values.is_empty() || axis.name == TRACE_AXIS {
@@ -195,7 +200,10 @@ impl ExperimentFile {
             let mut source = TraceSource::new(&source);
             source.options.time_unit = trace.time_unit;
             if let Some(asked) = &self.hotness {
-                jobs.extend(hotness::jobs(asked, trace, source).map_err(|e| self.named(e))?);
+                jobs.extend(
+                    hotness::jobs(asked, &hotness::LabelledTrace { label: &trace.label, set: &trace.set, source })
+                        .map_err(|e| self.named(e))?,
+                );
                 continue;
             }
             let points = self.axes.iter().fold(vec![Vec::new()], |points: Vec<Vec<&AxisValue>>, axis| {
@@ -303,6 +311,28 @@ mod tests {
             Task::Run(spec) => spec,
             Task::Hotness(_) => panic!("the experiment is about devices"),
         }
+    }
+
+    #[test]
+    fn an_experiment_on_hotness_is_refused_where_it_leaves_things_open() {
+        let whole = include_str!("../../../../experiments/mbf.toml");
+        let error = |from: &str, to: &str| {
+            assert!(whole.contains(from), "{from}");
+            let text = whole.replacen(from, to, 1);
+            let result = ExperimentFile::parse("mbf.toml", &text).and_then(|e| e.jobs().map(|_| ()));
+            result.unwrap_err().to_string()
+        };
+        let unknown = error("trace = \"financial1-head\"", "trace = \"nobody\"");
+        assert!(unknown.contains("unknown trace \"nobody\"") && unknown.contains("uniform"), "{unknown}");
+        assert!(error("[hotness]", "[hotness]\ncolour = 1").contains("colour"));
+        assert!(error("[hotness]", "[base]\ngc.victim = \"fifo\"\n[hotness]").contains("about devices"));
+        assert!(error("references = [", "references = []\nother = [").contains("mbf.toml"));
+        let set = "summary = \"SQLite random updates, WAL, ext4\"";
+        let wrong = error(set, "summary = \"\"\nset = [\"device.page_size=512B\"]");
+        assert!(
+            wrong.contains("mbf.toml: device.page_size=512B") && wrong.contains("hotness.page_size=512B"),
+            "{wrong}"
+        );
     }
 
     #[test]

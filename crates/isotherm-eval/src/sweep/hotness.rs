@@ -1,7 +1,6 @@
 //! The points of an experiment on hot data identification: each trace against each reference, and what checks cost.
 
-use super::experiment_file::{ExperimentFile, TRACE_AXIS, TraceEntry};
-use super::task::Task;
+use super::task::{TRACE_AXIS, Task};
 use crate::hotness::HotnessSpec;
 use crate::pool::Job;
 use crate::results::{HotnessExperiment, HotnessSettings};
@@ -15,18 +14,21 @@ const REFERENCE_AXIS: &str = "reference";
 /// The one key of such an experiment that a trace may set.
 const PAGE_SIZE: &str = "hotness.page_size";
 
-/// Looks for what the section leaves open, or names and there is not.
-pub(super) fn check(place: &str, asked: &HotnessExperiment, file: &ExperimentFile) -> Result<(), SpecError> {
-    let of_devices =
-        !file.base.is_empty() || !file.replay.is_empty() || !file.axes.is_empty() || !file.figures.is_empty();
-    if of_devices {
-        let problem = "[hotness] stands beside [base], [replay], [[axes]] or [[figures]], which are about devices";
-        return Err(SpecError::new(place, problem, "leave those out, or make two experiments"));
-    }
+/// A trace as the experiment names it.
+pub(super) struct LabelledTrace<'a> {
+    /// Its value on the axis `trace`.
+    pub label: &'a str,
+    /// Keys that it needs set.
+    pub set: &'a [String],
+    /// Where it is.
+    pub source: TraceSource,
+}
+
+/// Looks for what the section, which stands at `place`, leaves open or names and there is not among the traces' `labels`.
+pub(super) fn check(place: &str, asked: &HotnessExperiment, labels: &[&str]) -> Result<(), SpecError> {
     if asked.references.is_empty() {
         return Err(SpecError::new(place, "hotness.references is empty", "name at least one scheme, such as wdac"));
     }
-    let labels: Vec<&str> = file.traces.iter().map(|trace| trace.label.as_str()).collect();
     let named = asked.published.iter().map(|p| &p.trace).chain(asked.cost.iter().map(|cost| &cost.trace));
     for name in named {
         if !labels.contains(&name.as_str()) {
@@ -38,19 +40,15 @@ pub(super) fn check(place: &str, asked: &HotnessExperiment, file: &ExperimentFil
 }
 
 /// The points of one trace.
-pub(super) fn jobs(
-    asked: &HotnessExperiment,
-    trace: &TraceEntry,
-    source: TraceSource,
-) -> Result<Vec<Job<Task>>, SpecError> {
+pub(super) fn jobs(asked: &HotnessExperiment, trace: &LabelledTrace<'_>) -> Result<Vec<Job<Task>>, SpecError> {
     let page_size = page_size(asked, trace)?;
     let job = |settings: HotnessSettings, what: &str| {
         let reference = settings.reference.to_string();
-        let axes = [(TRACE_AXIS, trace.label.as_str()), (REFERENCE_AXIS, reference.as_str())];
+        let axes = [(TRACE_AXIS, trace.label), (REFERENCE_AXIS, reference.as_str())];
         Job {
             axes: axes.iter().map(|(axis, value)| ((*axis).to_owned(), Value::from(*value))).collect::<Map<_, _>>(),
             label: format!("{}, {reference}{what}", trace.label),
-            spec: Task::Hotness(Box::new(HotnessSpec { trace: source.clone(), settings })),
+            spec: Task::Hotness(Box::new(HotnessSpec { trace: trace.source.clone(), settings })),
         }
     };
     let mut jobs = Vec::new();
@@ -80,7 +78,7 @@ pub(super) fn jobs(
 }
 
 /// The schemes of the comparison, then those that only the sweeps and the published numbers of this trace need.
-fn every_scheme(asked: &HotnessExperiment, trace: &TraceEntry) -> Vec<PolicyName> {
+fn every_scheme(asked: &HotnessExperiment, trace: &LabelledTrace<'_>) -> Vec<PolicyName> {
     let mut schemes = asked.schemes.clone();
     let points = asked.sweeps.iter().flat_map(|sweep| &sweep.series).flat_map(|series| &series.points);
     let published = asked.published.iter().filter(|p| !p.measure.is_cost() && p.trace == trace.label);
@@ -92,9 +90,9 @@ fn every_scheme(asked: &HotnessExperiment, trace: &TraceEntry) -> Vec<PolicyName
     schemes
 }
 
-fn page_size(asked: &HotnessExperiment, trace: &TraceEntry) -> Result<ByteSize, SpecError> {
+fn page_size(asked: &HotnessExperiment, trace: &LabelledTrace<'_>) -> Result<ByteSize, SpecError> {
     let mut page_size = asked.page_size;
-    for set in &trace.set {
+    for set in trace.set {
         let value = set.split_once('=').filter(|(key, _)| *key == PAGE_SIZE).map(|(_, value)| value);
         let fix = format!("a trace of [hotness] sets {PAGE_SIZE} alone, such as {PAGE_SIZE}=512B");
         let value = value.ok_or_else(|| SpecError::new(set.as_str(), "no such key", fix))?;

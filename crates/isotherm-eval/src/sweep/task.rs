@@ -10,6 +10,9 @@ use crate::source::{Survey, SurveyKey, TraceSource};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// The axis that the traces of an experiment form.
+pub(super) const TRACE_AXIS: &str = "trace";
+
 /// What a point asks.
 #[derive(Clone, Debug)]
 pub enum Task {
