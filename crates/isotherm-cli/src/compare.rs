@@ -10,8 +10,7 @@ use clap::Args;
 use isotherm::registry::PolicyName;
 use isotherm_eval::compare::{Choice, PolicyList, Spare, jobs, rank};
 use isotherm_eval::results::{LatencySummary, ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
-use isotherm_eval::run::prepare;
-use isotherm_eval::{columns, files, pool, report};
+use isotherm_eval::{Job, RunSpec, Surveys, columns, files, prepare, run_all};
 use isotherm_sfs::SystemSpec;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -57,6 +56,7 @@ pub struct CompareArgs {
     #[arg(long, help_heading = "Results")]
     csv: bool,
     /// Write results.parquet too
+    #[cfg(feature = "parquet")]
     #[arg(long, help_heading = "Results")]
     parquet: bool,
     /// Print results.json instead of the table, and nothing else
@@ -82,13 +82,13 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     if !args.json {
         print(&format!("{}\n", profile.sanity_line()))?;
     }
-    let surveys = pool::Surveys::of(&jobs)?;
+    let surveys = Surveys::of(&jobs)?;
     if !args.json {
         print(&device_lines(&jobs, &surveys)?)?;
     }
     let control = progress::interruptible()?;
     let total = surveys.pages(&jobs);
-    let work = || pool::run_all(&jobs, &surveys, &control, |_, _| Ok(()));
+    let work = || run_all(&jobs, &surveys, &control, |_, _| Ok(()));
     let mut runs = progress::with_bar(&control, total, work)?;
     rank(&mut runs);
 
@@ -98,6 +98,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         command: options::command_line(),
         traces: vec![TraceSummary::from(&profile)],
         experiment: None,
+        hotness: Vec::new(),
         runs,
     };
     let written = write(args, &file)?;
@@ -132,7 +133,7 @@ fn axes(args: &CompareArgs, base: &SystemSpec) -> anyhow::Result<Vec<Vec<Choice>
 }
 
 /// The devices chosen: one line for each that differs in size.
-fn device_lines(jobs: &[pool::Job], surveys: &pool::Surveys) -> anyhow::Result<String> {
+fn device_lines(jobs: &[Job<RunSpec>], surveys: &Surveys) -> anyhow::Result<String> {
     let mut lines: Vec<String> = Vec::new();
     for job in jobs {
         let device = prepare(&job.spec, surveys.get(&job.spec))?.device_summary();
@@ -170,10 +171,11 @@ fn write(args: &CompareArgs, file: &ResultsFile) -> anyhow::Result<String> {
     if args.csv {
         one("results.csv", columns::to_csv(&columns::columns(file)).as_bytes())?;
     }
+    #[cfg(feature = "parquet")]
     if args.parquet {
         one("results.parquet", &files::to_parquet(&columns::columns(file)))?;
     }
-    one("report.html", report::render(file)?.as_bytes())?;
+    one("report.html", isotherm_report::render(file)?.as_bytes())?;
     Ok(said)
 }
 

@@ -1,24 +1,25 @@
 //! `isotherm hotness`: which pages of a trace are hot, and how well schemes with little memory agree on it.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
 use isotherm::quantity::ByteSize;
 use isotherm::registry::PolicyName;
-use isotherm_eval::hotness::experiment::Experiment;
+use isotherm_eval::files;
 use isotherm_eval::hotness::{self, PageWrites, Plan};
 
+use crate::output::print;
+use crate::progress;
 use crate::reading::TraceOptions;
 
 /// What `isotherm hotness` takes.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "`isotherm list schemes` prints every scheme with its parameters.")]
+#[command(
+    after_help = "`isotherm list schemes` prints every scheme with its parameters; isotherm sweep experiments/mbf.toml measures them over many traces."
+)]
 pub struct HotnessArgs {
     /// Trace file, `-` for standard input, or a synthetic workload (`synth:zipf,theta=0.99,pages=256Ki,writes=1M`)
-    #[arg(required_unless_present = "experiment", conflicts_with = "experiment")]
-    trace: Option<String>,
+    trace: String,
 
     /// Schemes to judge: NAME[:key=value,...],NAME ...
     #[arg(long, value_name = "NAME[:k=v,...],...", default_value = "mbf,mhf,dam,two_level_lru,fms")]
@@ -45,18 +46,6 @@ pub struct HotnessArgs {
     #[arg(long)]
     json: bool,
 
-    /// Run a described experiment instead of one trace (experiments/mbf.toml) and write its results to --out
-    #[arg(long, value_name = "TOML", requires = "out")]
-    experiment: Option<PathBuf>,
-
-    /// Directory for the experiment's results; made if it is not there
-    #[arg(long, value_name = "DIR", requires = "experiment")]
-    out: Option<PathBuf>,
-
-    /// Directory of the experiment's traces
-    #[arg(long, value_name = "DIR", default_value = "traces", requires = "experiment")]
-    traces: PathBuf,
-
     #[command(flatten)]
     reading: TraceOptions,
 }
@@ -64,54 +53,20 @@ pub struct HotnessArgs {
 /// Runs the verb.
 ///
 /// # Errors
-/// A trace cannot be read, a scheme or experiment is specified wrongly, results cannot be written.
+/// A trace cannot be read, a scheme is specified wrongly, results cannot be written.
 pub fn run(args: &HotnessArgs) -> anyhow::Result<ExitCode> {
-    match (&args.trace, &args.experiment, &args.out) {
-        (Some(trace), None, None) => judge(trace, args)?,
-        (None, Some(experiment), Some(out)) => run_experiment(experiment, &args.traces, out)?,
-        _ => bail!("give either a trace, or --experiment with --out"),
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn judge(trace: &str, args: &HotnessArgs) -> anyhow::Result<()> {
     let schemes = hotness::parse_schemes(&args.scheme.join(","))?;
-    let writes = PageWrites::read(&args.reading.source(trace), args.page_size)?;
+    let writes = PageWrites::read(&args.reading.source(&args.trace), args.page_size)?;
     let window = args.window.unwrap_or((writes.lpns.len() as u64).div_ceil(50));
     let plan = Plan { schemes, reference: args.reference.clone(), window_writes: Some(window) };
-    let measurement = hotness::measure(&writes, &plan)?;
+    let measurement = hotness::measure(&writes, &plan, &*progress::interruptible()?)?;
     if let Some(path) = &args.export_csv {
-        write_file(path, &hotness::windows_csv(&measurement))?;
+        files::write_whole(path, hotness::windows_csv(&measurement).as_bytes())?;
     }
     let shown = match args.json {
-        true => serde_json::to_string_pretty(&hotness::json(trace, &measurement))? + "\n",
-        false => hotness::text(trace, &measurement),
+        true => serde_json::to_string_pretty(&hotness::json(&args.trace, &measurement))? + "\n",
+        false => hotness::text(&args.trace, &measurement),
     };
-    std::io::stdout().write_all(shown.as_bytes())?;
-    Ok(())
-}
-
-fn run_experiment(description: &Path, traces: &Path, out: &Path) -> anyhow::Result<()> {
-    let text =
-        std::fs::read_to_string(description).with_context(|| format!("cannot read {}", description.display()))?;
-    let experiment = Experiment::from_toml(&description.to_string_lossy(), &text)?;
-    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    let findings = experiment.run(traces, &mut |trace| eprintln!("{trace} ..."))?;
-    for skipped in &findings.skipped {
-        eprintln!("skipped {}: {}", skipped.trace, skipped.reason);
-    }
-    write_file(&out.join("results.json"), &(serde_json::to_string_pretty(&findings)? + "\n"))?;
-    write_file(&out.join("agreement.csv"), &findings.agreement_csv())?;
-    write_file(&out.join("sweeps.csv"), &findings.sweeps_csv())?;
-    let costs = experiment.run_costs(traces)?;
-    if let Some(costs) = &costs {
-        write_file(&out.join("costs.json"), &(serde_json::to_string_pretty(costs)? + "\n"))?;
-    }
-    write_file(&out.join("report.html"), &isotherm_eval::report::hotness::render(&findings, costs.as_ref())?)?;
-    eprintln!("results in {}", out.display());
-    Ok(())
-}
-
-fn write_file(path: &Path, content: &str) -> anyhow::Result<()> {
-    std::fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))
+    print(&shown)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -15,7 +15,7 @@ mod trace;
 mod validate;
 
 use clap::{Parser, Subcommand};
-use isotherm_eval::run::RunError;
+use isotherm_eval::EvalError;
 use std::process::ExitCode;
 
 /// Replays block traces on simulated SSDs that separate hot data from cold, and says which one writes least.
@@ -73,9 +73,9 @@ fn main() -> ExitCode {
     };
     result.unwrap_or_else(|error| {
         eprintln!("isotherm: {error:#}");
-        ExitCode::from(match error.downcast_ref::<RunError>() {
-            Some(RunError::Law(_)) => CHECK_FAILED,
-            Some(RunError::Interrupted) => INTERRUPTED,
+        ExitCode::from(match error.downcast_ref::<EvalError>() {
+            Some(EvalError::Law(_)) => CHECK_FAILED,
+            Some(EvalError::Interrupted) => INTERRUPTED,
             _ => WRONG_INPUT,
         })
     })

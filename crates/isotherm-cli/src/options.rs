@@ -8,10 +8,7 @@ use isotherm::nand::timing::TimeMode;
 use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::{Entry, PolicyName, SpecError, parse_integer};
 use isotherm_eval::compare::{Choice, PolicyList, Spare};
-use isotherm_eval::fold::AddressMode;
-use isotherm_eval::precondition::Precondition;
-use isotherm_eval::run::{Replay, RunSpec};
-use isotherm_eval::source::TraceSource;
+use isotherm_eval::{AddressMode, Precondition, Replay, RunSpec, TraceSource};
 use isotherm_sfs::{FillMode, NO_DEVICE, SystemSpec};
 use std::path::PathBuf;
 

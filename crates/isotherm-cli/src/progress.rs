@@ -1,7 +1,7 @@
 //! The progress bar, and Ctrl-C.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use isotherm_eval::run::Control;
+use isotherm_eval::Control;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

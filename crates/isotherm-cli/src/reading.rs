@@ -2,7 +2,7 @@
 
 use clap::Args;
 use isotherm::quantity::ByteSize;
-use isotherm_eval::source::TraceSource;
+use isotherm_eval::TraceSource;
 use isotherm_trace::{BlktraceAction, Format, OpenOptions, Sort, TimeUnit};
 
 /// What a trace file does not say of itself.

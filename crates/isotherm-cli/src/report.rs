@@ -2,7 +2,7 @@
 
 use crate::output::print;
 use clap::Args;
-use isotherm_eval::{files, report};
+use isotherm_eval::files;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ pub struct ReportArgs {
 pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let results = files::read_results(&args.results)?;
     let path = args.out.clone().unwrap_or_else(|| args.results.with_file_name("report.html"));
-    files::write_whole(&path, report::render(&results)?.as_bytes())?;
+    files::write_whole(&path, isotherm_report::render(&results)?.as_bytes())?;
     print(&format!("{}\n", path.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,9 +7,8 @@ use crate::reading::TraceOptions;
 use clap::Args;
 use isotherm::quantity::Share;
 use isotherm::registry::PolicyName;
-use isotherm_eval::files;
 use isotherm_eval::results::{LatencySummary, RunResult};
-use isotherm_eval::run::{needs_survey, prepare, survey};
+use isotherm_eval::{files, needs_survey, prepare, survey};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 

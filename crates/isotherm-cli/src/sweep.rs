@@ -6,10 +6,9 @@ use crate::progress;
 use crate::table::Table;
 use anyhow::Context as _;
 use clap::Args;
-use isotherm_eval::pool::Surveys;
 use isotherm_eval::results::ResultsFile;
 use isotherm_eval::sweep::{ExperimentFile, Sweep};
-use isotherm_eval::{columns, files, report};
+use isotherm_eval::{Surveys, columns, files};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -59,8 +58,9 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
     let table = columns::columns(&results);
     files::write_whole(&folder.join("results.json"), files::to_json(&results).as_bytes())?;
     files::write_whole(&folder.join("results.csv"), columns::to_csv(&table).as_bytes())?;
-    files::write_whole(&folder.join("report.html"), report::render(&results)?.as_bytes())?;
-    print(&format!("\n{}\n{}\n", summary(&results), folder.join("report.html").display()))?;
+    files::write_whole(&folder.join("report.html"), isotherm_report::render(&results)?.as_bytes())?;
+    let summary = if results.hotness.is_empty() { summary(&results) } else { hotness_summary(&results) };
+    print(&format!("\n{summary}\n{}\n", folder.join("report.html").display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -78,6 +78,26 @@ fn summary(results: &ResultsFile) -> String {
             output::time(run.flash_time_per_host_page_ns),
             if run.verdict.valid { "valid".to_owned() } else { "not valid".to_owned() },
         ]);
+    }
+    table.render()
+}
+
+/// One line for each scheme that an experiment compares at a point.
+fn hotness_summary(results: &ResultsFile) -> String {
+    let mut table = Table::new(&["point", "scheme", "bytes", "hot", "false", "false hot", "false cold"]);
+    let asked = results.experiment.as_ref().and_then(|experiment| experiment.hotness.as_ref());
+    for point in &results.hotness {
+        for scheme in point.schemes.iter().take(asked.map_or(usize::MAX, |asked| asked.schemes.len())) {
+            table.row(vec![
+                point.label.clone(),
+                scheme.name.clone(),
+                output::whole(scheme.memory_bytes),
+                output::per_cent(Some(scheme.hot_ratio), 2),
+                output::per_cent(Some(scheme.false_identification_rate), 3),
+                output::per_cent(Some(scheme.false_hot_rate), 3),
+                output::per_cent(Some(scheme.false_cold_rate), 3),
+            ]);
+        }
     }
     table.render()
 }

@@ -1,9 +1,11 @@
-//! Results as a table with one row per run and one column per number, for CSV and Parquet.
+//! Results as a table with one row per run and one column per number, for CSV and Parquet. A measurement of hot data
+//! identification has a row for each scheme.
 //!
 //! Columns are the keys of `results.json`, objects flattened with dots (`erase_count.max`, `spec.gc.victim`); lists stay in
 //! the JSON. A column that some run does not have is empty there.
 
-use crate::results::ResultsFile;
+use crate::results::{HotnessResult, ResultsFile};
+use serde::Serialize;
 use serde_json::Value;
 
 /// The values of one column, by run.
@@ -24,9 +26,8 @@ pub type Columns = Vec<(String, Column)>;
 pub fn columns(file: &ResultsFile) -> Columns {
     let mut names: Vec<String> = Vec::new();
     let mut rows: Vec<Vec<(String, Value)>> = Vec::new();
-    for run in &file.runs {
+    for value in file.runs.iter().map(to_value).chain(file.hotness.iter().flat_map(by_scheme)) {
         let mut row = Vec::new();
-        let value = serde_json::to_value(run).expect("results have string keys and finite numbers");
         flatten("", value, &mut row);
         for (name, _) in &row {
             if !names.contains(name) {
@@ -36,6 +37,20 @@ pub fn columns(file: &ResultsFile) -> Columns {
         rows.push(row);
     }
     names.into_iter().map(|name| column_of(name, &rows)).collect()
+}
+
+fn to_value(result: &impl Serialize) -> Value {
+    serde_json::to_value(result).expect("results have string keys and finite numbers")
+}
+
+/// A measurement once for each of its schemes, which stands in place of the list.
+fn by_scheme(measured: &HotnessResult) -> impl Iterator<Item = Value> {
+    let whole = to_value(measured);
+    measured.schemes.iter().map(move |scheme| {
+        let mut row = whole.clone();
+        row["scheme"] = to_value(scheme);
+        row
+    })
 }
 
 fn flatten(prefix: &str, value: Value, row: &mut Vec<(String, Value)>) {

@@ -172,7 +172,7 @@ impl FromStr for PolicyList {
 ///
 /// # Errors
 /// An unknown name, parameters that an FTL refuses, or a choice that no device has a use for.
-pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job>, SpecError> {
+pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job<RunSpec>>, SpecError> {
     for choice in axes.iter().flatten() {
         let mut spec = base.device.clone();
         choice.apply(&mut spec);
@@ -196,7 +196,7 @@ pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job>, SpecError>
     }
     let varies = |choice: &Choice| axes.iter().any(|axis| axis.len() > 1 && axis.contains(choice));
     let mut used: Vec<&'static str> = Vec::new();
-    let mut jobs: Vec<Job> = Vec::new();
+    let mut jobs: Vec<Job<RunSpec>> = Vec::new();
     for row in rows {
         let mut job = Job { spec: base.clone(), label: String::new(), axes: Map::new() };
         let mut label = Vec::new();
@@ -288,7 +288,7 @@ mod tests {
         list(text).into_iter().map(choice).collect()
     }
 
-    fn labels(jobs: &[Job]) -> Vec<&str> {
+    fn labels(jobs: &[Job<RunSpec>]) -> Vec<&str> {
         jobs.iter().map(|job| job.label.as_str()).collect()
     }
 

@@ -1,25 +1,62 @@
-//! Experiments on simulated devices: replay a trace, judge the result, compare, sweep, check against theory, report.
+//! Experiments on simulated devices: replay a trace, judge the result, compare, sweep, check against theory.
+//!
+//! A run is determined by its [`RunSpec`]: a trace, a device, how the one is brought to the other, and a seed.
+//!
+//! ```
+//! use isotherm_eval::{Control, Replay, RunSpec, SystemSpec, TraceSource, prepare, survey};
+//!
+//! let device = SystemSpec::from_toml("", &["gc.victim=cost_benefit".to_owned()])?;
+//! let trace = TraceSource::new("synth:zipf,theta=0.99,pages=4096,writes=20000");
+//! let spec = RunSpec { trace, device, replay: Replay::default(), seed: 1 };
+//! // One pass over the trace tells how large the device must be.
+//! let survey = survey(&spec)?;
+//! let result = prepare(&spec, Some(&survey))?.run(&Control::default())?;
+//! assert_eq!(result.host_pages_written, 20_000);
+//! assert!(result.write_amplification >= Some(1.0));
+//! # Ok::<(), isotherm_eval::EvalError>(())
+//! ```
+//!
+//! Many runs go through [`run_all`], which uses all cores: [`compare`] lists the combinations of policies, [`sweep`] the points
+//! of an experiment file. [`results`] are what all of them leave behind, [`files`] how they are written. Pages and charts are in
+//! the crate `isotherm-report`.
+//!
+//! # Features
+//! `parquet` (off by default): traces in Parquet are read, and tables of results written.
+//!
+//! # Order of the modules
+//! Each uses only those before it: `steady`, [`closed_form`], `error`, `control`; [`results`]; [`columns`], [`files`], `fold`,
+//! `source`, `memory`; `recorder`, `heat`, `lifetime`, `laws`, `measure`, `verdict`; `pool`; `run`, [`hotness`]; [`compare`],
+//! [`validate`], [`sweep`].
 
 pub mod closed_form;
 pub mod columns;
 pub mod compare;
 pub mod files;
-pub mod fold;
-pub mod future;
-pub mod heat;
 pub mod hotness;
-pub mod laws;
-pub mod lifetime;
-pub mod measure;
-pub mod memory;
-pub mod pool;
-pub mod precondition;
-pub mod recorder;
-pub mod report;
 pub mod results;
-pub mod run;
-pub mod source;
-pub mod steady;
 pub mod sweep;
 pub mod validate;
-pub mod verdict;
+
+mod control;
+mod error;
+mod fold;
+mod heat;
+mod laws;
+mod lifetime;
+mod measure;
+mod memory;
+mod pool;
+mod recorder;
+mod run;
+mod source;
+mod steady;
+mod verdict;
+
+pub use control::Control;
+pub use error::EvalError;
+pub use fold::AddressMode;
+pub use isotherm_sfs::SystemSpec;
+pub use pool::{Job, Named, Ready, Surveys, Work, run_all};
+pub use results::{ResultsFile, RunResult};
+pub use run::{Precondition, Prepared, Replay, RunSpec, needs_survey, prepare, survey};
+pub use source::{Survey, SurveyKey, TraceSource};

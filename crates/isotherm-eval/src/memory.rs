@@ -1,6 +1,6 @@
 //! Memory is estimated before it is allocated, so that too large a device is an error with a fix and not a kill.
 
-use crate::run::RunError;
+use crate::error::EvalError;
 use isotherm::quantity::ByteSize;
 
 /// Memory that new allocations may take: nine tenths of what the system calls available. `None` where it cannot be known.
@@ -19,11 +19,11 @@ fn available_in(meminfo: &str) -> Option<u64> {
 ///
 /// # Errors
 /// It does.
-pub fn admit(what: &str, needed: u64, fix: &'static str) -> Result<(), RunError> {
+pub fn admit(what: &str, needed: u64, fix: &'static str) -> Result<(), EvalError> {
     let round = |bytes: u64| ByteSize(bytes >> 20 << 20);
     match available() {
         Some(available) if needed > available => {
-            Err(RunError::Memory { what: what.to_owned(), needed: round(needed), available: round(available), fix })
+            Err(EvalError::Memory { what: what.to_owned(), needed: round(needed), available: round(available), fix })
         }
         _ => Ok(()),
     }

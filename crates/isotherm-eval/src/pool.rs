@@ -1,101 +1,144 @@
-//! Many runs over all cores: as many at a time as there are cores and as memory holds, in the order given.
+//! Many jobs over all cores: as many at a time as there are cores and as memory holds, in the order given.
 //!
-//! Traces are surveyed once for each page size and folding, however many runs replay them. Results stand in the order of
+//! A kind of job implements [`Work`]: what it needs to know of its trace, how much memory it takes, and how it is done.
+//! Traces are surveyed once for each page size and folding, however many jobs read them. Results stand in the order of
 //! the jobs, whichever finished first, so that the number of cores does not show in them.
 
-use crate::fold::AddressMode;
+use crate::control::Control;
+use crate::error::EvalError;
 use crate::memory;
-use crate::results::RunResult;
-use crate::run::{Control, RunError, RunSpec, needs_survey, prepare, survey};
-use crate::source::Survey;
+use crate::source::{Survey, SurveyKey};
 use serde_json::{Map, Value};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A run with the names under which it is shown.
+/// A job with the names under which its result is shown.
 #[derive(Clone, Debug)]
-pub struct Job {
-    /// Everything that determines the run.
-    pub spec: RunSpec,
+pub struct Job<W> {
+    /// Everything that determines the result.
+    pub spec: W,
     /// What tells it from its neighbours.
     pub label: String,
     /// Value of each axis that is varied.
     pub axes: Map<String, Value>,
 }
 
+/// A kind of job.
+pub trait Work: Sync {
+    /// What it leaves behind.
+    type Result: Named + Send;
+
+    /// The survey that it reads, if any.
+    fn survey_key(&self) -> SurveyKey;
+    /// Whether it cannot start without its survey.
+    fn needs_survey(&self) -> bool;
+    /// Host pages that it will work through.
+    fn pages(&self, survey: &Survey) -> u64;
+    /// Checks everything that can be refused before memory is allocated.
+    ///
+    /// # Errors
+    /// What is asked for does not exist, does not fit, or needs more memory than there is.
+    fn prepare<'a>(&'a self, survey: Option<&Survey>) -> Result<Box<dyn Ready<Self::Result> + 'a>, EvalError>;
+}
+
+/// A job that is ready to start.
+pub trait Ready<R>: Sync {
+    /// Memory that it will take, estimated.
+    fn memory_bytes(&self) -> u64;
+    /// Whether its result holds times of this machine: then it runs alone, after all others.
+    fn is_timed(&self) -> bool {
+        false
+    }
+    /// Does it.
+    ///
+    /// # Errors
+    /// The trace cannot be read, the work fails, or the user stopped.
+    fn run(&self, control: &Control) -> Result<R, EvalError>;
+}
+
+/// A result that carries the names of its job.
+pub trait Named {
+    /// Sets them.
+    fn name(&mut self, label: &str, axes: &Map<String, Value>);
+}
+
 /// Surveys that several jobs share: one for each trace, page size and folding.
 #[derive(Default)]
-pub struct Surveys(Vec<((String, u64, AddressMode), Survey)>);
+pub struct Surveys(Vec<(SurveyKey, Survey)>);
 
 impl Surveys {
-    fn key(spec: &RunSpec) -> (String, u64, AddressMode) {
-        (spec.trace.name.clone(), spec.device.device.page_size.0, spec.replay.address)
-    }
-
     /// Surveys every trace that a job needs surveyed, over all cores.
     ///
     /// # Errors
     /// A trace cannot be read.
-    pub fn of(jobs: &[Job]) -> Result<Self, RunError> {
-        let mut wanted: Vec<&RunSpec> = Vec::new();
-        for job in jobs {
-            if needs_survey(&job.spec) && wanted.iter().all(|spec| Self::key(spec) != Self::key(&job.spec)) {
-                wanted.push(&job.spec);
+    pub fn of<W: Work>(jobs: &[Job<W>]) -> Result<Self, EvalError> {
+        let mut wanted: Vec<SurveyKey> = Vec::new();
+        for job in jobs.iter().filter(|job| job.spec.needs_survey()) {
+            if !wanted.contains(&job.spec.survey_key()) {
+                wanted.push(job.spec.survey_key());
             }
         }
-        let surveys = in_order(wanted.len(), cores(), |at| survey(wanted[at]))?;
-        Ok(Self(wanted.into_iter().map(Self::key).zip(surveys).collect()))
+        let every: Vec<usize> = (0..wanted.len()).collect();
+        let surveys = in_order(&every, cores(), |at| wanted[at].survey())?;
+        Ok(Self(wanted.into_iter().zip(surveys).collect()))
     }
 
-    /// The survey for a run, if it needs one.
-    pub fn get(&self, spec: &RunSpec) -> Option<&Survey> {
-        let key = Self::key(spec);
+    /// The survey for a job, if it needs one.
+    pub fn get<W: Work>(&self, spec: &W) -> Option<&Survey> {
+        let key = spec.survey_key();
         self.0.iter().find(|s| s.0 == key).map(|s| &s.1)
     }
 
-    /// Host pages that the measured parts of `jobs` will write; `None` where some trace was not surveyed.
-    pub fn pages(&self, jobs: &[Job]) -> Option<u64> {
-        jobs.iter().map(|j| Some(self.get(&j.spec)?.page_writes * u64::from(j.spec.replay.repeat))).sum()
+    /// Host pages that `jobs` will work through; `None` where some trace was not surveyed.
+    pub fn pages<W: Work>(&self, jobs: &[Job<W>]) -> Option<u64> {
+        jobs.iter().map(|job| Some(job.spec.pages(self.get(&job.spec)?))).sum()
     }
 }
 
-/// Runs every job; `done` hears of each result as it comes, with the job's position.
+/// Does every job; `done` hears of each result as it comes, with the job's position. Jobs that measure time run alone, after
+/// all others.
 ///
 /// # Errors
 /// The first job, in order, that failed. The others that had started are finished.
-pub fn run_all(
-    jobs: &[Job],
+pub fn run_all<W: Work>(
+    jobs: &[Job<W>],
     surveys: &Surveys,
     control: &Control,
-    done: impl Fn(usize, &RunResult) -> Result<(), RunError> + Sync,
-) -> Result<Vec<RunResult>, RunError> {
-    // Everything that can be refused is refused before the first run starts.
-    let prepared = jobs.iter().map(|job| prepare(&job.spec, surveys.get(&job.spec))).collect::<Result<Vec<_>, _>>()?;
+    done: impl Fn(usize, &W::Result) -> Result<(), EvalError> + Sync,
+) -> Result<Vec<W::Result>, EvalError> {
+    // Everything that can be refused is refused before the first job starts.
+    let prepared: Vec<Box<dyn Ready<W::Result> + '_>> =
+        jobs.iter().map(|job| job.spec.prepare(surveys.get(&job.spec))).collect::<Result<_, _>>()?;
     let largest = prepared.iter().map(|p| p.memory_bytes()).max().unwrap_or(0).max(1);
     let fitting = memory::available().map_or(usize::MAX, |bytes| (bytes / largest) as usize);
-    in_order(jobs.len(), cores().min(fitting), |at| {
+    let run = |at: usize| {
         let mut result = prepared[at].run(control)?;
-        result.label.clone_from(&jobs[at].label);
-        result.axes.clone_from(&jobs[at].axes);
+        result.name(&jobs[at].label, &jobs[at].axes);
         done(at, &result)?;
         Ok(result)
-    })
+    };
+    let (timed, others): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(|&at| prepared[at].is_timed());
+    let mut others_done = in_order(&others, cores().min(fitting), run)?.into_iter();
+    let mut timed_done = in_order(&timed, 1, run)?.into_iter();
+    let in_turn = prepared.iter().filter_map(|p| if p.is_timed() { timed_done.next() } else { others_done.next() });
+    Ok(in_turn.collect())
 }
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
-/// Calls `work` for `0..count` on at most `workers` threads, lowest first, and gives the results in order. After a failure
-/// nothing later is started.
+/// Calls `work` for each of `items` on at most `workers` threads, first ones first, and gives the results in order. After a
+/// failure nothing later is started.
 fn in_order<T: Send>(
-    count: usize,
+    items: &[usize],
     workers: usize,
-    work: impl Fn(usize) -> Result<T, RunError> + Sync,
-) -> Result<Vec<T>, RunError> {
+    work: impl Fn(usize) -> Result<T, EvalError> + Sync,
+) -> Result<Vec<T>, EvalError> {
+    let count = items.len();
     let next = AtomicUsize::new(0);
     let failed = AtomicUsize::new(usize::MAX);
-    let slots: Mutex<Vec<Option<Result<T, RunError>>>> = Mutex::new((0..count).map(|_| None).collect());
+    let slots: Mutex<Vec<Option<Result<T, EvalError>>>> = Mutex::new((0..count).map(|_| None).collect());
     std::thread::scope(|scope| {
         for _ in 0..workers.min(count).max(1) {
             scope.spawn(|| {
@@ -104,7 +147,7 @@ fn in_order<T: Send>(
                     if at >= count || failed.load(Ordering::Relaxed) < at {
                         return;
                     }
-                    let result = work(at);
+                    let result = work(items[at]);
                     if result.is_err() {
                         failed.fetch_min(at, Ordering::Relaxed);
                     }
@@ -123,10 +166,11 @@ mod tests {
 
     #[test]
     fn results_stand_in_order_and_the_first_failure_is_told() {
-        let squares = in_order(100, 4, |at| Ok(at * at)).unwrap();
+        let hundred: Vec<usize> = (0..100).collect();
+        let squares = in_order(&hundred, 4, |at| Ok(at * at)).unwrap();
         assert!(squares.iter().enumerate().all(|(at, square)| *square == at * at));
-        let failure = in_order(100, 4, |at| if at < 7 { Ok(at) } else { Err(RunError::Law(at.to_string())) });
-        assert!(matches!(failure, Err(RunError::Law(at)) if at == "7"));
-        assert!(in_order(0, 4, |_| Ok(())).unwrap().is_empty());
+        let failure = in_order(&hundred, 4, |at| if at < 7 { Ok(at) } else { Err(EvalError::Law(at.to_string())) });
+        assert!(matches!(failure, Err(EvalError::Law(at)) if at == "7"));
+        assert!(in_order(&[], 4, |_| Ok(())).unwrap().is_empty());
     }
 }

@@ -1,14 +1,41 @@
 //! A trace as an experiment sees it: a name, the options to open it with, and what one pass over it tells.
 
+use crate::error::EvalError;
 use crate::fold::TouchedPages;
 use crate::results::TraceSummary;
-use crate::run::RunError;
 use isotherm::build::check_page_size;
 use isotherm::request::{Op, Request};
 use isotherm_trace::{OpenOptions, Profile, TraceError, TraceReader};
 
 /// Requests in a batch: enough to amortise a virtual call and to prefetch ahead, few enough to stay in the second-level cache.
 pub const BATCH: usize = 4096;
+
+/// What a survey depends on: jobs that agree in it may share one.
+#[derive(Clone, Debug)]
+pub struct SurveyKey {
+    /// The trace.
+    pub trace: TraceSource,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Whether the touched pages are to be numbered.
+    pub compact: bool,
+}
+
+impl PartialEq for SurveyKey {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.trace.name, self.page_bytes, self.compact) == (&other.trace.name, other.page_bytes, other.compact)
+    }
+}
+
+impl SurveyKey {
+    /// One pass over the trace, for what a job needs to know of it.
+    ///
+    /// # Errors
+    /// The trace cannot be read, no page has this size, or its addresses are absurd.
+    pub fn survey(&self) -> Result<Survey, EvalError> {
+        self.trace.survey(self.page_bytes, self.compact)
+    }
+}
 
 /// A trace that can be read from its start as often as needed.
 #[derive(Clone, Debug)]
@@ -37,7 +64,7 @@ impl TraceSource {
     ///
     /// # Errors
     /// The trace cannot be read, or `visit` fails.
-    pub fn for_each(&self, mut visit: impl FnMut(&mut Vec<Request>) -> Result<(), RunError>) -> Result<(), RunError> {
+    pub fn for_each(&self, mut visit: impl FnMut(&mut Vec<Request>) -> Result<(), EvalError>) -> Result<(), EvalError> {
         let mut reader = self.open()?;
         let mut batch = Vec::with_capacity(BATCH);
         while reader.fill(&mut batch, BATCH)? > 0 {
@@ -51,7 +78,7 @@ impl TraceSource {
     ///
     /// # Errors
     /// The trace cannot be read, or no page has this size.
-    pub fn profile(&self, page_bytes: u64) -> Result<Profile, RunError> {
+    pub fn profile(&self, page_bytes: u64) -> Result<Profile, EvalError> {
         check_page_size(page_bytes)?;
         Ok(isotherm_trace::profile_pages(&self.name, &self.options, page_bytes)?)
     }
@@ -60,7 +87,7 @@ impl TraceSource {
     ///
     /// # Errors
     /// The trace cannot be read, no page has this size, or `compact` is asked for and its addresses are absurd.
-    pub fn survey(&self, page_bytes: u64, compact: bool) -> Result<Survey, RunError> {
+    pub fn survey(&self, page_bytes: u64, compact: bool) -> Result<Survey, EvalError> {
         check_page_size(page_bytes)?;
         let mut survey = Survey { span_bytes: 0, page_writes: 0, duration_ns: 0, touched: None };
         let mut touched = compact.then(|| TouchedPages::new(page_bytes));

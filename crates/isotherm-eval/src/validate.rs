@@ -6,9 +6,11 @@
 
 use crate::closed_form::{TwoTemperatures, alpha_of_spare, fifo, greedy};
 use crate::compare::Spare;
+use crate::control::Control;
+use crate::error::EvalError;
 use crate::pool::{self, Job, Surveys};
-use crate::precondition::Precondition;
-use crate::run::{Control, Replay, RunError, RunSpec};
+use crate::run::Precondition;
+use crate::run::{Replay, RunSpec};
 use crate::source::TraceSource;
 use isotherm::nand::timing::TimeMode;
 use isotherm::placement::{PLACEMENTS, needs_future};
@@ -79,7 +81,7 @@ pub struct Cell {
 
 /// One cell before it is measured.
 struct Question {
-    job: Job,
+    job: Job<RunSpec>,
     /// Theory's value; none where another cell's measurement is the reference.
     expected: Option<f64>,
     /// Position of the cell that is the reference.
@@ -130,8 +132,8 @@ impl Validation {
     ///
     /// # Errors
     /// A run fails or is stopped.
-    pub fn run(&self, control: &Control) -> Result<Vec<Cell>, RunError> {
-        let jobs: Vec<Job> = self.questions.iter().map(|q| q.job.clone()).collect();
+    pub fn run(&self, control: &Control) -> Result<Vec<Cell>, EvalError> {
+        let jobs: Vec<Job<RunSpec>> = self.questions.iter().map(|q| q.job.clone()).collect();
         let runs = pool::run_all(&jobs, &Surveys::of(&jobs)?, control, |_, _| Ok(()))?;
         let measured: Vec<f64> = runs.iter().map(|r| r.write_amplification_last.unwrap_or(f64::NAN)).collect();
         let cell = |(at, question): (usize, &Question)| {

@@ -3,10 +3,12 @@
 use crate::binary::MAGIC;
 use crate::error::TraceError;
 use crate::formats::csv::SHAPE;
-use crate::formats::parquet;
 use crate::options::OpenOptions;
 use crate::registry::{Decoder, Format};
 use crate::row::Excerpt;
+
+/// First bytes of a Parquet file.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
 
 /// The format of a file that begins with `head`.
 pub(crate) fn detect(path: &str, head: &[u8], options: &OpenOptions) -> Result<Format, TraceError> {
@@ -15,7 +17,7 @@ pub(crate) fn detect(path: &str, head: &[u8], options: &OpenOptions) -> Result<F
         let understood = match &format.entry().decoder {
             Decoder::Stream { recognise, .. } => recognise(head, options),
             Decoder::Parquet => {
-                if head.starts_with(parquet::MAGIC) {
+                if head.starts_with(PARQUET_MAGIC) {
                     MAGIC
                 } else {
                     0

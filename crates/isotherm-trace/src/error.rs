@@ -77,6 +77,12 @@ pub enum TraceError {
         /// What to do.
         fix: String,
     },
+    /// The file is in Parquet, and this build leaves Parquet out.
+    #[error("{path}: this build has no Parquet; build isotherm-trace with its feature `parquet`, or use .csv.zst")]
+    NoParquet {
+        /// File.
+        path: String,
+    },
     /// A synthetic workload's specification is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),

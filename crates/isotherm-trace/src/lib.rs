@@ -16,6 +16,13 @@
 //! # Ok::<(), isotherm_trace::TraceError>(())
 //! ```
 //!
+//! `examples/requests.rs` is a whole program. [`FORMATS`] lists what can be read, [`synth`] what can be made, and
+//! [`TraceWriter`] writes the canonical forms.
+//!
+//! # Features
+//! `parquet` (off by default): the canonical form in Parquet. Without it, such files are recognised and refused with
+//! [`TraceError::NoParquet`].
+//!
 //! Layers, from the bytes up: `source` (file, packing) -> `lines` and `row` (scanning) -> `formats` (one file each) ->
 //! `sink` (limits) and `volumes` (end to end) -> `order` (times) -> [`TraceReader`].
 

@@ -7,7 +7,6 @@ use crate::formats::csv;
 use crate::formats::parquet::ParquetSink;
 use flate2::write::GzEncoder;
 use isotherm::request::Request;
-use parquet::errors::ParquetError;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
@@ -59,19 +58,13 @@ pub fn push_csv_line(line: &mut Vec<u8>, request: &Request) {
 
 fn write_error(path: &str, cause: io::Error) -> TraceError {
     let fix = match cause.kind() {
+        io::ErrorKind::Unsupported => return TraceError::NoParquet { path: path.to_owned() },
         io::ErrorKind::NotFound => "create the folder first",
         io::ErrorKind::PermissionDenied => "choose a folder that you may write to",
         io::ErrorKind::StorageFull => "free some space, or write elsewhere",
         _ => "choose another place",
     };
     TraceError::Io { path: path.to_owned(), action: "write it", cause, fix }
-}
-
-fn as_io(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(inner) => inner.downcast::<io::Error>().map_or_else(io::Error::other, |e| *e),
-        other => io::Error::other(other),
-    }
 }
 
 impl TraceWriter {
@@ -103,9 +96,7 @@ impl TraceWriter {
             _ if path.ends_with(".csv.zst") => {
                 Form::Zstd(zstd::stream::write::Encoder::new(open()?, ZSTD_LEVEL).map_err(failed)?)
             }
-            _ if path.ends_with(".parquet") => {
-                Form::Parquet(Box::new(ParquetSink::new(open()?).map_err(|e| failed(as_io(e)))?))
-            }
+            _ if path.ends_with(".parquet") => Form::Parquet(Box::new(ParquetSink::new(open()?).map_err(failed)?)),
             _ => {
                 let fix = "end its name in .csv, .csv.gz, .csv.zst or .parquet";
                 return Err(TraceError::input(path, "its ending names no form of trace", fix));
@@ -123,7 +114,7 @@ impl TraceWriter {
     /// The file cannot be written on.
     pub fn write(&mut self, requests: &[Request]) -> Result<(), TraceError> {
         let written = match &mut self.form {
-            Form::Parquet(sink) => sink.write(requests).map_err(as_io),
+            Form::Parquet(sink) => sink.write(requests),
             form => {
                 requests.iter().for_each(|request| push_csv_line(&mut self.line, request));
                 let target: &mut dyn Write = match form {
@@ -151,7 +142,7 @@ impl TraceWriter {
             Form::Csv(file) => file,
             Form::Gzip(encoder) => encoder.finish().map_err(failed)?,
             Form::Zstd(encoder) => encoder.finish().map_err(failed)?,
-            Form::Parquet(sink) => sink.finish().map_err(|e| failed(as_io(e)))?,
+            Form::Parquet(sink) => sink.finish().map_err(failed)?,
         };
         let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
         let named = if self.overwrite { file.persist(&self.path) } else { file.persist_noclobber(&self.path) };

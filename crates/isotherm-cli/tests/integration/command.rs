@@ -405,10 +405,19 @@ fn every_registry_is_listed_with_its_parameters() {
     }
 }
 
-#[test]
-fn results_meet_the_schema_and_the_schema_knows_every_key() {
+/// Checks results against the schema, which must know every key; gives the schema.
+fn meets_the_schema(results: &Value) -> jsonschema::Validator {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/results-v1.schema.json");
     let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).expect("the schema itself is valid");
+    let problems: Vec<String> = validator.iter_errors(results).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+    known_to(results, &schema, &schema, "");
+    validator
+}
+
+#[test]
+fn results_meet_the_schema_and_the_schema_knows_every_key() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
     let arguments = ["compare", ZIPF, "--placement", "single,epoch", "--out", out, "--set", "device.endurance=1000"];
@@ -416,11 +425,7 @@ fn results_meet_the_schema_and_the_schema_knows_every_key() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let mut results: Value =
         serde_json::from_slice(&std::fs::read(folder.path().join("results.json")).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).expect("the schema itself is valid");
-    let problems: Vec<String> =
-        validator.iter_errors(&results).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert!(problems.is_empty(), "{problems:#?}");
-    known_to(&results, &schema, &schema, "");
+    let validator = meets_the_schema(&results);
 
     // The schema is no rubber stamp.
     results["runs"][0]["gc_count"] = Value::from("many");
@@ -445,6 +450,113 @@ fn known_to(value: &Value, schema: &Value, root: &Value, at: &str) {
             }
         }
         Value::Array(list) => list.iter().for_each(|value| known_to(value, &schema["items"], root, at)),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    for verb in [&["hotness", ZIPF][..], &["hotness", ZIPF, "--json"], &["run", ZIPF], &["list", "victims"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_isotherm"))
+            .args(verb)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the binary was built for this test");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{verb:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn hotness_writes_its_windows_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("windows.csv");
+    let judged = |path: &Path| {
+        isotherm(&["hotness", ZIPF, "--scheme", "mbf", "--window", "100000", "--export-csv", path.to_str().unwrap()])
+    };
+    assert_eq!(judged(&csv).status.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 3, "a header and two windows");
+    let output = judged(&csv.join("below"));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error.contains("windows.csv/below") && error.contains("permissions"), "{error}");
+    assert!(output.stdout.is_empty(), "what could not be written is not shown either");
+}
+
+/// The checked-in experiment on hot data identification over two small workloads, so that every scheme of every sweep runs.
+#[test]
+fn a_sweep_measures_hot_data_identification() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let whole = std::fs::read_to_string(root.join("experiments/mbf.toml")).unwrap();
+    let (head, rest) = whole.split_once("[[traces]]").unwrap();
+    let (_, sweeps) = rest.split_once("[[hotness.sweeps]]").unwrap();
+    let (sweeps, cost) = sweeps.split_once("[hotness.cost]").unwrap();
+    let cost = cost.replace("sqlite-wal-ext4", "zipf").replace("rounds = 5", "rounds = 2");
+    let cost = cost.split("[[hotness.published]]").next().unwrap();
+    let published = "[[hotness.published]]\nfigure = \"12\"\nclaim = \"a check\"\ntrace = \"zipf\"\n\
+        measure = \"ns_per_check\"\nscheme = \"mbf\"\nagainst = \"mhf\"\nchange = -0.06\ndifference = \"none\"\n";
+    let traces = "[[traces]]\nlabel = \"zipf\"\nsource = \"synth:zipf,theta=1.2,pages=16Ki,writes=20k\"\n\
+        summary = \"a small Zipf\"\nset = [\"hotness.page_size=8KiB\"]\n\
+        [[traces]]\nlabel = \"absent\"\nsource = \"$ISOTHERM_NOBODY_SETS/a.csv\"\n";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("small.toml");
+    let text = format!("{head}{traces}[[hotness.sweeps]]{sweeps}[hotness.cost]{cost}{published}");
+    std::fs::write(&file, text).unwrap();
+    let out = folder.path().join("out");
+    let sweep = || {
+        let output = isotherm(&["sweep", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--resume"]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let results: Value = serde_json::from_slice(&std::fs::read(out.join("results.json")).unwrap()).unwrap();
+        (String::from_utf8(output.stdout).unwrap(), results)
+    };
+    let (said, results) = sweep();
+    assert!(said.contains("4 points, 4 to run") && said.contains("$ISOTHERM_NOBODY_SETS"), "{said}");
+    let points = results["hotness"].as_array().unwrap();
+    let labels: Vec<_> = points.iter().map(|point| point["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["zipf, wdac", "zipf, dam", "zipf, oracle:window=4096", "zipf, wdac, costs"]);
+    assert_eq!(points[0]["spec"]["page_size"], "8KiB");
+    let schemes = |point: &Value| point["schemes"].as_array().unwrap().clone();
+    assert_eq!(schemes(&points[1]).len(), 7);
+    assert!(schemes(&points[0]).len() > 40, "those of the sweeps are measured too");
+    let of = |name: &str| schemes(&points[0]).into_iter().find(|scheme| scheme["name"] == name).unwrap();
+    assert_eq!(number(&of("wdac"), "/false_identification_rate"), 0.0, "the reference agrees with itself");
+    assert!(number(&of("wdac:window=512"), "/hot_ratio") < number(&of("wdac:window=16384"), "/hot_ratio"));
+    assert!(of("mbf")["simulator_ns_per_check"].is_null(), "times belong to the measurement of costs");
+    assert!(number(&points[3], "/schemes/0/simulator_ns_per_check") > 0.0);
+    let report = std::fs::read_to_string(out.join("report.html")).unwrap();
+    for text in ["Figure 6", "Figures 8 and 10", "Figure 12", "Figure 13", "Figure 15", "a small Zipf", "NOBODY_SETS"] {
+        assert!(report.contains(text), "{text}");
+    }
+    let rows = std::fs::read_to_string(out.join("results.csv")).unwrap();
+    assert_eq!(rows.lines().count(), 1 + points.iter().map(|point| schemes(point).len()).sum::<usize>());
+
+    // Nothing is measured twice, and a lost point alone is measured again, with the same numbers.
+    let (said, again) = sweep();
+    assert!(said.contains("4 points, 0 to run"), "{said}");
+    assert_eq!(again, results);
+    let first = std::fs::read_dir(out.join("points")).unwrap().next().unwrap().unwrap().path();
+    std::fs::remove_file(first).unwrap();
+    let (said, again) = sweep();
+    assert!(said.contains("4 points, 1 to run"), "{said}");
+    let counted = |results: &Value| {
+        let mut results = results.clone();
+        forget_times(&mut results);
+        results
+    };
+    assert_eq!(counted(&again), counted(&results));
+    meets_the_schema(&results);
+}
+
+/// Takes out what differs from run to run.
+fn forget_times(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            object.retain(|key, _| !key.starts_with("simulator_"));
+            object.values_mut().for_each(forget_times);
+        }
+        Value::Array(list) => list.iter_mut().for_each(forget_times),
         _ => {}
     }
 }

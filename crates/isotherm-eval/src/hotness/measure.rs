@@ -4,6 +4,7 @@
 //! and only the verdicts' bytes move between the two steps.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use isotherm::address::Lpn;
@@ -12,6 +13,8 @@ use isotherm::hotness::{AnyHotness, Hotness, HotnessContext, Temperature, build_
 use isotherm::registry::{PolicyName, SpecError};
 
 use super::PageWrites;
+use crate::control::Control;
+use crate::error::EvalError;
 
 /// Writes judged between two comparisons: verdicts of a dozen schemes stay in the first-level cache.
 const BATCH: usize = 4096;
@@ -225,15 +228,15 @@ impl Runner {
 /// Runs the schemes of `plan` and its reference over `writes`.
 ///
 /// # Errors
-/// A scheme is unknown or has a wrong parameter; the windows are empty or too many.
-pub fn measure(writes: &PageWrites, plan: &Plan) -> Result<Measurement, SpecError> {
+/// A scheme is unknown or has a wrong parameter; the windows are empty or too many; the user stopped.
+pub fn measure(writes: &PageWrites, plan: &Plan, control: &Control) -> Result<Measurement, EvalError> {
     let window_writes = match plan.window_writes {
         None => writes.lpns.len(),
         Some(window) if window > 0 && writes.lpns.len() as u64 / window < WINDOWS_MAX as u64 => window as usize,
         Some(window) => {
             let least = writes.lpns.len() / WINDOWS_MAX + 1;
             let problem = format!("windows of {window} writes out of {} are none or too many", writes.lpns.len());
-            return Err(SpecError::new("--window", problem, format!("allowed: {least} and more")));
+            return Err(SpecError::new("--window", problem, format!("allowed: {least} and more")).into());
         }
     };
     let needs_future = plan.schemes.iter().chain([&plan.reference]).any(|name| name.name == "oracle");
@@ -243,11 +246,13 @@ pub fn measure(writes: &PageWrites, plan: &Plan) -> Result<Measurement, SpecErro
     let mut runners = plan.schemes.iter().map(|name| Runner::new(name, &context)).collect::<Result<Vec<_>, _>>()?;
     for window in writes.lpns.chunks(window_writes) {
         for batch in window.chunks(BATCH) {
+            control.go_on()?;
             reference.judge(batch);
             for runner in &mut runners {
                 runner.judge(batch);
                 runner.compare(&reference.verdicts[..batch.len()]);
             }
+            control.pages_done.fetch_add(batch.len() as u64, Ordering::Relaxed);
         }
         runners.iter_mut().for_each(Runner::close_window);
     }
@@ -288,7 +293,7 @@ mod tests {
     fn counts_are_those_done_by_hand() {
         // Rewritten within one write (oracle): c c h c h c c; previous write one back (fms): c c c c h c h.
         let writes = writes(&[1, 2, 3, 3, 2, 2, 1]);
-        let result = measure(&writes, &plan("fms:window=1", "oracle:window=1", Some(4))).unwrap();
+        let result = measure(&writes, &plan("fms:window=1", "oracle:window=1", Some(4)), &Control::default()).unwrap();
         let fms = &result.schemes[0];
         // oracle: _ _ 3h _ 2h _ _ ; fms: _ _ _ 3h _ 2h _
         assert_eq!(fms.total, Counts { writes: 7, hot: 2, reference_hot: 2, false_hot: 2, false_cold: 2 });
@@ -303,7 +308,7 @@ mod tests {
         let mut random = isotherm::random::Random::new(5);
         let pages: Vec<u32> = (0..30_000).map(|_| random.below(random.clone().below(2000) + 1) as u32).collect();
         let writes = writes(&pages);
-        let result = measure(&writes, &plan("wdac,dam,dac,fms", "wdac", None)).unwrap();
+        let result = measure(&writes, &plan("wdac,dam,dac,fms", "wdac", None), &Control::default()).unwrap();
         let rates: Vec<_> = result.schemes.iter().map(|s| s.total.false_identification_rate()).collect();
         assert_eq!(rates[0], 0.0);
         assert!(rates[1..].iter().all(|&rate| rate > 0.0), "{rates:?}");
@@ -319,8 +324,8 @@ mod tests {
         let mut random = isotherm::random::Random::new(6);
         let pages: Vec<u32> = (0..20_000).map(|_| random.below(700) as u32).collect();
         let writes = writes(&pages);
-        let whole = measure(&writes, &plan("mbf,mhf", "wdac", None)).unwrap();
-        let split = measure(&writes, &plan("mbf,mhf", "wdac", Some(777))).unwrap();
+        let whole = measure(&writes, &plan("mbf,mhf", "wdac", None), &Control::default()).unwrap();
+        let split = measure(&writes, &plan("mbf,mhf", "wdac", Some(777)), &Control::default()).unwrap();
         for (a, b) in whole.schemes.iter().zip(&split.schemes) {
             assert_eq!(a.total, b.total);
             assert_eq!(b.windows.len(), 26);
@@ -347,7 +352,7 @@ mod tests {
 
     #[test]
     fn windows_of_no_writes_are_refused() {
-        let error = measure(&writes(&[1, 2]), &plan("mbf", "wdac", Some(0))).unwrap_err();
+        let error = measure(&writes(&[1, 2]), &plan("mbf", "wdac", Some(0)), &Control::default()).unwrap_err();
         assert!(error.to_string().contains("allowed: 1 and more"), "{error}");
     }
 }

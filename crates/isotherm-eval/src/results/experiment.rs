@@ -1,6 +1,9 @@
 //! What a sweep asked and how its runs are drawn: copied from the experiment file, so that a results file explains itself.
 
+use super::HotnessExperiment;
+use isotherm::registry::SpecError;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// A sweep's question, figures and findings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +19,21 @@ pub struct Experiment {
     /// Sentences on what was found, and on each difference from what was published.
     #[serde(default)]
     pub findings: Vec<String>,
+    /// What the traces are, where the experiment says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<TraceNote>,
+    /// What is asked of hot data identification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hotness: Option<HotnessExperiment>,
+}
+
+/// What a trace is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TraceNote {
+    /// Value of the axis `trace`.
+    pub label: String,
+    /// What it is, in a few words.
+    pub summary: String,
 }
 
 /// How a figure is drawn.
@@ -50,7 +68,7 @@ pub struct Joined {
     /// Name of the line.
     pub name: String,
     /// Values of the figure's `series` axis that are on it; the others are drawn as points.
-    pub values: Vec<serde_json::Value>,
+    pub values: Vec<Value>,
 }
 
 /// One figure over the runs of a sweep.
@@ -79,8 +97,8 @@ pub struct Figure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
     /// Draw only runs whose axes have these values; a list admits several.
-    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
-    pub only: serde_json::Map<String, serde_json::Value>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub only: Map<String, Value>,
     /// Published numbers to stand beside ours.
     #[serde(default)]
     pub published: Vec<Published>,
@@ -102,8 +120,79 @@ pub struct Published {
     pub unit: String,
     /// Value of the figure's x axis beside which it is drawn; without it the number is a line across the chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub x: Option<serde_json::Value>,
+    pub x: Option<Value>,
     /// Value of the figure's `series` axis that it belongs to; the first one where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub series: Option<serde_json::Value>,
+    pub series: Option<Value>,
+}
+
+impl Figure {
+    /// What is wrong with the figure, and what to write instead.
+    pub fn refuse(&self, problem: impl Into<String>, fix: impl Into<String>) -> SpecError {
+        SpecError::new(format!("figure \"{}\"", self.title), problem, fix)
+    }
+
+    /// Whether a run with these axes is drawn.
+    pub fn draws(&self, axes: &Map<String, Value>) -> bool {
+        let admits = |wanted: &Value, found: &Value| {
+            wanted == found || wanted.as_array().is_some_and(|list| list.contains(found))
+        };
+        self.only.iter().all(|(axis, wanted)| axes.get(axis).is_some_and(|found| admits(wanted, found)))
+    }
+
+    /// Whether `x` is the key of a result rather than the name of an axis.
+    pub fn is_along_a_key(&self) -> bool {
+        self.x.contains('.')
+    }
+
+    /// The number that a value of the axis `x` is; in experiment files, values are texts.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn number_along(&self, x: &Value) -> Result<f64, SpecError> {
+        x.as_f64().or_else(|| x.as_str()?.parse().ok()).ok_or_else(|| {
+            let problem = format!("a line needs numbers along x, and `{}` takes the value {x}", self.x);
+            self.refuse(problem, "write `kind = \"bars\"`, or choose an axis of numbers")
+        })
+    }
+
+    /// Looks, before anything has run, whether the figure can be drawn from points with these axes.
+    ///
+    /// # Errors
+    /// A line along an axis that is none of numbers.
+    pub fn check(&self, points: &[&Map<String, Value>]) -> Result<(), SpecError> {
+        let along = points.iter().filter(|axes| self.draws(axes)).filter_map(|axes| axes.get(&self.x));
+        match self.kind {
+            FigureKind::Lines => along.into_iter().try_for_each(|x| self.number_along(x).map(|_| ())),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_an_axis_may_be_numbers() {
+        let text = r#"{ "title": "F", "kind": "lines", "x": "fill", "y": "gc_count" }"#;
+        let figure: Figure = serde_json::from_str(text).unwrap();
+        let along = |x: Value| figure.number_along(&x).ok();
+        assert_eq!([along("85".into()), along(85.into()), along("7.5".into())], [Some(85.0), Some(85.0), Some(7.5)]);
+        let error = figure.number_along(&"auto".into()).unwrap_err().to_string();
+        assert!(error.contains("figure \"F\"") && error.contains("`fill`") && error.contains("auto"), "{error}");
+    }
+
+    #[test]
+    fn only_the_runs_that_are_drawn_are_looked_at() {
+        let text =
+            r#"{ "title": "F", "kind": "lines", "x": "fill", "y": "gc_count", "only": { "trace": ["a", "b"] } }"#;
+        let figure: Figure = serde_json::from_str(text).unwrap();
+        let axes = |trace: &str, fill: &str| {
+            Map::from_iter([("trace".to_owned(), trace.into()), ("fill".to_owned(), Value::from(fill))])
+        };
+        let (drawn, not_drawn, wrong) = (axes("a", "10"), axes("c", "much"), axes("b", "much"));
+        assert!(figure.check(&[&drawn, &not_drawn]).is_ok());
+        assert!(figure.check(&[&drawn, &not_drawn, &wrong]).is_err());
+    }
 }

@@ -6,10 +6,15 @@
 
 mod distribution;
 mod experiment;
+mod hotness;
 mod sections;
 
 pub use distribution::{BlockHistogram, LatencyBucket, LatencyDistribution, Series, VictimHistogram, WriteHeat};
-pub use experiment::{Experiment, Figure, FigureKind, Joined, Published};
+pub use experiment::{Experiment, Figure, FigureKind, Joined, Published, TraceNote};
+pub use hotness::{
+    HotnessCost, HotnessExperiment, HotnessMeasure, HotnessPoint, HotnessResult, HotnessSeries, HotnessSettings,
+    HotnessSweep, PublishedChange, SchemeAgreement,
+};
 pub use sections::{
     AsaSection, BufferSection, GhostAuditSection, LogSection, MappingSection, MergesSection, SplitSection, SplitSeries,
 };
@@ -22,7 +27,7 @@ use serde_json::{Map, Value};
 /// Version of the schema. It moves when a key changes its meaning or goes away; new keys do not move it.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A whole `results.json`: one or more runs with what they share.
+/// A whole `results.json`: runs, or measurements of hot data identification, with what they share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResultsFile {
     /// [`SCHEMA_VERSION`].
@@ -36,6 +41,9 @@ pub struct ResultsFile {
     /// What a sweep asked, and how it is drawn; absent for `run` and `compare`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<Experiment>,
+    /// Measurements of hot data identification, in the order of their points.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hotness: Vec<HotnessResult>,
     /// The runs, best first for `compare`, in the order of their points for `sweep`.
     pub runs: Vec<RunResult>,
 }

@@ -2,7 +2,7 @@
 
 use super::Prepared;
 use super::prepare::summary;
-use super::replay::Stopped;
+use super::submit::Stopped;
 use crate::heat::HeatRecorder;
 use crate::recorder::{Recorder, Recording, ratio};
 use crate::results::{LogSection, RunResult, Workload, WriteHeat};

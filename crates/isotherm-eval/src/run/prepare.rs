@@ -1,13 +1,14 @@
 //! Before a run: what it needs to know of its trace, and everything that can be refused without allocating a device.
 
-use super::{RunError, RunSpec};
+use super::RunSpec;
+use crate::error::EvalError;
 use crate::fold::{AddressMode, Folding};
 use crate::memory;
 use crate::results::DeviceSummary;
 use crate::source::Survey;
 use isotherm::build::{Environment, Plan};
 use isotherm::placement::needs_future;
-use isotherm::quantity::ByteSize;
+use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::{PolicyName, SpecError};
 use isotherm_sfs::SystemSpec;
 
@@ -37,7 +38,7 @@ pub fn needs_survey(spec: &RunSpec) -> bool {
 ///
 /// # Errors
 /// The trace cannot be read.
-pub fn survey(spec: &RunSpec) -> Result<Survey, RunError> {
+pub fn survey(spec: &RunSpec) -> Result<Survey, EvalError> {
     spec.trace.survey(spec.device.device.page_size.0, spec.replay.address == AddressMode::Compact)
 }
 
@@ -45,7 +46,7 @@ pub fn survey(spec: &RunSpec) -> Result<Survey, RunError> {
 ///
 /// # Errors
 /// Wrong options, an impossible device, a trace that does not fit, too little memory.
-pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepared<'a>, RunError> {
+pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepared<'a>, EvalError> {
     let page_bytes = spec.device.device.page_size.0;
     let fill = spec.fill();
     let filler = spec.device.log.as_ref().is_some_and(|log| log.filler_share() > 0.0);
@@ -75,14 +76,16 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         known.placement.name = PolicyName::plain("single");
     }
     let environment = Environment { logical_bytes, seed: spec.seed, future: None };
-    let plan = isotherm_sfs::plan(&known, &environment).map_err(|error| match spec.device.device.logical_size {
-        // The filler made the device as large as it is.
-        None if fill > 0.0 && error.place.contains("--logical-size") => SpecError {
-            place: format!("--fill {}", spec.replay.fill),
-            fix: format!("give a smaller --fill; {}", error.fix),
-            ..error
-        },
-        _ => error,
+    let plan = isotherm_sfs::plan(&known, &environment).map_err(|reason| {
+        // A device that is possible without the filler is made impossible by it.
+        let without = Environment { logical_bytes: needs.unwrap_or(0), ..environment.clone() };
+        known.device.logical_size = None;
+        match spec.device.device.logical_size {
+            None if fill > 0.0 && isotherm_sfs::plan(&known, &without).is_ok() => {
+                EvalError::Filler { share: Share(fill), reason }
+            }
+            _ => reason.into(),
+        }
     })?;
 
     let active_bytes = match spec.device.device.logical_size {

@@ -1,15 +1,18 @@
 //! The run itself: batches from the trace to the device, cut exactly where the last window starts.
 
 use super::outcome::{Measured, result};
-use super::{Control, Prepared, RunError};
+use super::precondition::{self, Bounds};
+use super::submit::{Stopped, submit};
+use super::{Prepared, future};
+use crate::control::Control;
+use crate::error::EvalError;
 use crate::heat::HeatRecorder;
-use crate::precondition::{self, Bounds};
+use crate::laws;
 use crate::recorder::{Recorder, ratio};
 use crate::results::{RunResult, Workload};
 use crate::source::{BATCH, pages_of};
-use crate::{future, laws};
 use isotherm::build::{Environment, Plan};
-use isotherm::device::{DeviceError, Replay};
+use isotherm::device::Replay;
 use isotherm::request::{Op, Request};
 use isotherm::stats::{Latencies, Snapshot};
 use std::sync::atomic::Ordering;
@@ -37,24 +40,6 @@ struct Session<'a> {
     mark: Option<(Snapshot, Latencies)>,
 }
 
-/// Why the device could not carry on, when it could not: a result with a reason, not an error.
-pub(crate) type Stopped = Option<String>;
-
-/// Submits a batch whose first request is number `first` of the trace.
-///
-/// # Errors
-/// A request that the device cannot take. Out of space and worn out are results.
-pub(crate) fn submit(device: &mut dyn Replay, batch: &[Request], trace: &str, first: u64) -> Result<Stopped, RunError> {
-    match device.submit(batch) {
-        Ok(()) => Ok(None),
-        Err(error @ (DeviceError::NoSpace { .. } | DeviceError::WornOut { .. })) => Ok(Some(error.to_string())),
-        Err(reason) => {
-            let within = if let DeviceError::OutOfRange { request, .. } = &reason { *request as u64 } else { 0 };
-            Err(RunError::Device { trace: trace.to_owned(), request: first + within, reason })
-        }
-    }
-}
-
 impl Prepared<'_> {
     /// How much of the device is used.
     fn bounds(&self, plan: &Plan) -> Bounds {
@@ -66,7 +51,7 @@ impl Prepared<'_> {
     ///
     /// # Errors
     /// The trace cannot be read, a request does not fit the device, a conservation law is broken, the user stopped.
-    pub fn run(&self, control: &Control) -> Result<RunResult, RunError> {
+    pub fn run(&self, control: &Control) -> Result<RunResult, EvalError> {
         let spec = self.spec;
         let environment = Environment {
             logical_bytes: u64::from(self.plan.logical_pages) * u64::from(self.plan.geometry.page_bytes()),
@@ -113,7 +98,7 @@ impl Prepared<'_> {
         let elapsed_ns = began.elapsed().as_nanos() as u64;
 
         let Session { recorder, heat, requests, read, ragged, pages, skipped_lines, duration_ns, mark, .. } = session;
-        laws::check(&*device, start.host.pages_written + pages, stopped.is_some()).map_err(RunError::Law)?;
+        laws::check(&*device, start.host.pages_written + pages, stopped.is_some()).map_err(EvalError::Law)?;
         let end = device.snapshot();
         Ok(result(&Measured {
             prepared: self,
@@ -148,7 +133,7 @@ impl Prepared<'_> {
 
 impl Session<'_> {
     /// Replays the trace as often as asked; `base_ns` is added to arrivals.
-    fn replay(&mut self, base_ns: u64) -> Result<Stopped, RunError> {
+    fn replay(&mut self, base_ns: u64) -> Result<Stopped, EvalError> {
         let prepared = self.prepared;
         let mut batch = Vec::with_capacity(BATCH);
         for replays in 0..prepared.spec.replay.repeat {
@@ -161,9 +146,7 @@ impl Session<'_> {
                 if reader.fill(&mut batch, self.recorder.room().min(BATCH as u64) as usize)? == 0 {
                     break;
                 }
-                if self.control.stop.load(Ordering::Relaxed) {
-                    return Err(RunError::Interrupted);
-                }
+                self.control.go_on()?;
                 let first_ns = *first_ns.get_or_insert(batch[0].arrival_ns);
                 last_ns = batch[batch.len() - 1].arrival_ns - first_ns;
                 if shift_ns != first_ns {
@@ -210,7 +193,7 @@ impl Session<'_> {
     }
 
     /// Carries out one batch, cut where the last window starts.
-    fn step(&mut self, batch: &mut Vec<Request>) -> Result<Stopped, RunError> {
+    fn step(&mut self, batch: &mut Vec<Request>) -> Result<Stopped, EvalError> {
         let trace = &self.prepared.spec.trace.name;
         let page_bytes = u64::from(self.device.page_bytes());
         let pages = batch.iter().map(|request| page_writes(request, page_bytes)).sum();

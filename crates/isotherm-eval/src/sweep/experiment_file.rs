@@ -1,4 +1,5 @@
-//! Experiment files: what is asked, of which traces, over which axes, and how it is drawn.
+//! Experiment files: what is asked, of which traces, over which axes, and how it is drawn. Experiments replay traces on
+//! devices, or, with a section `[hotness]`, measure how well schemes tell hot data.
 //!
 //! ```toml
 //! title = "..."                      # description, findings, figures: see `results::Experiment`
@@ -18,15 +19,22 @@
 //!
 //! `set` takes the keys of the device specification, those of the replay with `replay.` before them, and `seed`;
 //! `log.name+=groups=2` adds a parameter to a policy that is already named, so that axes can each say a part. Traces behind a
-//! variable that is not set are left out, and the results say so.
+//! variable that is not set are left out, and the results say so. A trace may also have a `summary`, for the report, and a
+//! `time_unit`, where its format does not say.
+//!
+//! `[hotness]` stands in place of `[base]`, `[replay]` and `[[axes]]`: see [`HotnessExperiment`] for its keys. The points are
+//! every trace against every reference; a trace may set `hotness.page_size`.
 
+use super::hotness;
+use super::task::{TRACE_AXIS, Task};
 use crate::pool::Job;
-use crate::results::{Experiment, Figure};
+use crate::results::{Experiment, Figure, HotnessExperiment, TraceNote};
 use crate::run::{Replay, RunSpec};
 use crate::source::TraceSource;
 use isotherm::registry::SpecError;
 use isotherm_sfs::SystemSpec;
-use serde::Deserialize;
+use isotherm_trace::TimeUnit;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -59,6 +67,9 @@ pub struct ExperimentFile {
     /// What is drawn.
     #[serde(default)]
     pub figures: Vec<Figure>,
+    /// What is asked of hot data identification, in place of devices.
+    #[serde(default)]
+    pub hotness: Option<HotnessExperiment>,
     /// The file, for messages and relative paths.
     #[serde(skip)]
     path: PathBuf,
@@ -72,6 +83,12 @@ pub struct TraceEntry {
     pub label: String,
     /// File, or `synth:...`.
     pub source: String,
+    /// What it is, in a few words.
+    #[serde(default)]
+    pub summary: String,
+    /// Unit of its times, where the format does not say.
+    #[serde(default, deserialize_with = "time_unit")]
+    pub time_unit: Option<TimeUnit>,
     /// Keys that this trace needs set.
     #[serde(default)]
     pub set: Vec<String>,
@@ -101,8 +118,10 @@ fn one() -> u64 {
     1
 }
 
-/// The axis that the traces form.
-const TRACE_AXIS: &str = "trace";
+/// A time unit as the command line spells it.
+fn time_unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TimeUnit>, D::Error> {
+    String::deserialize(deserializer)?.parse().map(Some).map_err(serde::de::Error::custom)
+}
 
 impl ExperimentFile {
     /// Parses an experiment; `path` is where it stands.
@@ -114,15 +133,21 @@ impl ExperimentFile {
         let place = path.display().to_string();
         let mut experiment: Self = toml::from_str(text).map_err(|e| {
             let problem = e.to_string().trim().replace('\n', " ");
-            SpecError::new(
-                place.as_str(),
-                problem,
-                "see the experiments of the project for the keys; one of hot data identification runs with isotherm hotness --experiment",
-            )
+            SpecError::new(place.as_str(), problem, "see the experiments of the project for the keys")
         })?;
         experiment.path = path.to_owned();
         if experiment.traces.is_empty() {
             return Err(SpecError::new(place, "there is no [[traces]] entry", "name at least one trace"));
+        }
+        if let Some(asked) = &experiment.hotness {
+            let labels: Vec<&str> = experiment.traces.iter().map(|trace| trace.label.as_str()).collect();
+            hotness::check(&place, asked, &labels)?;
+            let devices = [!experiment.base.is_empty(), !experiment.replay.is_empty(), !experiment.axes.is_empty()];
+            if devices.contains(&true) || !experiment.figures.is_empty() {
+                let problem =
+                    "[hotness] stands beside [base], [replay], [[axes]] or [[figures]], which are about devices";
+                return Err(SpecError::new(place, problem, "leave those out, or make two experiments"));
+            }
         }
         for axis in &experiment.axes {
             if axis.values.is_empty() || axis.name == TRACE_AXIS {
@@ -133,7 +158,7 @@ impl ExperimentFile {
         }
         for figure in &experiment.figures {
             // An x with dots is the key of a result.
-            let x = Some(&figure.x).filter(|x| !x.contains('.'));
+            let x = Some(&figure.x).filter(|_| !figure.is_along_a_key());
             for axis in x.into_iter().chain(&figure.series).chain(figure.only.keys()) {
                 if axis != TRACE_AXIS && experiment.axes.iter().all(|a| a.name != *axis) {
                     let problem = format!("figure \"{}\" names the axis \"{axis}\", which there is not", figure.title);
@@ -146,11 +171,14 @@ impl ExperimentFile {
 
     /// What the report needs of it.
     pub fn report(&self) -> Experiment {
+        let note = |trace: &TraceEntry| TraceNote { label: trace.label.clone(), summary: trace.summary.clone() };
         Experiment {
             title: self.title.clone(),
             description: self.description.clone(),
             figures: self.figures.clone(),
             findings: self.findings.clone(),
+            traces: self.traces.iter().filter(|trace| !trace.summary.is_empty()).map(note).collect(),
+            hotness: self.hotness.clone(),
         }
     }
 
@@ -158,14 +186,26 @@ impl ExperimentFile {
     ///
     /// # Errors
     /// A key or value that does not exist.
-    pub fn jobs(&self) -> Result<(Vec<Job>, Vec<String>), SpecError> {
+    pub fn jobs(&self) -> Result<(Vec<Job<Task>>, Vec<String>), SpecError> {
         let (mut jobs, mut left_out) = (Vec::new(), Vec::new());
         for trace in &self.traces {
-            let Some(source) = self.resolve(&trace.source) else {
-                let variable = trace.source.split('/').next().unwrap_or_default();
-                left_out.push(format!("Trace \"{}\" is left out: the variable {variable} is not set.", trace.label));
-                continue;
+            let source = match self.resolve(&trace.source) {
+                Ok(source) => source,
+                Err(variable) => {
+                    let label = &trace.label;
+                    left_out.push(format!("Trace \"{label}\" is left out: the variable ${variable} is not set."));
+                    continue;
+                }
             };
+            let mut source = TraceSource::new(&source);
+            source.options.time_unit = trace.time_unit;
+            if let Some(asked) = &self.hotness {
+                jobs.extend(
+                    hotness::jobs(asked, &hotness::LabelledTrace { label: &trace.label, set: &trace.set, source })
+                        .map_err(|e| self.named(e))?,
+                );
+                continue;
+            }
             let points = self.axes.iter().fold(vec![Vec::new()], |points: Vec<Vec<&AxisValue>>, axis| {
                 let extended = |point: &Vec<_>, value| point.iter().copied().chain([value]).collect();
                 points.iter().flat_map(|point| axis.values.iter().map(move |value| extended(point, value))).collect()
@@ -177,11 +217,11 @@ impl ExperimentFile {
         Ok((jobs, left_out))
     }
 
-    fn job(&self, trace: &TraceEntry, source: &str, point: &[&AxisValue]) -> Result<Job, SpecError> {
+    fn job(&self, trace: &TraceEntry, source: &TraceSource, point: &[&AxisValue]) -> Result<Job<Task>, SpecError> {
         let sets = trace.set.iter().chain(point.iter().flat_map(|value| &value.set));
         let (seeds, sets): (Vec<_>, Vec<_>) = sets.cloned().partition(|set| set.starts_with("seed="));
         let (replay_sets, device_sets): (Vec<_>, Vec<_>) = sets.into_iter().partition(|s| s.starts_with("replay."));
-        let named = |e: SpecError| SpecError::new(format!("{}: {}", self.path.display(), e.place), e.problem, e.fix);
+        let named = |e| self.named(e);
         let base = toml::to_string(&self.base).expect("a table that was read can be written");
         let device = SystemSpec::from_toml(&base, &device_sets).map_err(named)?;
         let replay = self.replay_with(&replay_sets).map_err(named)?;
@@ -196,8 +236,13 @@ impl ExperimentFile {
         }
         let mut label: Vec<&str> = vec![&trace.label];
         label.extend(point.iter().map(|value| value.label.as_str()));
-        let spec = RunSpec { trace: TraceSource::new(source), device, replay, seed };
-        Ok(Job { spec, label: label.join(", "), axes })
+        let spec = RunSpec { trace: source.clone(), device, replay, seed };
+        Ok(Job { spec: Task::Run(Box::new(spec)), label: label.join(", "), axes })
+    }
+
+    /// An error with the file's name before its place.
+    fn named(&self, e: SpecError) -> SpecError {
+        SpecError::new(format!("{}: {}", self.path.display(), e.place), e.problem, e.fix)
     }
 
     fn replay_with(&self, sets: &[String]) -> Result<Replay, SpecError> {
@@ -214,18 +259,26 @@ impl ExperimentFile {
             .map_err(|e: toml::de::Error| SpecError::new("replay", e.to_string().trim().replace('\n', " "), keys))
     }
 
-    /// A path from the experiment's folder, or from a variable's; `None` where the variable is not set.
-    fn resolve(&self, source: &str) -> Option<String> {
-        if source.starts_with("synth:") {
-            return Some(source.to_owned());
+    /// A path from the experiment's folder, or from a variable's, which may also stand in a synthetic workload; the name of
+    /// the variable where it is not set.
+    fn resolve(&self, source: &str) -> Result<String, String> {
+        if let Some((before, variable, rest)) = variable_in(source) {
+            let folder = std::env::var_os(variable).ok_or(variable)?;
+            return Ok(format!("{before}{}", Path::new(&folder).join(rest).display()));
         }
-        if let Some((variable, rest)) = source.strip_prefix('$').and_then(|s| s.split_once('/')) {
-            let folder = std::env::var_os(variable)?;
-            return Some(Path::new(&folder).join(rest).display().to_string());
+        if source.starts_with("synth:") {
+            return Ok(source.to_owned());
         }
         let folder = self.path.parent().unwrap_or(Path::new(""));
-        Some(folder.join(source).display().to_string())
+        Ok(folder.join(source).display().to_string())
     }
+}
+
+/// What stands before a variable, its name, and the path from its folder: `$NAME/...` at the start or after `=`.
+fn variable_in(source: &str) -> Option<(&str, &str, &str)> {
+    let at = if source.starts_with('$') { 0 } else { source.find("=$")? + 1 };
+    let (variable, rest) = source[at + 1..].split_once('/')?;
+    Some((&source[..at], variable, rest))
 }
 
 #[cfg(test)]
@@ -253,18 +306,56 @@ mod tests {
         values = [{ label = "p", set = [] }, { label = "q", set = ["device.spare=10%"] }]
     "#;
 
+    fn run_of(task: &Task) -> &RunSpec {
+        match task {
+            Task::Run(spec) => spec,
+            Task::Hotness(_) => panic!("the experiment is about devices"),
+        }
+    }
+
+    #[test]
+    fn an_experiment_on_hotness_is_refused_where_it_leaves_things_open() {
+        let whole = include_str!("../../../../experiments/mbf.toml");
+        let error = |from: &str, to: &str| {
+            assert!(whole.contains(from), "{from}");
+            let text = whole.replacen(from, to, 1);
+            let result = ExperimentFile::parse("mbf.toml", &text).and_then(|e| e.jobs().map(|_| ()));
+            result.unwrap_err().to_string()
+        };
+        let unknown = error("trace = \"financial1-head\"", "trace = \"nobody\"");
+        assert!(unknown.contains("unknown trace \"nobody\"") && unknown.contains("uniform"), "{unknown}");
+        assert!(error("[hotness]", "[hotness]\ncolour = 1").contains("colour"));
+        assert!(error("[hotness]", "[base]\ngc.victim = \"fifo\"\n[hotness]").contains("about devices"));
+        assert!(error("references = [", "references = []\nother = [").contains("mbf.toml"));
+        let set = "summary = \"SQLite random updates, WAL, ext4\"";
+        let wrong = error(set, "summary = \"\"\nset = [\"device.page_size=512B\"]");
+        assert!(
+            wrong.contains("mbf.toml: device.page_size=512B") && wrong.contains("hotness.page_size=512B"),
+            "{wrong}"
+        );
+    }
+
+    #[test]
+    fn a_variable_may_stand_in_a_workload_too() {
+        assert_eq!(variable_in("$A/b.csv"), Some(("", "A", "b.csv")));
+        assert_eq!(variable_in("synth:counts,counts=$A/b,writes=1"), Some(("synth:counts,counts=", "A", "b,writes=1")));
+        assert_eq!(variable_in("synth:zipf,theta=1"), None);
+        assert_eq!(variable_in("a$b/c"), None);
+    }
+
     #[test]
     fn points_are_the_product_of_traces_and_axes() {
         let experiment = ExperimentFile::parse("folder/e.toml", TEXT).unwrap();
         let (jobs, left_out) = experiment.jobs().unwrap();
         let labels: Vec<_> = jobs.iter().map(|j| j.label.as_str()).collect();
         assert_eq!(labels, ["a, 1, p", "a, 1, q", "a, 2, p", "a, 2, q"]);
-        let last = &jobs[3].spec;
+        let runs: Vec<&RunSpec> = jobs.iter().map(|job| run_of(&job.spec)).collect();
+        let last = runs[3];
         assert_eq!(last.trace.name, "folder/a.csv");
         assert_eq!(last.device.gc.victim.name, "fifo");
         assert_eq!(last.device.placement.name.to_string(), "epoch:length=2");
         assert_eq!(last.device.device.page_size.0, 8192);
-        assert_eq!((last.replay.repeat, jobs[0].spec.replay.repeat), (3, 2));
+        assert_eq!((last.replay.repeat, runs[0].replay.repeat), (3, 2));
         assert_eq!(last.replay.address, crate::fold::AddressMode::Compact);
         assert_eq!(jobs[3].axes["y"], "q");
         assert_eq!(left_out.len(), 1);

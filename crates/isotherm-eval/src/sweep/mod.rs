@@ -1,18 +1,21 @@
 //! Sweeps: every point of an experiment file, on all cores, resumable.
 //!
-//! A point is one run; its result is a file of its own, named by a hash of everything that determines it. A sweep that was
-//! stopped goes on where it was: points whose files are whole and hold the same specification are not run again. When all
-//! points are there, they are combined into one results file.
+//! A point is one run, or one measurement of hot data identification; its result is a file of its own, named by a hash of
+//! everything that determines it. A sweep that was stopped goes on where it was: points whose files are whole and hold the
+//! same specification are not run again. When all points are there, they are combined into one results file.
 
 mod experiment_file;
+mod hotness;
+mod task;
 
 pub use experiment_file::{Axis, AxisValue, ExperimentFile, TraceEntry};
+pub use task::{Task, TaskResult};
 
+use crate::control::Control;
+use crate::error::EvalError;
 use crate::files;
-use crate::pool::{self, Job, Surveys};
-use crate::report;
-use crate::results::{ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
-use crate::run::{Control, RunError, RunSpec};
+use crate::pool::{self, Job, Named as _, Surveys, Work as _};
+use crate::results::{ResultsFile, SCHEMA_VERSION, TraceSummary};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -21,33 +24,21 @@ use std::path::{Path, PathBuf};
 struct PointFile {
     /// Canonical text of everything that determines the run.
     identity: String,
-    /// The run.
-    run: RunResult,
+    /// The result, under the name of its kind.
+    #[serde(flatten)]
+    result: TaskResult,
 }
 
 /// What a sweep will do.
 pub struct Sweep {
     /// The points, in the order of the experiment's axes.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<Job<Task>>,
     /// Traces that were left out, and why.
     pub left_out: Vec<String>,
     /// Jobs that have no finished file yet, by position.
     pub missing: Vec<usize>,
-    finished: Vec<Option<RunResult>>,
+    finished: Vec<Option<TaskResult>>,
     folder: PathBuf,
-}
-
-/// Everything that determines a run, as text: the same text, the same result.
-fn identity(spec: &RunSpec) -> String {
-    let replay = serde_json::to_string(&spec.replay).expect("a replay has string keys");
-    format!(
-        "isotherm {} schema {SCHEMA_VERSION}\ntrace {}\noptions {:?}\nseed {}\nreplay {replay}\n{}",
-        env!("CARGO_PKG_VERSION"),
-        spec.trace.name,
-        spec.trace.options,
-        spec.seed,
-        spec.device.to_toml()
-    )
 }
 
 /// FNV-1a, 64 bits: stable over machines and versions, and collisions are caught by comparing identities.
@@ -55,15 +46,15 @@ fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-fn point_path(folder: &Path, spec: &RunSpec) -> PathBuf {
-    folder.join("points").join(format!("{:016x}.json", hash(&identity(spec))))
+fn point_path(folder: &Path, task: &Task) -> PathBuf {
+    folder.join("points").join(format!("{:016x}.json", hash(&task.identity())))
 }
 
 /// A finished point, if its file is whole and its own.
-fn finished(folder: &Path, spec: &RunSpec) -> Option<RunResult> {
-    let bytes = std::fs::read(point_path(folder, spec)).ok()?;
+fn finished(folder: &Path, task: &Task) -> Option<TaskResult> {
+    let bytes = std::fs::read(point_path(folder, task)).ok()?;
     let point: PointFile = serde_json::from_slice(&bytes).ok()?;
-    (point.identity == identity(spec)).then_some(point.run)
+    (point.identity == task.identity()).then_some(point.result)
 }
 
 impl Sweep {
@@ -71,19 +62,19 @@ impl Sweep {
     ///
     /// # Errors
     /// The experiment asks for what does not exist, or the folder cannot be written.
-    pub fn plan(experiment: &ExperimentFile, folder: &Path, resume: bool) -> Result<Self, RunError> {
+    pub fn plan(experiment: &ExperimentFile, folder: &Path, resume: bool) -> Result<Self, EvalError> {
         let (jobs, left_out) = experiment.jobs()?;
         let axes: Vec<_> = jobs.iter().map(|job| &job.axes).collect();
-        experiment.figures.iter().try_for_each(|figure| report::check_figure(figure, &axes))?;
+        experiment.figures.iter().try_for_each(|figure| figure.check(&axes))?;
         files::writable_folder(&folder.join("points"))?;
-        let finished: Vec<Option<RunResult>> =
+        let finished: Vec<Option<TaskResult>> =
             jobs.iter().map(|job| finished(folder, &job.spec).filter(|_| resume)).collect();
         let missing = (0..jobs.len()).filter(|&at| finished[at].is_none()).collect();
         Ok(Self { jobs, left_out, missing, finished, folder: folder.to_owned() })
     }
 
     /// The jobs that are missing.
-    pub fn missing_jobs(&self) -> Vec<Job> {
+    pub fn missing_jobs(&self) -> Vec<Job<Task>> {
         self.missing.iter().map(|&at| self.jobs[at].clone()).collect()
     }
 
@@ -91,15 +82,15 @@ impl Sweep {
     ///
     /// # Errors
     /// A run fails, a file cannot be written, or the user stopped; points finished so far are kept.
-    pub fn run(&mut self, surveys: &Surveys, control: &Control) -> Result<(), RunError> {
+    pub fn run(&mut self, surveys: &Surveys, control: &Control) -> Result<(), EvalError> {
         let jobs = self.missing_jobs();
-        let runs = pool::run_all(&jobs, surveys, control, |at, run| {
-            let spec = &jobs[at].spec;
-            let point = PointFile { identity: identity(spec), run: run.clone() };
-            files::write_whole(&point_path(&self.folder, spec), files::to_json(&point).as_bytes())
+        let results = pool::run_all(&jobs, surveys, control, |at, result| {
+            let task = &jobs[at].spec;
+            let point = PointFile { identity: task.identity(), result: result.clone() };
+            files::write_whole(&point_path(&self.folder, task), files::to_json(&point).as_bytes())
         })?;
-        for (at, run) in self.missing.drain(..).zip(runs) {
-            self.finished[at] = Some(run);
+        for (at, result) in self.missing.drain(..).zip(results) {
+            self.finished[at] = Some(result);
         }
         Ok(())
     }
@@ -111,18 +102,21 @@ impl Sweep {
     ///
     /// # Panics
     /// If a point is missing (a caller's bug).
-    pub fn combine(self, experiment: &ExperimentFile, command: &str) -> Result<ResultsFile, RunError> {
+    pub fn combine(self, experiment: &ExperimentFile, command: &str) -> Result<ResultsFile, EvalError> {
         let mut traces: Vec<TraceSummary> = Vec::new();
-        let mut runs = Vec::with_capacity(self.jobs.len());
-        for (job, run) in self.jobs.iter().zip(self.finished) {
-            let mut run = run.expect("a sweep is combined after all its points have run");
-            // A point may have been written by another experiment that has the same run under other names.
-            run.label.clone_from(&job.label);
-            run.axes.clone_from(&job.axes);
-            if traces.iter().all(|t| t.name != run.trace) {
-                traces.push(TraceSummary::from(&job.spec.trace.profile(job.spec.device.device.page_size.0)?));
+        let (mut runs, mut hotness) = (Vec::new(), Vec::new());
+        for (job, result) in self.jobs.iter().zip(self.finished) {
+            let mut result = result.expect("a sweep is combined after all its points have run");
+            // A point may have been written by another experiment that has the same one under other names.
+            result.name(&job.label, &job.axes);
+            let key = job.spec.survey_key();
+            if traces.iter().all(|t| t.name != key.trace.name) {
+                traces.push(TraceSummary::from(&key.trace.profile(key.page_bytes)?));
             }
-            runs.push(run);
+            match result {
+                TaskResult::Run(run) => runs.push(*run),
+                TaskResult::Hotness(measured) => hotness.push(*measured),
+            }
         }
         let mut description = experiment.report();
         description.findings.extend(self.left_out);
@@ -132,6 +126,7 @@ impl Sweep {
             command: command.to_owned(),
             traces,
             experiment: Some(description),
+            hotness,
             runs,
         })
     }

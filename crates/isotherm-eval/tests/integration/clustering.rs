@@ -6,7 +6,7 @@
 use isotherm::hotness::kmeans::{Clusterer, Init, cost};
 use isotherm::random::Random;
 use isotherm::request::Op;
-use isotherm_eval::source::TraceSource;
+use isotherm_eval::TraceSource;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,3 @@
 //! The tests of the crate from outside, in one binary: each module is a subject.
 
 mod clustering;
-mod report;

@@ -12,6 +12,7 @@ pub(crate) mod iolog;
 pub(crate) mod mqsim;
 pub(crate) mod msr;
 pub(crate) mod oracle_general;
+#[cfg_attr(not(feature = "parquet"), path = "parquet_absent.rs")]
 pub(crate) mod parquet;
 pub(crate) mod spc;
 pub(crate) mod systor;

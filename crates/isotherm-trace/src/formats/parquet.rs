@@ -20,12 +20,9 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
-use std::io::Write;
+use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
-
-/// First bytes of a Parquet file.
-pub(crate) const MAGIC: &[u8] = b"PAR1";
 
 const SCHEMA: &str = "message trace {
     required int64 ts_ns (INTEGER(64, false));
@@ -274,6 +271,13 @@ impl Records for ParquetRecords {
     }
 }
 
+fn as_io(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => inner.downcast::<io::Error>().map_or_else(io::Error::other, |e| *e),
+        other => io::Error::other(other),
+    }
+}
+
 /// Writes the canonical Parquet form.
 pub(crate) struct ParquetSink<W: Write + Send> {
     writer: SerializedFileWriter<W>,
@@ -281,7 +285,12 @@ pub(crate) struct ParquetSink<W: Write + Send> {
 }
 
 impl<W: Write + Send> ParquetSink<W> {
-    pub(crate) fn new(file: W) -> ParquetResult<Self> {
+    pub(crate) fn new(file: W) -> io::Result<Self> {
+        let writer = Self::start(file).map_err(as_io)?;
+        Ok(Self { writer, pending: Vec::with_capacity(GROUP_ROWS) })
+    }
+
+    fn start(file: W) -> ParquetResult<SerializedFileWriter<W>> {
         let mut properties = WriterProperties::builder()
             .set_created_by(format!("isotherm {}", env!("CARGO_PKG_VERSION")))
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
@@ -294,15 +303,14 @@ impl<W: Write + Send> ParquetSink<W> {
             };
         }
         let schema = Arc::new(parse_message_type(SCHEMA)?);
-        let writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
-        Ok(Self { writer, pending: Vec::with_capacity(GROUP_ROWS) })
+        SerializedFileWriter::new(file, schema, Arc::new(properties.build()))
     }
 
-    pub(crate) fn write(&mut self, requests: &[Request]) -> ParquetResult<()> {
+    pub(crate) fn write(&mut self, requests: &[Request]) -> io::Result<()> {
         for request in requests {
             self.pending.push(*request);
             if self.pending.len() == GROUP_ROWS {
-                self.write_group()?;
+                self.write_group().map_err(as_io)?;
             }
         }
         Ok(())
@@ -335,10 +343,10 @@ impl<W: Write + Send> ParquetSink<W> {
     }
 
     /// Writes what is pending and the footer; gives the file back.
-    pub(crate) fn finish(mut self) -> ParquetResult<W> {
+    pub(crate) fn finish(mut self) -> io::Result<W> {
         if !self.pending.is_empty() {
-            self.write_group()?;
+            self.write_group().map_err(as_io)?;
         }
-        self.writer.into_inner()
+        self.writer.into_inner().map_err(as_io)
     }
 }

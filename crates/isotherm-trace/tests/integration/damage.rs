@@ -11,7 +11,8 @@ static SOUND: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let request = |i: u64| Request { arrival_ns: i * 9, offset: i * 512, length: 512, op: ops[i as usize % 3] };
     let requests: Vec<Request> = (0..40).map(request).collect();
     let mut files = Vec::new();
-    for name in ["a.csv", "a.csv.gz", "a.csv.zst", "a.parquet"] {
+    let names = ["a.csv", "a.csv.gz", "a.csv.zst", "a.parquet"];
+    for name in names.into_iter().filter(|name| cfg!(feature = "parquet") || !name.ends_with(".parquet")) {
         let path = folder.path().join(name);
         let mut writer = TraceWriter::create(path.to_str().expect("a path"), false).expect("a new file");
         writer.write(&requests).expect("space");
@@ -39,13 +40,13 @@ proptest! {
 
     #[test]
     fn damage_is_an_error_at_worst(
-        file in 0usize..7,
+        file in any::<prop::sample::Index>(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         cut in prop::option::of(any::<prop::sample::Index>()),
         format in prop::option::of(0..Format::all().count()),
         skip_bad in prop::sample::select(vec![0, 5]),
     ) {
-        let mut bytes = SOUND[file].clone();
+        let mut bytes = SOUND[file.index(SOUND.len())].clone();
         for (index, value) in damage {
             let at = index.index(bytes.len());
             bytes[at] = value;

@@ -41,7 +41,8 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let mut before = None;
-        for name in ["a.csv", "b.parquet", "c.csv.zst", "d.parquet", "e.csv.gz", "f.csv"] {
+        let names = ["a.csv", "b.parquet", "c.csv.zst", "d.parquet", "e.csv.gz", "f.csv"];
+        for name in names.into_iter().filter(|name| cfg!(feature = "parquet") || !name.ends_with(".parquet")) {
             let mut writer = TraceWriter::create(&path(name), false).unwrap();
             // Each form is written from what the form before it was read as.
             let source = before.map_or_else(|| requests.clone(), |before: &str| read_file(&path(before), batch));
@@ -88,6 +89,7 @@ proptest! {
     }
 }
 
+#[cfg(feature = "parquet")]
 #[test]
 fn several_row_groups_and_a_damaged_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,4 +126,18 @@ fn a_file_is_replaced_only_when_told_and_only_when_whole() {
     let error = TraceWriter::create("/no/such/folder/a.csv", false).err().unwrap().to_string();
     assert!(error.contains("create the folder"), "{error}");
     assert!(TraceWriter::create("a.txt", false).err().unwrap().to_string().contains(".parquet"));
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn without_parquet_its_files_are_recognised_and_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet").to_str().unwrap().to_owned();
+    let written = TraceWriter::create(&path, false).err().unwrap();
+    let read = open_bytes("a", b"PAR1 and more"[..].into(), &OpenOptions::default()).err().unwrap();
+    for error in [written, read] {
+        assert!(matches!(error, isotherm_trace::TraceError::NoParquet { .. }), "{error}");
+        assert!(error.to_string().contains("feature `parquet`"), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a file was left behind");
 }

@@ -1,10 +1,8 @@
 //! Results to report: small real runs, one of them judged invalid, under a trace whose name tries to break out of the page.
 
 use isotherm_eval::compare::{Choice, PolicyList, jobs, rank};
-use isotherm_eval::pool::{Surveys, run_all};
 use isotherm_eval::results::*;
-use isotherm_eval::run::{Control, Replay, RunSpec};
-use isotherm_eval::source::TraceSource;
+use isotherm_eval::{Control, Replay, RunSpec, Surveys, TraceSource, run_all};
 use isotherm_sfs::SystemSpec;
 use serde_json::{Map, Value};
 
@@ -41,6 +39,7 @@ pub fn compare() -> ResultsFile {
         command: format!("isotherm compare '{EVIL}' --placement single,host_gc,epoch --victim greedy,cost_benefit"),
         traces: vec![trace],
         experiment: None,
+        hotness: Vec::new(),
         runs,
     }
 }
@@ -89,6 +88,8 @@ pub fn experiment() -> ResultsFile {
         description: "How much does the epoch scheme save?".into(),
         figures: vec![bars, histogram, agreement],
         findings: vec!["It saves a third of the collections.".into()],
+        traces: Vec::new(),
+        hotness: None,
     });
     results
 }

@@ -1,30 +1,29 @@
 //! Writing results: whole files or none. Every file is written under another name beside its place and then renamed, so
 //! that a reader, an interrupt or a full disk never meets half of one.
 
-use crate::columns::{Column, Columns};
+#[cfg(feature = "parquet")]
+mod parquet;
+
+#[cfg(feature = "parquet")]
+pub use self::parquet::to_parquet;
+
+use crate::error::EvalError;
 use crate::results::{ResultsFile, SCHEMA_VERSION};
-use crate::run::RunError;
-use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
 
-fn failed(path: &Path, action: &'static str, reason: io::Error) -> RunError {
+fn failed(path: &Path, action: &'static str, reason: io::Error) -> EvalError {
     let fix = "check the folder's name, its permissions and the free space";
-    RunError::File { path: path.display().to_string(), action, reason, fix }
+    EvalError::File { path: path.display().to_string(), action, reason, fix }
 }
 
 /// Creates a folder and its parents, and checks that files can be written there: before a long run, not after it.
 ///
 /// # Errors
 /// It cannot be created or written.
-pub fn writable_folder(path: &Path) -> Result<(), RunError> {
+pub fn writable_folder(path: &Path) -> Result<(), EvalError> {
     std::fs::create_dir_all(path).map_err(|e| failed(path, "create the folder", e))?;
     tempfile::NamedTempFile::new_in(path).map_err(|e| failed(path, "write into the folder", e))?;
     Ok(())
@@ -34,7 +33,7 @@ pub fn writable_folder(path: &Path) -> Result<(), RunError> {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), EvalError> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -101,8 +100,8 @@ impl Formatter for Lines {
 ///
 /// # Errors
 /// It cannot be read, is not JSON of that schema, or has another version.
-pub fn read_results(path: &Path) -> Result<ResultsFile, RunError> {
-    let wrong = |problem: String| RunError::File {
+pub fn read_results(path: &Path) -> Result<ResultsFile, EvalError> {
+    let wrong = |problem: String| EvalError::File {
         path: path.display().to_string(),
         action: "understand it",
         reason: io::Error::new(io::ErrorKind::InvalidData, problem),
@@ -119,72 +118,9 @@ pub fn read_results(path: &Path) -> Result<ResultsFile, RunError> {
     Ok(file)
 }
 
-/// The table as a Parquet file.
-///
-/// # Panics
-/// If the library refuses columns that match the schema made from them (a bug).
-pub fn to_parquet(columns: &Columns) -> Vec<u8> {
-    let fields: Vec<String> = columns
-        .iter()
-        .map(|(name, column)| match column {
-            Column::Whole(_) => format!("optional int64 {name};"),
-            Column::Real(_) => format!("optional double {name};"),
-            Column::Text(_) => format!("optional binary {name} (utf8);"),
-        })
-        .collect();
-    let encode = || -> parquet::errors::Result<Vec<u8>> {
-        let schema = Arc::new(parse_message_type(&format!("message runs {{ {} }}", fields.join(" ")))?);
-        let properties = WriterProperties::builder().set_compression(Compression::ZSTD(Default::default())).build();
-        let mut bytes = Vec::new();
-        let mut file = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties))?;
-        let mut group = file.next_row_group()?;
-        for (_, column) in columns {
-            let mut writer = group.next_column()?.expect("the schema has one field for each column");
-            match column {
-                Column::Whole(cells) => {
-                    let (values, levels) = split(cells, |v| *v);
-                    writer.typed::<Int64Type>().write_batch(&values, Some(&levels), None)?;
-                }
-                Column::Real(cells) => {
-                    let (values, levels) = split(cells, |v| *v);
-                    writer.typed::<DoubleType>().write_batch(&values, Some(&levels), None)?;
-                }
-                Column::Text(cells) => {
-                    let (values, levels) = split(cells, |v| ByteArray::from(v.as_str()));
-                    writer.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None)?;
-                }
-            }
-            writer.close()?;
-        }
-        group.close()?;
-        file.close()?;
-        Ok(bytes)
-    };
-    encode().expect("columns match the schema made from them")
-}
-
-/// Present values, and a level for each cell: 1 where present.
-fn split<T, U>(cells: &[Option<T>], value: impl Fn(&T) -> U) -> (Vec<U>, Vec<i16>) {
-    (cells.iter().flatten().map(value).collect(), cells.iter().map(|c| i16::from(c.is_some())).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parquet::file::reader::{FileReader, SerializedFileReader};
-
-    #[test]
-    fn parquet_holds_what_the_columns_hold() {
-        let columns: Columns = vec![
-            ("erase_count.max".to_owned(), Column::Whole(vec![Some(3), None])),
-            ("write_amplification".to_owned(), Column::Real(vec![Some(1.5), Some(2.0)])),
-            ("label".to_owned(), Column::Text(vec![Some("a".to_owned()), None])),
-        ];
-        let reader = SerializedFileReader::new(bytes::Bytes::from(to_parquet(&columns))).unwrap();
-        let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|r| r.unwrap().to_string()).collect();
-        assert_eq!(rows[0], "{erase_count.max: 3, write_amplification: 1.5, label: \"a\"}");
-        assert_eq!(rows[1], "{erase_count.max: null, write_amplification: 2.0, label: null}");
-    }
 
     #[test]
     fn lists_stay_on_one_line() {

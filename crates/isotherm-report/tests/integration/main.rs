@@ -4,8 +4,8 @@ mod browser;
 mod fixture;
 
 use browser::Browser;
-use isotherm_eval::report::render;
 use isotherm_eval::results::ResultsFile;
+use isotherm_report::render;
 use serde_json::Value;
 use std::path::PathBuf;
 

@@ -3,44 +3,48 @@
 //! Every figure has a panel for each trace. A scheme keeps its colour (its place in the experiment's list, the reference
 //! first) in all of them. The paper's figures 8 and 10 are one here, and 9 and 11: they differ only in the schemes shown.
 
-use super::figure::{Axis, BarSeries, Bars, Chart, Figure, Mark, Origin, Panel, Plane, PlaneSeries, Rule};
-use super::page::{Block, Cell, Column, Notice, Page, Section, Table, Tone};
-use super::table::number;
-use super::{ReportError, render_page};
-use crate::hotness::experiment::Measure;
-use crate::hotness::findings::{Agreement, Comparison, CostFindings, Findings, SweepFindings, TraceFindings};
+use crate::figure::{Axis, BarSeries, Bars, Chart, Figure, Mark, Origin, Panel, Plane, PlaneSeries, Rule};
+use crate::findings::{Findings, TraceFindings, compared};
+use crate::page::{Block, Cell, Column, Page, Section, Table};
+use crate::table::number;
+use isotherm_eval::results::{
+    Experiment, HotnessExperiment, HotnessMeasure, HotnessResult, HotnessSweep, PublishedChange, ResultsFile,
+    SchemeAgreement,
+};
 
-/// The report of an experiment on hot data identification, as the text of one HTML file.
-///
-/// # Errors
-/// A figure holds a number that JSON cannot.
-pub fn render(findings: &Findings, costs: Option<&CostFindings>) -> Result<String, ReportError> {
+/// Fills the page.
+pub(crate) fn page(results: &ResultsFile, experiment: &Experiment, asked: &HotnessExperiment) -> Page {
+    let findings = &Findings::of(experiment, asked, &results.hotness);
     let mut figures = vec![
         Block::Figure(unique_pages(findings)),
         Block::Figure(hot_ratios(findings)),
         Block::Figure(false_identification(findings)),
         Block::Figure(by_trace(findings)),
     ];
-    figures.extend(costs.map(|costs| Block::Figure(cost_figure(costs))));
-    let sweeps = findings.traces.first().map_or(0, |trace| trace.sweeps.len());
-    figures.extend((0..sweeps).map(|sweep| Block::Figure(sweep_figure(findings, sweep))));
-    let mut sections = vec![Section::new("Published numbers and ours", published(findings, costs))];
+    figures.extend(findings.costs.map(|costs| Block::Figure(cost_figure(costs))));
+    figures.extend(asked.sweeps.iter().map(|sweep| Block::Figure(sweep_figure(findings, sweep))));
+    let mut sections = Vec::new();
+    if !experiment.findings.is_empty() {
+        sections.push(Section::new("Findings", vec![Block::List(experiment.findings.clone())]));
+    }
+    sections.push(Section::new("Published numbers and ours", published(findings)));
     sections.push(Section::new("Figures", figures));
     sections.push(Section::new("Every scheme against every reference", vec![Block::Table(agreement_table(findings))]));
-    sections.push(Section::new("Traces", traces(findings)));
-    render_page(&Page {
-        title: findings.title.clone(),
-        lead: format!("{}. Reference: {}. {}", findings.paper, findings.reference, how_often_mbf_wins(findings)),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+    sections.push(Section::new("Traces", vec![Block::Table(traces(findings))]));
+    let reference = asked.references.first().map(ToString::to_string).unwrap_or_default();
+    Page {
+        title: experiment.title.clone(),
+        lead: format!("{} Reference: {reference}. {}", experiment.description, how_often_mbf_wins(findings)),
+        version: results.version.clone(),
         sections,
-    })
+    }
 }
 
 /// The paper's main claim, counted.
-fn how_often_mbf_wins(findings: &Findings) -> String {
-    let rates = |trace: &TraceFindings| {
+fn how_often_mbf_wins(findings: &Findings<'_>) -> String {
+    let rates = |trace: &TraceFindings<'_>| {
         let rate = |name: &str| {
-            let scheme = trace.agreements[0].schemes.iter().find(|scheme| scheme.name == name);
+            let scheme = trace.main().schemes.iter().find(|scheme| scheme.name == name);
             scheme.map(|scheme| scheme.false_identification_rate)
         };
         rate("mbf").zip(rate("mhf"))
@@ -58,17 +62,17 @@ fn percent(share: f64) -> f64 {
 }
 
 /// A panel for each trace.
-fn panels(findings: &Findings, chart: impl Fn(&TraceFindings) -> Chart) -> Vec<Panel> {
-    findings.traces.iter().map(|trace| Panel { title: trace.name.clone(), chart: chart(trace) }).collect()
+fn panels(findings: &Findings<'_>, chart: impl Fn(&TraceFindings<'_>) -> Chart) -> Vec<Panel> {
+    findings.traces.iter().map(|trace| Panel { title: trace.name.to_owned(), chart: chart(trace) }).collect()
 }
 
-fn line(name: &str, slot: usize, points: impl Iterator<Item = (f64, f64)>) -> PlaneSeries {
-    let points = points.map(|(x, y)| (x, Some(y))).collect();
+fn line(name: &str, slot: usize, points: impl Iterator<Item = (f64, Option<f64>)>) -> PlaneSeries {
+    let points = points.collect();
     PlaneSeries { name: name.to_owned(), slot, origin: Origin::Measured, mark: Mark::Line, points }
 }
 
-fn unique_pages(findings: &Findings) -> Figure {
-    let unit = findings.unique_unit_writes;
+fn unique_pages(findings: &Findings<'_>) -> Figure {
+    let unit = findings.asked.unique_unit;
     Figure {
         title: format!("Figure 6: different pages within {unit} writes"),
         caption:
@@ -77,9 +81,10 @@ fn unique_pages(findings: &Findings) -> Figure {
                 .to_owned(),
         panels: panels(findings, |trace| {
             // The last unit is shorter than the others and says nothing.
-            let whole = &trace.unique_pages[..trace.unique_pages.len().saturating_sub(1).max(1)];
-            let at = |i: usize| percent(((i + 1) * unit) as f64 / trace.writes as f64).min(100.0);
-            let points = whole.iter().enumerate().map(|(i, &pages)| (at(i), f64::from(pages)));
+            let units = &trace.main().unique_pages;
+            let whole = &units[..units.len().saturating_sub(1).max(1).min(units.len())];
+            let at = |i: usize| percent(((i as u64 + 1) * unit) as f64 / trace.main().writes as f64).min(100.0);
+            let points = whole.iter().enumerate().map(|(i, &pages)| (at(i), Some(f64::from(pages))));
             Chart::Plane(Plane {
                 x: Axis::linear("share of the trace", "%"),
                 y: Axis::linear("different pages", "pages"),
@@ -91,59 +96,80 @@ fn unique_pages(findings: &Findings) -> Figure {
 }
 
 /// A number of each window of each scheme but the reference itself, which would agree with itself.
-fn over_time(agreement: &Agreement, y: &str, of: impl Fn(usize) -> Vec<f64>, with_reference: bool) -> Chart {
+fn over_time(
+    asked: &HotnessExperiment,
+    agreement: &HotnessResult,
+    y: &str,
+    of: impl Fn(usize) -> Vec<f64>,
+    with_reference: bool,
+) -> Chart {
     // Traces differ in length a hundredfold and panels share their axes, so time is a share of the trace.
     let windows = agreement.reference_hot_ratio_by_window.len();
     let x = |window: usize| percent((window + 1) as f64 / windows as f64);
-    let points = |values: Vec<f64>| values.into_iter().enumerate().map(|(w, v)| (x(w), percent(v))).collect::<Vec<_>>();
+    let points =
+        |values: Vec<f64>| values.into_iter().enumerate().map(|(w, v)| (x(w), Some(percent(v)))).collect::<Vec<_>>();
     let mut series = Vec::new();
     if with_reference {
         let values = points(agreement.reference_hot_ratio_by_window.clone());
-        series.push(line(&format!("{} (reference)", agreement.reference), 0, values.into_iter()));
+        series.push(line(&format!("{} (reference)", agreement.spec.reference), 0, values.into_iter()));
     }
-    for (i, scheme) in agreement.schemes.iter().enumerate().filter(|(_, s)| s.name != agreement.reference) {
+    for (i, scheme) in others(asked, agreement) {
         series.push(line(&scheme.name, i + 1, points(of(i)).into_iter()));
     }
     Chart::Plane(Plane { x: Axis::linear("share of the trace", "%"), y: Axis::linear(y, "%"), series, rules: vec![] })
 }
 
-fn hot_ratios(findings: &Findings) -> Figure {
+fn hot_ratios(findings: &Findings<'_>) -> Figure {
     Figure {
         title: "Figures 8 and 10: hot ratios over time".to_owned(),
         caption: "Share of the writes of each window that is judged hot. MHF's excess over the reference comes from \
                   collisions: counters that several cold pages share reach the threshold."
             .to_owned(),
         panels: panels(findings, |trace| {
-            let agreement = &trace.agreements[0];
-            over_time(agreement, "judged hot", |i| agreement.schemes[i].hot_ratio_by_window.clone(), true)
+            let agreement = trace.main();
+            over_time(
+                findings.asked,
+                agreement,
+                "judged hot",
+                |i| agreement.schemes[i].hot_ratio_by_window.clone(),
+                true,
+            )
         }),
     }
 }
 
-fn false_identification(findings: &Findings) -> Figure {
+fn false_identification(findings: &Findings<'_>) -> Figure {
     Figure {
         title: "Figures 9 and 11: verdicts that differ from the reference's, over time".to_owned(),
         caption: "Figure 9 is the line of DAM, the other baseline; figure 11 those of MBF and MHF.".to_owned(),
         panels: panels(findings, |trace| {
-            let agreement = &trace.agreements[0];
+            let agreement = trace.main();
             let rates = |i: usize| agreement.schemes[i].false_identification_rate_by_window.clone();
-            over_time(agreement, "false identification", rates, false)
+            over_time(findings.asked, agreement, "false identification", rates, false)
         }),
     }
 }
 
+/// The schemes that are compared, with their places, without the reference itself: it would agree with itself.
+fn others<'a>(
+    asked: &HotnessExperiment,
+    result: &'a HotnessResult,
+) -> impl Iterator<Item = (usize, &'a SchemeAgreement)> {
+    let reference = result.spec.reference.to_string();
+    compared(asked, result).iter().enumerate().filter(move |(_, scheme)| scheme.name != reference)
+}
+
 /// The paper has no such figure: the parts of the false identification rate on every trace.
-fn by_trace(findings: &Findings) -> Figure {
-    let categories: Vec<_> = findings.traces.iter().map(|trace| trace.name.clone()).collect();
-    let names: Vec<_> = findings.traces.first().map_or(&[][..], |t| &t.agreements[0].schemes[..]).iter().collect();
-    let panel = |title: &str, of: fn(&crate::hotness::findings::SchemeAgreement) -> f64| {
-        let others = names.iter().enumerate().filter(|(_, scheme)| scheme.name != findings.reference);
-        let bars = |(i, scheme): (usize, &&crate::hotness::findings::SchemeAgreement)| BarSeries {
+fn by_trace(findings: &Findings<'_>) -> Figure {
+    let categories: Vec<_> = findings.traces.iter().map(|trace| trace.name.to_owned()).collect();
+    let panel = |title: &str, of: fn(&SchemeAgreement) -> f64| {
+        let bars = |(i, scheme): (usize, &SchemeAgreement)| BarSeries {
             name: scheme.name.clone(),
             slot: i + 1,
             origin: Origin::Measured,
-            values: findings.traces.iter().map(|t| Some(percent(of(&t.agreements[0].schemes[i])))).collect(),
+            values: findings.traces.iter().map(|t| Some(percent(of(&t.main().schemes[i])))).collect(),
         };
+        let first = findings.traces.first().map(TraceFindings::main);
         Panel {
             title: title.to_owned(),
             chart: Chart::Bars(Bars {
@@ -151,7 +177,7 @@ fn by_trace(findings: &Findings) -> Figure {
                 categories: categories.clone(),
                 value: Axis::linear("share of all writes", "%"),
                 stacked: false,
-                series: others.map(bars).collect(),
+                series: first.into_iter().flat_map(|first| others(findings.asked, first).map(bars)).collect(),
                 rules: vec![],
             }),
         }
@@ -166,7 +192,7 @@ fn by_trace(findings: &Findings) -> Figure {
     }
 }
 
-fn cost_figure(costs: &CostFindings) -> Figure {
+fn cost_figure(costs: &HotnessResult) -> Figure {
     let panel = |title: &str, values: Vec<(String, f64)>| {
         let bars = BarSeries {
             name: "best round".to_owned(),
@@ -186,40 +212,41 @@ fn cost_figure(costs: &CostFindings) -> Figure {
             }),
         }
     };
-    let checks = costs.schemes.iter().map(|scheme| (scheme.name.clone(), scheme.ns_per_check)).collect();
-    let decays = costs.schemes.iter().filter_map(|s| Some((s.name.clone(), s.ns_per_decay?))).collect();
+    let checks = costs.schemes.iter().filter_map(|s| Some((s.name.clone(), s.simulator_ns_per_check?))).collect();
+    let decays = costs.schemes.iter().filter_map(|s| Some((s.name.clone(), s.simulator_ns_per_decay?))).collect();
     Figure {
         title: "Figure 12: what a check and an aging step cost".to_owned(),
         caption: format!(
             "On {}, each scheme alone, in nanoseconds of this machine; a check includes its share of the aging.",
-            costs.trace
+            costs.axes.get("trace").and_then(|label| label.as_str()).unwrap_or(&costs.trace)
         ),
         panels: vec![panel("check", checks), panel("aging step", decays)],
     }
 }
 
-fn sweep_figure(findings: &Findings, sweep: usize) -> Figure {
-    let first = &findings.traces[0].sweeps[sweep];
-    let label = match first.measure {
-        Measure::FalseIdentificationRate => "false identification",
-        Measure::HotRatio => "judged hot",
-        Measure::NsPerCheck | Measure::NsPerDecay => "time",
+fn sweep_figure(findings: &Findings<'_>, sweep: &HotnessSweep) -> Figure {
+    let (label, unit) = match sweep.measure {
+        HotnessMeasure::FalseIdentificationRate => ("false identification", "%"),
+        HotnessMeasure::HotRatio => ("judged hot", "%"),
+        HotnessMeasure::NsPerCheck | HotnessMeasure::NsPerDecay => ("time", "ns"),
     };
-    let chart = |found: &SweepFindings| {
-        let series = found.series.iter().enumerate().map(|(slot, series)| {
-            line(&series.name, slot, series.points.iter().map(|point| (point.x, percent(point.y))))
+    let scale = if sweep.measure.is_cost() { 1.0 } else { 100.0 };
+    let chart = |trace: &TraceFindings<'_>| {
+        let found = trace.sweep(sweep).into_iter().enumerate();
+        let series = found.map(|(slot, (name, points))| {
+            line(name, slot, points.iter().map(|point| (point.x, point.y.map(|y| scale * y))))
         });
         Chart::Plane(Plane {
-            x: Axis::logarithmic(&found.x, ""),
-            y: Axis::linear(label, "%"),
+            x: Axis::logarithmic(&sweep.x, ""),
+            y: Axis::linear(label, unit),
             series: series.collect(),
             rules: vec![],
         })
     };
     Figure {
-        title: format!("{}: {label} by {}", first.figure, first.x),
-        caption: first.note.clone(),
-        panels: panels(findings, |trace| chart(&trace.sweeps[sweep])),
+        title: format!("{}: {label} by {}", sweep.figure, sweep.x),
+        caption: sweep.note.clone(),
+        panels: panels(findings, chart),
     }
 }
 
@@ -231,28 +258,29 @@ fn number_cell(value: f64) -> Cell {
     Cell { text: number(value), value: Some(value), key: String::new() }
 }
 
-fn published(findings: &Findings, costs: Option<&CostFindings>) -> Vec<Block> {
-    let comparisons = findings.published.iter().chain(costs.iter().flat_map(|costs| &costs.published));
-    let row = |comparison: &Comparison| {
+fn published(findings: &Findings<'_>) -> Vec<Block> {
+    let comparisons = findings.published();
+    let row = |(published, ours): &(&PublishedChange, Option<f64>)| {
         vec![
-            Cell::text(&comparison.claim),
-            Cell::text(&comparison.figure),
-            number_cell(percent(comparison.published_change)),
-            comparison.our_change.map_or_else(|| Cell::text("not measured"), |change| number_cell(percent(change))),
-            Cell::text(&comparison.trace),
+            Cell::text(&published.claim),
+            Cell::text(&published.figure),
+            number_cell(percent(published.change)),
+            ours.map_or_else(|| Cell::text("not measured"), |change| number_cell(percent(change))),
+            Cell::text(&published.trace),
         ]
     };
     let table = Table {
         caption: "Relative changes in percent: negative is less.".to_owned(),
         columns: columns(&["claim", "figure", "published, %", "ours, %", "our trace"]),
-        rows: comparisons.clone().map(row).collect(),
+        rows: comparisons.iter().map(row).collect(),
     };
-    let why =
-        |comparison: &Comparison| format!("{} ({}): {}", comparison.claim, comparison.trace, comparison.difference);
-    vec![Block::Table(table), Block::List(comparisons.map(why).collect())]
+    let why = |(published, _): &(&PublishedChange, Option<f64>)| {
+        format!("{} ({}): {}", published.claim, published.trace, published.difference)
+    };
+    vec![Block::Table(table), Block::List(comparisons.iter().map(why).collect())]
 }
 
-fn agreement_table(findings: &Findings) -> Table {
+fn agreement_table(findings: &Findings<'_>) -> Table {
     let titles = [
         "trace",
         "reference",
@@ -268,8 +296,9 @@ fn agreement_table(findings: &Findings) -> Table {
     let mut rows = Vec::new();
     for trace in &findings.traces {
         for agreement in &trace.agreements {
-            for scheme in &agreement.schemes {
-                let texts = [&trace.name, &agreement.reference, &scheme.name].map(Cell::text);
+            for scheme in compared(findings.asked, agreement) {
+                let reference = agreement.spec.reference.to_string();
+                let texts = [trace.name, &reference, &scheme.name].map(Cell::text);
                 let numbers = [
                     scheme.memory_bytes as f64,
                     percent(scheme.hot_ratio),
@@ -287,27 +316,19 @@ fn agreement_table(findings: &Findings) -> Table {
     Table { caption: "Rates are shares of all page writes.".to_owned(), columns: columns(&titles), rows }
 }
 
-fn traces(findings: &Findings) -> Vec<Block> {
-    let row = |trace: &TraceFindings| {
+fn traces(findings: &Findings<'_>) -> Table {
+    let row = |trace: &TraceFindings<'_>| {
         vec![
-            Cell::text(&trace.name),
-            Cell::text(&trace.summary),
-            number_cell(trace.writes as f64),
-            number_cell(f64::from(trace.logical_pages)),
-            number_cell(trace.page_bytes as f64),
+            Cell::text(trace.name),
+            Cell::text(trace.summary),
+            number_cell(trace.main().writes as f64),
+            number_cell(trace.main().logical_pages as f64),
+            number_cell(trace.main().spec.page_size.0 as f64),
         ]
     };
-    let mut blocks = vec![Block::Table(Table {
+    Table {
         caption: "A request counts once for each page that it touches.".to_owned(),
         columns: columns(&["trace", "what it is", "page writes", "pages spanned", "bytes of a page"]),
         rows: findings.traces.iter().map(row).collect(),
-    })];
-    if !findings.skipped.is_empty() {
-        blocks.push(Block::Notice(Notice {
-            tone: Tone::Bad,
-            title: "Some traces of the description were not there".to_owned(),
-            reasons: findings.skipped.iter().map(|s| format!("{}: {}", s.trace, s.reason)).collect(),
-        }));
     }
-    blocks
 }

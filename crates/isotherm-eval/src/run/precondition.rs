@@ -3,14 +3,16 @@
 //! The words are those of SNIA's Performance Test Specification: the device is filled sequentially, then overwritten until
 //! write amplification is steady ([`crate::steady`]). Every kind has a bound; whether steady state was reached is reported.
 
+use super::submit::{Stopped, submit};
+use super::{Precondition, RunSpec};
+use crate::control::Control;
+use crate::error::EvalError;
 use crate::fold::Folding;
-use crate::run::{Control, RunError, RunSpec, Stopped, submit};
 use crate::source::BATCH;
 use crate::steady;
 use isotherm::device::Replay;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
-use std::sync::atomic::Ordering;
 
 /// Random overwrites are judged in rounds of this share of the active pages.
 const ROUND_SHARE: u64 = 4;
@@ -22,33 +24,6 @@ const TRACE_ROUNDS_MAX: usize = 20;
 const SEQUENTIAL_PAGES: u64 = 64;
 /// Sets the random overwrites apart from whatever else is drawn from the run's seed.
 const SEED_SALT: u64 = 0x7072_6563_6f6e_6469;
-
-/// What is written before the measured run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Precondition {
-    /// Nothing but the filler.
-    #[default]
-    None,
-    /// Every active page once, in order.
-    Sequential,
-    /// Every active page once, then at least one drive write of uniform random overwrites, until steady.
-    Random,
-    /// The trace itself, again and again until steady.
-    Trace,
-}
-
-impl Precondition {
-    /// The name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Sequential => "sequential",
-            Self::Random => "random",
-            Self::Trace => "trace",
-        }
-    }
-}
 
 /// How preconditioning ended.
 pub struct Outcome {
@@ -77,7 +52,7 @@ pub fn write(
     folding: &Folding,
     bounds: Bounds,
     control: &Control,
-) -> Result<Outcome, RunError> {
+) -> Result<Outcome, EvalError> {
     let page_bytes = u64::from(device.page_bytes());
     let active = bounds.active_bytes / page_bytes;
     let mut writer = Writer { device, trace: &spec.trace.name, control, page_bytes, stopped: None };
@@ -109,10 +84,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn submit(&mut self, batch: &[Request]) -> Result<(), RunError> {
-        if self.control.stop.load(Ordering::Relaxed) {
-            return Err(RunError::Interrupted);
-        }
+    fn submit(&mut self, batch: &[Request]) -> Result<(), EvalError> {
+        self.control.go_on()?;
         if self.stopped.is_none() {
             self.stopped = submit(self.device, batch, self.trace, 1)?;
         }
@@ -120,7 +93,7 @@ impl Writer<'_> {
     }
 
     /// Writes pages `from..to` in order.
-    fn sequential(&mut self, from: u64, to: u64) -> Result<(), RunError> {
+    fn sequential(&mut self, from: u64, to: u64) -> Result<(), EvalError> {
         let mut batch = Vec::with_capacity(BATCH);
         let mut at = from;
         while at < to {
@@ -137,7 +110,7 @@ impl Writer<'_> {
     }
 
     /// Overwrites `count` pages drawn uniformly from the first `active`.
-    fn random(&mut self, active: u64, count: u64, random: &mut Random) -> Result<(), RunError> {
+    fn random(&mut self, active: u64, count: u64, random: &mut Random) -> Result<(), EvalError> {
         let mut batch = Vec::with_capacity(BATCH);
         let mut left = count;
         while left > 0 {
@@ -156,7 +129,7 @@ impl Writer<'_> {
     }
 
     /// Replays the trace once. Arrival times are dropped: how fast the device was filled is of no interest.
-    fn trace(&mut self, spec: &RunSpec, folding: &Folding) -> Result<(), RunError> {
+    fn trace(&mut self, spec: &RunSpec, folding: &Folding) -> Result<(), EvalError> {
         spec.trace.for_each(|batch| {
             folding.fold(batch);
             batch.iter_mut().for_each(|r| r.arrival_ns = 0);
@@ -168,8 +141,8 @@ impl Writer<'_> {
     fn until_steady(
         &mut self,
         rounds_max: usize,
-        mut round: impl FnMut(&mut Self) -> Result<(), RunError>,
-    ) -> Result<bool, RunError> {
+        mut round: impl FnMut(&mut Self) -> Result<(), EvalError>,
+    ) -> Result<bool, EvalError> {
         let mut rounds = Vec::new();
         while rounds.len() < rounds_max && self.stopped.is_none() {
             let before = self.device.snapshot();

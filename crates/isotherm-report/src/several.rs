@@ -1,11 +1,11 @@
 //! Figures of an experiment that draw more than one number of a run: its windows, the parts of a sum, its requests by latency,
 //! its writes by address. One panel for each value of the axis `x`, one line, bar or outline for each value of `series`.
 
-use super::ReportError;
-use super::figure::{Axis, BarSeries, Bars, Chart, Histogram, HistogramSeries, Panel, Plane, PlaneSeries};
-use super::panels::{axis_text, axis_title, heat_map, position, shares, varying_axes};
-use super::sweep::{refuse, rules, value_axis};
-use crate::results::{Figure as Wanted, FigureKind, LatencyBucket, RunResult};
+use crate::axes::{refuse, rules, value_axis};
+use crate::error::ReportError;
+use crate::figure::{Axis, BarSeries, Bars, Chart, Histogram, HistogramSeries, Panel, Plane, PlaneSeries};
+use crate::panels::{axis_text, axis_title, heat_map, position, shares, varying_axes};
+use isotherm_eval::results::{Figure as Wanted, FigureKind, LatencyBucket, RunResult};
 use serde_json::Value;
 
 /// One run of a panel.
@@ -18,7 +18,7 @@ struct Row<'a> {
 }
 
 /// The panels of a figure over `runs`.
-pub(super) fn panels(wanted: &Wanted, runs: &[RunResult]) -> Result<Vec<Panel>, ReportError> {
+pub(crate) fn panels(wanted: &Wanted, runs: &[RunResult]) -> Result<Vec<Panel>, ReportError> {
     let (mut titles, mut names) = (Vec::new(), Vec::new());
     let mut rows: Vec<(usize, Row)> = Vec::new();
     let others = varying_axes(runs);

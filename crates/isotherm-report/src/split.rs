@@ -1,7 +1,7 @@
 //! The split of the DRAM over time: where the border lay, and what the rule that moved it saw.
 
-use super::figure::{Axis, Chart, Figure, Panel, Plane, PlaneSeries};
-use crate::results::{RunResult, SplitSeries};
+use crate::figure::{Axis, Chart, Figure, Panel, Plane, PlaneSeries};
+use isotherm_eval::results::{RunResult, SplitSeries};
 
 /// Colours of the border and of the two sides.
 const BORDER: usize = 0;
@@ -9,7 +9,7 @@ const BUFFER: usize = 1;
 const MAPPING: usize = 2;
 
 /// Two charts for each run whose border moves: the border, and both cost-benefits on a scale of ratios.
-pub(super) fn split_over_time(runs: &[RunResult]) -> Option<Figure> {
+pub(crate) fn split_over_time(runs: &[RunResult]) -> Option<Figure> {
     let mut panels = Vec::new();
     for run in runs {
         let Some(series) = run.split.as_ref().and_then(|split| split.series.as_ref()) else { continue };

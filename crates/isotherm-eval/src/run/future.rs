@@ -3,10 +3,10 @@
 //! Deaths are numbered in host page writes since the device is new, so that filler and preconditioning count too. 4 bytes a
 //! host page write and 4 a logical page while it is built.
 
+use super::{Precondition, RunSpec};
+use crate::error::EvalError;
 use crate::fold::Folding;
 use crate::memory;
-use crate::precondition::Precondition;
-use crate::run::{RunError, RunSpec};
 use isotherm::placement::{Future, needs_future};
 use isotherm::registry::SpecError;
 use isotherm::request::Op;
@@ -25,7 +25,7 @@ pub fn of(
     active_bytes: u64,
     logical_pages: u64,
     page_writes: u64,
-) -> Result<Option<Arc<Future>>, RunError> {
+) -> Result<Option<Arc<Future>>, EvalError> {
     let placement = &spec.device.placement.name;
     if !needs_future(placement) {
         return Ok(None);

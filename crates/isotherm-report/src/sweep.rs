@@ -1,17 +1,17 @@
 //! The report of an experiment: its figures over the runs of a sweep, with published numbers beside ours.
 
-use super::figure::{
-    Axis, BarSeries, Bars, Chart, Figure, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries, Rule,
-};
-use super::page::{Block, Cell, Column, Page, Section, Table};
-use super::panels::{axis_text, axis_title, closing_edge, histogram, position, shares, values_at, varying_axes};
-use super::table::{self, counts_at, number, number_at};
-use super::{ReportError, runs, several};
-use crate::results::{Experiment, Figure as Wanted, FigureKind, Published, ResultsFile, RunResult};
-use serde_json::{Map, Value};
+use crate::axes::{refuse, rules, value_axis, x_axis};
+use crate::error::ReportError;
+use crate::figure::{Axis, BarSeries, Bars, Chart, Figure, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries};
+use crate::page::{Block, Cell, Column, Page, Section, Table};
+use crate::panels::{axis_text, axis_title, closing_edge, histogram, position, shares, values_at, varying_axes};
+use crate::table::{self, counts_at, number, number_at};
+use crate::{runs, several};
+use isotherm_eval::results::{Experiment, Figure as Wanted, FigureKind, Published, ResultsFile, RunResult};
+use serde_json::Value;
 
 /// Fills the page.
-pub(super) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Page, ReportError> {
+pub(crate) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Page, ReportError> {
     let mut figures = Vec::new();
     for wanted in &experiment.figures {
         figures.push(Block::Figure(figure(wanted, &results.runs)?));
@@ -79,26 +79,12 @@ fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
 
 /// The runs that a figure is drawn from.
 fn chosen(wanted: &Wanted, runs: &[RunResult]) -> Result<Vec<RunResult>, ReportError> {
-    let is_chosen = |run: &&RunResult| wanted.only.iter().all(|(axis, value)| admits(value, run.axes.get(axis)));
+    let is_chosen = |run: &&RunResult| wanted.draws(&run.axes);
     let chosen: Vec<RunResult> = runs.iter().filter(is_chosen).cloned().collect();
     if chosen.is_empty() {
         return Err(refuse(wanted, "no run has the values under `only`".into(), axes_there_are(runs)));
     }
     Ok(chosen)
-}
-
-/// Whether a run with `found` on an axis is drawn where `only` names `wanted`: one value, or a list of them.
-fn admits(wanted: &Value, found: Option<&Value>) -> bool {
-    found.is_some_and(|found| wanted == found || wanted.as_array().is_some_and(|list| list.contains(found)))
-}
-
-pub(super) fn refuse(wanted: &Wanted, problem: String, fix: String) -> ReportError {
-    ReportError::Figure { figure: wanted.title.clone(), problem, fix }
-}
-
-/// Whether an x is the key of a result rather than the name of an axis.
-fn is_measured(x: &str) -> bool {
-    x.contains('.')
 }
 
 /// What is at `key` of a run, as JSON has it.
@@ -132,7 +118,7 @@ fn select<T>(
         others.clear();
     }
     let mut selection = Selection { panels: Vec::new(), series: Vec::new(), points: Vec::new() };
-    let measured_x = if is_measured(&wanted.x) { values_at(&chosen, &wanted.x, value_at)? } else { Vec::new() };
+    let measured_x = if wanted.is_along_a_key() { values_at(&chosen, &wanted.x, value_at)? } else { Vec::new() };
     for (index, (run, y)) in chosen.iter().zip(values).enumerate() {
         let title =
             others.iter().map(|a| Ok(axis_title(a, &axis(run, a)?))).collect::<Result<Vec<_>, ReportError>>()?;
@@ -168,22 +154,12 @@ fn divide(wanted: &Wanted, selection: &mut Selection<f64>, reference: &str) -> R
         let fix = format!("choose from {}", selection.series.join(", "));
         return Err(refuse(wanted, format!("`relative_to` names no series: \"{reference}\""), fix));
     }
-    let is_measured = is_measured(&wanted.x);
+    let is_measured = wanted.is_along_a_key();
     for point in &mut selection.points {
         let base = bases.iter().find(|b| b.0 == point.panel && (is_measured || b.1 == point.x)).and_then(|b| b.2);
         point.y = point.y.zip(base).filter(|(_, base)| *base != 0.0).map(|(y, base)| y / base);
     }
     Ok(())
-}
-
-pub(super) fn value_axis(wanted: &Wanted) -> Axis {
-    Axis::linear(if wanted.y_label.is_empty() { wanted.y.clone() } else { wanted.y_label.clone() }, "")
-}
-
-/// Published numbers without a place of their own are lines across the chart.
-pub(super) fn rules(wanted: &Wanted) -> Vec<Rule> {
-    let unplaced = wanted.published.iter().filter(|p| p.x.is_none());
-    unplaced.map(|p| Rule { label: format!("{} (published)", p.label), value: p.value }).collect()
 }
 
 /// Series of `wanted` that have published numbers with a place, with those numbers.
@@ -228,33 +204,8 @@ fn bars(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Chart {
     })
 }
 
-/// The number that a value of an axis is; in experiment files, values are texts.
-fn number_along(x: &Value) -> Option<f64> {
-    x.as_f64().or_else(|| x.as_str()?.parse().ok())
-}
-
-fn number_on_line(wanted: &Wanted, x: &Value) -> Result<f64, ReportError> {
-    number_along(x).ok_or_else(|| {
-        let problem = format!("a line needs numbers along x, and `{}` takes the value {x}", wanted.x);
-        refuse(wanted, problem, "write `kind = \"bars\"`, or choose an axis of numbers".into())
-    })
-}
-
-/// Looks, before anything has run, whether a figure can be drawn from points with these axes.
-///
-/// # Errors
-/// A line along an axis that is none of numbers.
-pub fn check_figure(wanted: &Wanted, points: &[&Map<String, Value>]) -> Result<(), ReportError> {
-    let is_drawn = |axes: &&&Map<String, Value>| wanted.only.iter().all(|(axis, value)| admits(value, axes.get(axis)));
-    let along = points.iter().filter(is_drawn).filter_map(|axes| axes.get(&wanted.x));
-    match wanted.kind {
-        FigureKind::Lines => along.into_iter().try_for_each(|x| number_on_line(wanted, x).map(|_| ())),
-        _ => Ok(()),
-    }
-}
-
 fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Chart, ReportError> {
-    let number_of = |x: &Value| number_on_line(wanted, x);
+    let number_of = |x: &Value| wanted.number_along(x);
     let mut series: Vec<PlaneSeries> = Vec::new();
     for (slot, name) in selection.series.iter().enumerate() {
         let mut points = Vec::new();
@@ -304,11 +255,6 @@ fn agreement(wanted: &Wanted, selection: &Selection<f64>) -> Result<Chart, Repor
     Ok(Chart::Plane(Plane { x, y, series, rules: rules(wanted) }))
 }
 
-/// The name of x: of a key, what stands behind its dots.
-fn x_axis(wanted: &Wanted) -> Axis {
-    Axis::linear(wanted.x.rsplit('.').next().unwrap_or_default().replace('_', " "), "")
-}
-
 /// A panel for each x; full buckets have a step of their own at the right.
 fn histograms(wanted: &Wanted, selection: &Selection<Vec<u64>>) -> Vec<Panel> {
     let mut titles: Vec<(usize, String)> = Vec::new();
@@ -348,17 +294,5 @@ fn published_table(wanted: &Wanted) -> Table {
         caption: format!("Published numbers for: {}", wanted.title),
         columns,
         rows: wanted.published.iter().map(row).collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_of_an_axis_may_be_numbers() {
-        let along = |x: Value| number_along(&x);
-        assert_eq!([along("85".into()), along(85.into()), along("7.5".into())], [Some(85.0), Some(85.0), Some(7.5)]);
-        assert_eq!(along("auto".into()), None);
     }
 }

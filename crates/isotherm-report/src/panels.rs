@@ -1,11 +1,11 @@
 //! The figures of runs: which numbers are drawn, in which panel, under which name and colour.
 
-use super::figure::{
+use crate::figure::{
     Axis, BarSeries, Bars, Chart, Figure, HeatMap, Histogram, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries,
     Rule,
 };
-use super::table::number;
-use crate::results::{BlockHistogram, LatencyBucket, RunResult};
+use crate::table::number;
+use isotherm_eval::results::{BlockHistogram, LatencyBucket, RunResult};
 use serde_json::Value;
 
 /// The grey of the palette.
@@ -15,7 +15,7 @@ const EXTRA: [usize; 7] = [7, 1, 0, 2, 3, 4, 5];
 
 /// Where each run is drawn. Runs that differ in one axis share a panel and differ in colour; every combination of the
 /// other axes has a panel of its own, so that a panel holds few lines and a colour means one policy throughout.
-pub(super) struct Arrangement<'a> {
+pub(crate) struct Arrangement<'a> {
     /// Title of each panel; one empty title where one panel holds everything.
     panels: Vec<String>,
     places: Vec<Place<'a>>,
@@ -31,7 +31,7 @@ struct Place<'a> {
 
 impl<'a> Arrangement<'a> {
     /// Colours by the placement where it varies, otherwise by the first axis that does.
-    pub(super) fn new(runs: &'a [RunResult]) -> Self {
+    pub(crate) fn new(runs: &'a [RunResult]) -> Self {
         let varying = varying_axes(runs);
         let colour = varying.iter().find(|a| *a == "placement").or(varying.first());
         colour.and_then(|axis| Self::by_axis(runs, axis, &varying)).unwrap_or_else(|| Self::one_panel(runs))
@@ -76,14 +76,14 @@ impl<'a> Arrangement<'a> {
 }
 
 /// Axes that take more than one value over the runs, in the order of the first run.
-pub(super) fn varying_axes(runs: &[RunResult]) -> Vec<String> {
+pub(crate) fn varying_axes(runs: &[RunResult]) -> Vec<String> {
     let Some(first) = runs.first() else { return Vec::new() };
     let varies = |key: &String, value: &Value| runs.iter().any(|run| run.axes.get(key) != Some(value));
     first.axes.iter().filter(|(key, value)| varies(key, value)).map(|(key, _)| key.clone()).collect()
 }
 
 /// The value of an axis where nothing else tells which axis it is: a policy's name says so itself, a number does not.
-pub(super) fn axis_title(axis: &str, value: &Value) -> String {
+pub(crate) fn axis_title(axis: &str, value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         _ => format!("{} {}", axis.replace('_', " "), axis_text(value)),
@@ -91,7 +91,7 @@ pub(super) fn axis_title(axis: &str, value: &Value) -> String {
 }
 
 /// The value of an axis for people.
-pub(super) fn axis_text(value: &Value) -> String {
+pub(crate) fn axis_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), number),
@@ -100,7 +100,7 @@ pub(super) fn axis_text(value: &Value) -> String {
 }
 
 /// Where `name` stands in `names`, appended where it is new.
-pub(super) fn position(names: &mut Vec<String>, name: &str) -> usize {
+pub(crate) fn position(names: &mut Vec<String>, name: &str) -> usize {
     names.iter().position(|n| n == name).unwrap_or_else(|| {
         names.push(name.to_owned());
         names.len() - 1
@@ -112,7 +112,7 @@ fn figure(title: &str, caption: &str, panels: Vec<Panel>) -> Option<Figure> {
 }
 
 /// Write amplification of each run, split by cause.
-pub(super) fn amplification_by_cause(runs: &[RunResult]) -> Option<Figure> {
+pub(crate) fn amplification_by_cause(runs: &[RunResult]) -> Option<Figure> {
     let parts: Vec<Vec<(String, u64)>> = runs.iter().map(RunResult::pages_by_cause).collect();
     let share = |run: &RunResult, parts: &[(String, u64)], cause: &String| -> Option<f64> {
         let pages = parts.iter().find(|part| part.0 == *cause).map_or(0, |part| part.1);
@@ -156,7 +156,7 @@ pub(super) fn amplification_by_cause(runs: &[RunResult]) -> Option<Figure> {
 }
 
 /// Write amplification of each window over the run.
-pub(super) fn amplification_over_time(arrangement: &Arrangement) -> Option<Figure> {
+pub(crate) fn amplification_over_time(arrangement: &Arrangement) -> Option<Figure> {
     let panels = arrangement.panels("", |places| {
         let series: Vec<PlaneSeries> = places
             .iter()
@@ -193,7 +193,7 @@ pub(super) fn amplification_over_time(arrangement: &Arrangement) -> Option<Figur
 }
 
 /// Victims by their invalid share.
-pub(super) fn victims(arrangement: &Arrangement) -> Option<Figure> {
+pub(crate) fn victims(arrangement: &Arrangement) -> Option<Figure> {
     let panels = arrangement.panels("", |places| {
         let series: Vec<HistogramSeries> = places
             .iter()
@@ -214,7 +214,7 @@ pub(super) fn victims(arrangement: &Arrangement) -> Option<Figure> {
 }
 
 /// Blocks by how often they were erased.
-pub(super) fn erases(arrangement: &Arrangement) -> Option<Figure> {
+pub(crate) fn erases(arrangement: &Arrangement) -> Option<Figure> {
     let panels = arrangement.panels("", |places| {
         let series: Vec<HistogramSeries> =
             places.iter().filter_map(|p| block_series(&p.run.erase_distribution, p.slot, &p.name)).collect();
@@ -234,24 +234,24 @@ fn block_series(blocks: &BlockHistogram, slot: usize, name: &str) -> Option<Hist
 }
 
 /// Upper edge of the last interval: the largest number in it, or one interval further where that would leave it no width.
-pub(super) fn closing_edge(edges: &[f64], max: f64) -> Option<f64> {
+pub(crate) fn closing_edge(edges: &[f64], max: f64) -> Option<f64> {
     let last = *edges.last()?;
     let width = edges.len().checked_sub(2).map_or(1.0, |before| last - edges[before]);
     Some(if max > last { max } else { last + width })
 }
 
 /// Counts as percentages of their sum; none where nothing was counted.
-pub(super) fn shares(counts: &[u64]) -> Option<Vec<f64>> {
+pub(crate) fn shares(counts: &[u64]) -> Option<Vec<f64>> {
     let sum: u64 = counts.iter().sum();
     (sum > 0).then(|| counts.iter().map(|c| *c as f64 / sum as f64 * 100.0).collect())
 }
 
-pub(super) fn histogram(series: Vec<HistogramSeries>, x: Axis, y: Axis) -> Option<Chart> {
+pub(crate) fn histogram(series: Vec<HistogramSeries>, x: Axis, y: Axis) -> Option<Chart> {
     (!series.is_empty()).then_some(Chart::Histogram(Histogram { x, y, series }))
 }
 
 /// The share of requests that took longer than a time, for writes and for reads.
-pub(super) fn latency(arrangement: &Arrangement) -> Option<Figure> {
+pub(crate) fn latency(arrangement: &Arrangement) -> Option<Figure> {
     let mut panels = Vec::new();
     for operation in ["Writes", "Reads"] {
         panels.extend(arrangement.panels(operation, |places| {
@@ -302,7 +302,7 @@ fn slower_than(buckets: &[LatencyBucket]) -> Option<Vec<(f64, Option<f64>)>> {
 }
 
 /// Host writes by address and time, once for each trace.
-pub(super) fn heat(runs: &[RunResult]) -> Option<Figure> {
+pub(crate) fn heat(runs: &[RunResult]) -> Option<Figure> {
     let mut seen: Vec<&RunResult> = Vec::new();
     for run in runs {
         let known = seen.iter().any(|s| s.trace == run.trace && s.write_heat == run.write_heat);
@@ -325,7 +325,7 @@ pub(super) fn heat(runs: &[RunResult]) -> Option<Figure> {
     )
 }
 
-pub(super) fn heat_map(run: &RunResult) -> HeatMap {
+pub(crate) fn heat_map(run: &RunResult) -> HeatMap {
     let heat = &run.write_heat;
     let columns = heat.counts.first().map_or(0, Vec::len);
     let column_bytes = heat.column_host_pages as f64 * run.device.page_bytes as f64;
@@ -348,7 +348,7 @@ fn byte_unit(bytes: f64) -> (&'static str, f64) {
 }
 
 /// What `read` finds at `key` of each run, as JSON has it.
-pub(super) fn values_at<T>(
+pub(crate) fn values_at<T>(
     runs: &[&RunResult],
     key: &str,
     read: impl Fn(&Value, &str) -> Option<T>,

@@ -1,6 +1,6 @@
 //! What a report holds: sections of text, tables and figures, without a word on how they look.
 
-use super::figure::Figure;
+use crate::figure::Figure;
 
 /// A whole report.
 #[derive(Clone, Debug, Default)]

@@ -1,14 +1,14 @@
 //! The report of `run` and `compare`: the answer first, then the table, the figures, and all that repeats the run.
 
-use super::page::{Block, Code, Fact, Notice, Page, Section, Tone};
-use super::panels::{self, Arrangement};
-use super::split;
-use super::table::{self, bytes, number, percent};
-use super::{Page as Report, ReportError};
-use crate::results::{DeviceSummary, ResultsFile, RunResult, TraceSummary, Workload};
+use crate::error::ReportError;
+use crate::page::{Block, Code, Fact, Notice, Page, Section, Tone};
+use crate::panels::{self, Arrangement};
+use crate::split;
+use crate::table::{self, bytes, number, percent};
+use isotherm_eval::results::{DeviceSummary, ResultsFile, RunResult, TraceSummary, Workload};
 
 /// Fills the page.
-pub(super) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
+pub(crate) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
     let runs = &results.runs;
     let traces = results.traces.iter().map(|t| t.name.as_str()).collect::<Vec<_>>().join(", ");
     let title = match runs.len() {
@@ -30,11 +30,11 @@ pub(super) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
         repeat(results),
     ];
     let sections = sections.into_iter().filter(|s| !s.blocks.is_empty()).collect();
-    Ok(Report { title, lead: lead(runs), version: results.version.clone(), sections })
+    Ok(Page { title, lead: lead(runs), version: results.version.clone(), sections })
 }
 
 /// A section of those figures that have something to show.
-fn figures<const N: usize>(title: &str, figures: [Option<super::figure::Figure>; N]) -> Section {
+fn figures<const N: usize>(title: &str, figures: [Option<crate::figure::Figure>; N]) -> Section {
     Section::new(title, figures.into_iter().flatten().map(Block::Figure).collect())
 }
 
@@ -77,7 +77,7 @@ fn caption(runs: &[RunResult]) -> String {
 }
 
 /// One notice for all runs.
-pub(super) fn verdict(runs: &[RunResult]) -> Notice {
+pub(crate) fn verdict(runs: &[RunResult]) -> Notice {
     let invalid: Vec<&RunResult> = runs.iter().filter(|r| !r.verdict.valid).collect();
     let writes = runs.iter().map(|r| r.verdict.drive_writes).fold(f64::INFINITY, f64::min);
     if invalid.is_empty() {
@@ -184,7 +184,7 @@ fn workload_facts(workload: &Workload) -> Vec<Fact> {
 }
 
 /// The command and the specifications: with them anyone repeats the runs.
-pub(super) fn repeat(results: &ResultsFile) -> Section {
+pub(crate) fn repeat(results: &ResultsFile) -> Section {
     let mut blocks = vec![Block::Code(Code { title: "Command".into(), text: results.command.clone(), folded: false })];
     let seeds = results.runs.iter().map(|r| r.seed);
     let (least, most) = (seeds.clone().min().unwrap_or(0), seeds.max().unwrap_or(0));

@@ -1,8 +1,8 @@
 //! Writes a [`Page`] as one HTML file. Text is escaped here and nowhere else: every string of the page model is plain text.
 
-use super::ReportError;
-use super::figure::Figure;
-use super::page::{Block, Cell, Code, Column, Fact, Notice, Page, Section, Table, Tone};
+use crate::error::ReportError;
+use crate::figure::Figure;
+use crate::page::{Block, Cell, Code, Column, Fact, Notice, Page, Section, Table, Tone};
 
 const STYLE: &str = include_str!("assets/page.css");
 const CHART_LIBRARY: &str = include_str!("assets/echarts/echarts.min.js");
@@ -13,7 +13,7 @@ const TABLES: &str = include_str!("assets/tables.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
 /// The text of the file.
-pub(super) fn document(page: &Page) -> Result<String, ReportError> {
+pub(crate) fn document(page: &Page) -> Result<String, ReportError> {
     let mut figures = Vec::new();
     let mut body = String::new();
     for (index, section) in page.sections.iter().enumerate() {
@@ -203,8 +203,8 @@ fn write_cell(out: &mut String, cell: &Cell, heads_row: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::figure::{Bars, Chart, Panel};
     use super::*;
+    use crate::figure::{Bars, Chart, Panel};
 
     #[test]
     fn hostile_text_stays_text_everywhere() {

@@ -2,9 +2,9 @@
 //!
 //! Columns name their number by its path in a run's JSON, so that what the page shows is what scripts read, by construction.
 
-use super::ReportError;
-use super::page::{Cell, Column, Table};
-use crate::results::RunResult;
+use crate::error::ReportError;
+use crate::page::{Cell, Column, Table};
+use isotherm_eval::results::RunResult;
 use serde_json::Value;
 
 /// A column of the table of runs.
@@ -55,7 +55,7 @@ const COLUMNS: &[RunColumn] = &[
 ];
 
 /// The table of all runs, in their order.
-pub(super) fn of_runs(runs: &[RunResult], caption: String) -> Result<Table, ReportError> {
+pub(crate) fn of_runs(runs: &[RunResult], caption: String) -> Result<Table, ReportError> {
     let json: Vec<Value> = runs.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
     let causes = causes(runs);
     let mut table = Table { caption, ..Table::default() };
@@ -108,12 +108,12 @@ fn at<'a>(json: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 /// The number at a dotted path; absent where it is null or no number.
-pub(super) fn number_at(json: &Value, path: &str) -> Option<f64> {
+pub(crate) fn number_at(json: &Value, path: &str) -> Option<f64> {
     at(json, path)?.as_f64()
 }
 
 /// The counts at a dotted path; absent where there is no list of them.
-pub(super) fn counts_at(json: &Value, path: &str) -> Option<Vec<u64>> {
+pub(crate) fn counts_at(json: &Value, path: &str) -> Option<Vec<u64>> {
     at(json, path)?.as_array()?.iter().map(Value::as_u64).collect()
 }
 
@@ -124,7 +124,7 @@ fn number_cell(json: &Value, key: &str, unit: f64) -> Cell {
 }
 
 /// A number for people: four significant digits, whole numbers whole, thousands apart.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "\u{2013}".to_owned();
     }
@@ -155,7 +155,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// A number of bytes in the binary unit that suits it.
-pub(super) fn bytes(value: u64) -> String {
+pub(crate) fn bytes(value: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     UNITS
         .iter()
@@ -164,7 +164,7 @@ pub(super) fn bytes(value: u64) -> String {
 }
 
 /// A share as a percentage.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{} %", number(share * 100.0))
 }
 

@@ -1,0 +1,74 @@
+//! Reports: one self-contained HTML file for people, from the same structures that scripts read in `results.json`.
+//!
+//! Nothing is fetched when a report opens: text and tables are written here, figures are embedded as JSON and drawn by the
+//! embedded chart library (`assets/echarts`), and the page's own policy forbids it any connection. Every text is escaped
+//! where it enters the page, because names of traces come from users.
+//!
+//! ```
+//! use isotherm_report::figure::{Axis, Chart, Figure, Panel, Plane, PlaneSeries};
+//! use isotherm_report::page::{Block, Section};
+//! use isotherm_report::{Page, render_page};
+//!
+//! let points = vec![(7.0, Some(2.9)), (15.0, Some(1.9)), (28.0, Some(1.4))];
+//! let series = vec![PlaneSeries { name: "greedy".into(), points, ..PlaneSeries::default() }];
+//! let (x, y) = (Axis::linear("over-provisioning", "%"), Axis::linear("write amplification", ""));
+//! let chart = Chart::Plane(Plane { x, y, series, ..Plane::default() });
+//! let panels = vec![Panel { title: String::new(), chart }];
+//! let figure = Figure { title: "What space buys".into(), caption: String::new(), panels };
+//! let sections = vec![Section::new("Figures", vec![Block::Figure(figure)])];
+//! let html = render_page(&Page { title: "My page".into(), sections, ..Page::default() })?;
+//! assert!(html.contains("What space buys"));
+//! # Ok::<(), isotherm_report::ReportError>(())
+//! ```
+//!
+//! Results become a page by [`render`]; [`Page`] and [`figure`] are for pages of one's own.
+//!
+//! Layers, top down: [`render`] picks what results show (`runs` for `run` and `compare`, `sweep` and `hotness` for experiments)
+//! and fills a [`Page`]; [`figure`] says what a chart shows, never how it looks; `html` writes the page. Looks live in
+//! `assets/page.css` and `assets/charts.js` alone.
+
+pub mod figure;
+pub mod page;
+
+mod axes;
+mod error;
+mod findings;
+mod hotness;
+mod html;
+mod panels;
+mod runs;
+mod several;
+mod split;
+mod sweep;
+mod table;
+
+pub use error::ReportError;
+pub use page::Page;
+
+use isotherm_eval::results::ResultsFile;
+
+/// The report of a results file, as the text of one HTML file.
+///
+/// # Errors
+/// No runs, or an experiment whose figures do not fit its runs.
+pub fn render(results: &ResultsFile) -> Result<String, ReportError> {
+    if results.runs.is_empty() && results.hotness.is_empty() {
+        return Err(ReportError::NoRuns);
+    }
+    let page = match &results.experiment {
+        Some(experiment) => match &experiment.hotness {
+            Some(asked) => hotness::page(results, experiment, asked),
+            None => sweep::page(results, experiment)?,
+        },
+        None => runs::page(results)?,
+    };
+    render_page(&page)
+}
+
+/// A page of any content, as the text of one HTML file.
+///
+/// # Errors
+/// A figure holds a number that JSON cannot.
+pub fn render_page(page: &Page) -> Result<String, ReportError> {
+    html::document(page)
+}
