@@ -58,17 +58,23 @@ fn requests(length: usize) -> impl Strategy<Value = Vec<Request>> {
 /// What the device must hold.
 struct Model {
     bytes: Vec<u8>,
+    /// What it held before a trim that is not flushed.
+    before: Vec<u8>,
     version: u8,
 }
 
 impl Model {
     fn new() -> Self {
-        Self { bytes: vec![0; (PAGES * PAGE) as usize], version: 0 }
+        let bytes = vec![0; (PAGES * PAGE) as usize];
+        Self { before: bytes.clone(), bytes, version: 0 }
     }
 
     /// Carries out a request on both.
     fn serve(&mut self, device: &mut dyn BlockDevice, request: &Request) -> Result<(), DeviceError> {
         device.arrive(request.arrival_ns);
+        if request.op == Op::Trim {
+            self.before.clone_from(&self.bytes);
+        }
         let range = request.offset as usize..(request.offset + request.length) as usize;
         match request.op {
             Op::Write => {
@@ -92,7 +98,10 @@ impl Model {
                 let (first, last) = whole_pages(&range);
                 self.bytes[first..last.max(first)].fill(0);
             }
-            Op::Flush => device.flush()?,
+            Op::Flush => {
+                device.flush()?;
+                self.before.clone_from(&self.bytes);
+            }
         }
         Ok(())
     }
@@ -113,7 +122,8 @@ impl Model {
                 let (first, last) = whole_pages(&range);
                 after[first..last.max(first)].fill(0);
             }
-            Op::Read | Op::Flush => {}
+            Op::Flush => after.clone_from(&self.before),
+            Op::Read => {}
         }
         let page = PAGE as usize;
         for first in (0..self.bytes.len()).step_by(page) {
