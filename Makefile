@@ -20,7 +20,7 @@ demo: ## build, compare placements on a real trace, say where the report is
 test: ## install what the tests need and run all of them
 	@.ci/test
 
-system: ## run what needs more time or software: experiments planned, fuzzing, a fresh machine
+system: ## run what needs more time or software: fuzzing, the oldest compiler, a fresh machine
 	@.ci/system
 
 soak: ## look for rare failures for MINUTES (60): properties from new seeds, and fuzzing

@@ -2,5 +2,6 @@
 
 mod bad_input;
 mod command;
+mod experiments;
 mod golden;
 mod trace;

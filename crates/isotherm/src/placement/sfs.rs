@@ -1,7 +1,7 @@
 //! The groups of SFS as a placement (Min et al., "SFS: random write considered harmful in solid state drives", FAST'12):
 //! every page goes to the group whose centre of hotness is nearest to its own, host writes and copies alike.
 //!
-//! Hotness, segment hotness and quantisation are those of the log ([`crate::sfs`]): write count over age for a page, that of
+//! Hotness, segment hotness and quantisation are those of the log (crate `isotherm-sfs`): write count over age for a page, that of
 //! its file before its second write, and mean count over mean age of the live pages for a segment. Each group is a stream.
 //!
 //! Departures: a device writes page by page, so nothing waits until its group fills a segment. Segments are what a
