@@ -164,6 +164,65 @@ fn in_order<T: Send>(
 mod tests {
     use super::*;
 
+    /// A job that notes when it ran.
+    struct Noting<'a> {
+        number: u64,
+        is_timed: bool,
+        ran: &'a Mutex<Vec<u64>>,
+    }
+
+    struct Numbered(u64, String);
+
+    impl Named for Numbered {
+        fn name(&mut self, label: &str, _: &Map<String, Value>) {
+            label.clone_into(&mut self.1);
+        }
+    }
+
+    impl Ready<Numbered> for &Noting<'_> {
+        fn memory_bytes(&self) -> u64 {
+            1
+        }
+        fn is_timed(&self) -> bool {
+            self.is_timed
+        }
+        fn run(&self, _: &Control) -> Result<Numbered, EvalError> {
+            self.ran.lock().unwrap().push(self.number);
+            Ok(Numbered(self.number, String::new()))
+        }
+    }
+
+    impl Work for Noting<'_> {
+        type Result = Numbered;
+        fn survey_key(&self) -> SurveyKey {
+            SurveyKey { trace: crate::source::TraceSource::new("none"), page_bytes: 4096, compact: false }
+        }
+        fn needs_survey(&self) -> bool {
+            false
+        }
+        fn pages(&self, _: &Survey) -> u64 {
+            0
+        }
+        fn prepare<'a>(&'a self, _: Option<&Survey>) -> Result<Box<dyn Ready<Numbered> + 'a>, EvalError> {
+            Ok(Box::new(self))
+        }
+    }
+
+    #[test]
+    fn jobs_that_measure_time_run_after_all_others_and_keep_their_place() {
+        let ran = Mutex::new(Vec::new());
+        let job = |number: u64| {
+            let spec = Noting { number, is_timed: number.is_multiple_of(4), ran: &ran };
+            Job { spec, label: format!("job {number}"), axes: Map::new() }
+        };
+        let jobs: Vec<_> = (0..10).map(job).collect();
+        let results = run_all(&jobs, &Surveys::default(), &Control::default(), |_, _| Ok(())).unwrap();
+        let found: Vec<_> = results.iter().map(|result| (result.0, result.1.as_str())).collect();
+        let expected: Vec<String> = (0..10).map(|number| format!("job {number}")).collect();
+        assert_eq!(found, (0..10).zip(expected.iter().map(String::as_str)).collect::<Vec<_>>());
+        assert_eq!(ran.into_inner().unwrap()[7..], [0, 4, 8]);
+    }
+
     #[test]
     fn results_stand_in_order_and_the_first_failure_is_told() {
         let hundred: Vec<usize> = (0..100).collect();
