@@ -311,7 +311,7 @@ pub enum Array<P> {
     /// A new one, whose content `P` keeps.
     New(P),
     /// One that a device of the same specification left: its map is rebuilt from the OOB areas.
-    Left(NandArray<P>),
+    Left(Box<NandArray<P>>),
 }
 
 /// What is made of an SSD once it is built, whatever the type of its FTL.
@@ -380,7 +380,7 @@ where
             let recovery = spec.device.recovery || P::NEEDS_RECOVERY;
             (NandArray::new(geometry, spec.device.endurance, recovery, payload), Found::Nothing)
         }
-        Array::Left(array) => (array, Found::Written),
+        Array::Left(array) => (*array, Found::Written),
     };
     assert_eq!(*array.geometry(), geometry, "the array has another shape than its specification");
     let latency = latency(&spec.timing)?;

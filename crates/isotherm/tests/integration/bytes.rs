@@ -183,7 +183,7 @@ proptest! {
             let (mut model, mut array, failed) =
                 assemble(&spec(sets), &environment(), |g| Ok(Array::New(payload(g))), Fail(&requests)).unwrap();
             array.payload_mut().left = u64::MAX;
-            let mut device = assemble(&spec(sets), &environment(), |_| Ok(Array::Left(array)), ForBytes).unwrap();
+            let mut device = assemble(&spec(sets), &environment(), |_| Ok(Array::Left(Box::new(array))), ForBytes).unwrap();
             if let Some(at) = failed {
                 model.settle(&mut *device, &requests[at]);
             }
@@ -198,7 +198,7 @@ proptest! {
             let payload = |geometry: &Geometry| HeapBytes::new(geometry.pages(), geometry.log2_page_bytes);
             let (model, array) =
                 assemble(&spec, &environment(), |g| Ok(Array::New(payload(g))), Leave(&requests)).unwrap();
-            let mut device = assemble(&spec, &environment(), |_| Ok(Array::Left(array)), ForBytes).unwrap();
+            let mut device = assemble(&spec, &environment(), |_| Ok(Array::Left(Box::new(array))), ForBytes).unwrap();
             model.check(&mut *device);
         }
     }
