@@ -2,8 +2,10 @@
 
 mod dram;
 mod names;
+mod sections;
 
 pub use names::{check_name, check_names};
+pub use sections::SECTIONS;
 
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::{BlockDevice, Replay};

@@ -103,13 +103,13 @@ pub trait Placement {
     #[inline(always)]
     fn prefetch(&self, _lpns: impl Iterator<Item = Lpn>) {}
     /// Pages whose metadata the last host write read at random. An FTL that keeps this metadata on flash charges the reads,
-    /// then calls [`forget_samples`](Placement::forget_samples).
+    /// then calls [`forget_metadata_reads`](Placement::forget_metadata_reads).
     #[inline(always)]
-    fn samples(&self) -> &[Lpn] {
+    fn metadata_reads(&self) -> &[Lpn] {
         &[]
     }
-    /// The samples have been charged.
-    fn forget_samples(&mut self) {}
+    /// The reads have been charged.
+    fn forget_metadata_reads(&mut self) {}
     /// Adds what the placement counted to `snapshot`.
     fn fill_snapshot(&self, _snapshot: &mut Snapshot) {}
     /// Checks what the placement keeps of closed blocks against `blocks`.
@@ -194,11 +194,11 @@ macro_rules! placements {
                 match self { $(Self::$variant(placement) => placement.prefetch(lpns)),* }
             }
             #[inline(always)]
-            fn samples(&self) -> &[Lpn] {
-                match self { $(Self::$variant(placement) => placement.samples()),* }
+            fn metadata_reads(&self) -> &[Lpn] {
+                match self { $(Self::$variant(placement) => placement.metadata_reads()),* }
             }
-            fn forget_samples(&mut self) {
-                match self { $(Self::$variant(placement) => placement.forget_samples()),* }
+            fn forget_metadata_reads(&mut self) {
+                match self { $(Self::$variant(placement) => placement.forget_metadata_reads()),* }
             }
             fn fill_snapshot(&self, snapshot: &mut Snapshot) {
                 match self { $(Self::$variant(placement) => placement.fill_snapshot(snapshot)),* }

@@ -11,13 +11,18 @@
 //! size, at least three, of pages with a recency; samples are drawn with replacement, or every page once where there are no
 //! more pages than samples. Recency is counted modulo 2^32. O(1) a write beside clusterings.
 
+mod counters;
+
+pub use counters::{AsaCounters, AsaResults};
+
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
 use crate::address::{Lpn, StreamId};
+use crate::cause::Cause;
 use crate::hotness::kmeans::{Clusterer, Init};
 use crate::memory;
 use crate::random::Random;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
-use crate::stats::{AsaCounters, Snapshot};
+use crate::stats::Snapshot;
 
 /// What the placement, and the FTL built on it, take.
 pub const PARAMETERS: [Parameter; 9] = [
@@ -346,14 +351,16 @@ impl Placement for Asa {
         lpns.for_each(|lpn| memory::prefetch(&self.pages, lpn.0 as usize));
     }
     #[inline(always)]
-    fn samples(&self) -> &[Lpn] {
+    fn metadata_reads(&self) -> &[Lpn] {
         &self.sampled
     }
-    fn forget_samples(&mut self) {
+    fn forget_metadata_reads(&mut self) {
         self.sampled.clear();
     }
     fn fill_snapshot(&self, snapshot: &mut Snapshot) {
-        snapshot.asa = Some(self.counters.clone());
+        // The map reads what is sampled and not cached; nobody else has samples.
+        let sampling_reads = snapshot.medium.reads[Cause::Sampling];
+        snapshot.sections.put(AsaCounters { sampling_reads, ..self.counters.clone() });
     }
     fn memory_bytes(&self) -> u64 {
         match self.keeps {
