@@ -7,6 +7,7 @@
 mod distribution;
 mod experiment;
 mod hotness;
+pub mod schema;
 mod sections;
 
 pub use distribution::{BlockHistogram, LatencyBucket, LatencyDistribution, Series, VictimHistogram, WriteHeat};

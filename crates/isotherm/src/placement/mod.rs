@@ -12,6 +12,7 @@ use crate::stats::Snapshot;
 use std::sync::Arc;
 
 pub use crate::future::Future;
+pub use asa::{AsaCounters, AsaResults};
 
 /// A page that the host writes.
 #[derive(Clone, Copy, Debug)]
