@@ -79,7 +79,7 @@ fn skewed_traffic_saves_copies_but_no_more_than_separation_that_knows() {
             known.copies,
             asa.copies,
             asa.end.medium.reads[Cause::Sampling],
-            asa.end.asa
+            asa.end.sections.get::<AsaCounters>()
         );
         for run in [&dftl, &known, &asa] {
             assert!(
