@@ -15,7 +15,7 @@ mod counters;
 
 pub use counters::{AsaCounters, AsaResults};
 
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
 use crate::cause::Cause;
 use crate::hotness::kmeans::{Clusterer, Init};
@@ -316,7 +316,7 @@ impl Placement for Asa {
         CLUSTERS as u16
     }
     #[inline(always)]
-    fn host(&mut self, write: &HostWrite) -> StreamId {
+    fn host(&mut self, write: &HostWrite, _: &mut PageHistory) -> StreamId {
         self.until_check -= 1;
         if self.until_check == 0 {
             self.check(write.now);
@@ -342,7 +342,7 @@ impl Placement for Asa {
         stream
     }
     #[inline(always)]
-    fn gc(&mut self, copy: &GcCopy) -> StreamId {
+    fn gc(&mut self, copy: &GcCopy, _: &PageHistory) -> StreamId {
         self.copies += 1;
         self.stream(self.pages[copy.lpn.0 as usize].irr)
     }
@@ -368,6 +368,9 @@ impl Placement for Asa {
             Keeps::InTranslationPages => 0,
         }
     }
+    fn simulator_bytes(&self) -> u64 {
+        self.pages.len() as u64 * 8 + u64::from(self.options.samples) * 4
+    }
 }
 
 #[cfg(test)]
@@ -387,14 +390,17 @@ mod tests {
         let pages = asa.pages.len() as u32;
         for round in 0..count {
             for lpn in (0..pages).filter(|lpn| hot.contains(lpn) || lpn % every == round % every) {
-                asa.host(&HostWrite { lpn: Lpn(lpn), now: *now, rewrite: *now >= u64::from(pages) });
+                asa.host(
+                    &HostWrite { lpn: Lpn(lpn), now: *now, rewrite: *now >= u64::from(pages) },
+                    &mut PageHistory::default(),
+                );
                 *now += 1;
             }
         }
     }
 
     fn stream_of_copy(asa: &mut Asa, lpn: u32) -> StreamId {
-        asa.gc(&GcCopy { lpn: Lpn(lpn), now: 0, from: COLD, stamp: 0 })
+        asa.gc(&GcCopy { lpn: Lpn(lpn), now: 0, from: COLD, stamp: 0 }, &PageHistory::default())
     }
 
     #[test]
