@@ -9,6 +9,7 @@ use isotherm::hotness::SCHEMES;
 use isotherm::nand::timing::TIMINGS;
 use isotherm::placement::PLACEMENTS;
 use isotherm::registry::{Entry, Parameter};
+use isotherm::stats::SectionEntry;
 use isotherm::victim::VICTIMS;
 use isotherm_sfs::drive::DRIVES;
 use isotherm_sfs::options::LOGS;
@@ -49,6 +50,8 @@ enum Kind {
     Timings,
     /// Log-structured file systems
     Logs,
+    /// What parts of a device count: sections of results, and their keys
+    Counters,
     /// Drives that a log's write cost is counted in
     Drives,
 }
@@ -56,7 +59,7 @@ enum Kind {
 /// One line of any registry.
 struct Row {
     name: &'static str,
-    summary: &'static str,
+    summary: String,
     /// Further facts: a label and a text.
     facts: Vec<(&'static str, String)>,
     parameters: &'static [Parameter],
@@ -74,6 +77,7 @@ pub fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
         Kind::Timings => rows(TIMINGS),
         Kind::Logs => rows(LOGS),
         Kind::Drives => rows(DRIVES),
+        Kind::Counters => isotherm_eval::results::sections().map(counters).collect(),
         Kind::Formats => formats(),
         Kind::Patterns => patterns(),
     };
@@ -84,17 +88,23 @@ pub fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
 fn rows<B>(table: &'static [Entry<B>]) -> Vec<Row> {
     let row = |entry: &'static Entry<B>| Row {
         name: entry.name,
-        summary: entry.summary,
+        summary: entry.summary.to_owned(),
         facts: vec![("paper", entry.paper.to_owned()), ("memory", entry.memory.to_owned())],
         parameters: entry.parameters,
     };
     table.iter().map(row).collect()
 }
 
+/// A section of results: its keys are its facts.
+fn counters(entry: &'static SectionEntry) -> Row {
+    let facts = entry.description.keys.iter().map(|key| (key.name, key.text())).collect();
+    Row { name: entry.name, summary: entry.description.text(), facts, parameters: &[] }
+}
+
 fn formats() -> Vec<Row> {
     let row = |entry: &'static isotherm_trace::FormatEntry| Row {
         name: entry.name,
-        summary: entry.summary,
+        summary: entry.summary.to_owned(),
         facts: vec![
             ("time", entry.time_unit.to_owned()),
             ("address", entry.address_unit.to_owned()),
@@ -109,7 +119,7 @@ fn patterns() -> Vec<Row> {
     let mut rows = rows(PATTERNS);
     rows.push(Row {
         name: "(every pattern)",
-        summary: "parameters that all synthetic workloads have",
+        summary: "parameters that all synthetic workloads have".to_owned(),
         facts: Vec::new(),
         parameters: COMMON,
     });

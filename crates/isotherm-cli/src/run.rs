@@ -9,6 +9,7 @@ use isotherm::quantity::Share;
 use isotherm::registry::PolicyName;
 use isotherm_eval::results::{LatencySummary, RunResult};
 use isotherm_eval::{files, needs_survey, prepare, survey};
+use isotherm_sfs::snapshot::LogSnapshot;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -142,7 +143,8 @@ fn text(result: &RunResult) -> String {
         );
     }
     line("  in bytes", output::real(result.write_amplification_bytes, 3));
-    if let Some(log) = &result.log {
+    let log = result.sections.get::<LogSnapshot>();
+    if let Some(log) = &log {
         line(
             "log",
             format!(
@@ -166,7 +168,7 @@ fn text(result: &RunResult) -> String {
         );
     }
     line(
-        if result.log.is_some() { "files and device" } else { "device" },
+        if log.is_some() { "files and device" } else { "device" },
         format!(
             "{} logical, over-provisioning (T-U)/U {}, spare (T-U)/T {}",
             output::bytes((result.device.logical_pages * result.device.page_bytes) as f64),
@@ -174,7 +176,7 @@ fn text(result: &RunResult) -> String {
             output::per_cent(Some(result.device.spare), 2)
         ),
     );
-    if result.log.is_some() && result.below.is_none() {
+    if log.is_some() && result.below.is_none() {
         // Nothing lies below that would be erased, take time or wear out.
         return text + &last_lines(result);
     }

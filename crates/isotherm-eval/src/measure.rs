@@ -2,13 +2,12 @@
 
 use crate::recorder::ratio;
 use crate::results::{
-    AsaSection, BlockHistogram, BufferSection, EraseCount, GhostAuditSection, LatencyBucket, LatencyByOperation,
-    LatencyDistribution, LatencySummary, MappingSection, MergesSection, SplitSection, SplitSeries, VictimHistogram,
-    WindowResult,
+    BlockHistogram, EraseCount, LatencyBucket, LatencyByOperation, LatencyDistribution, LatencySummary,
+    VictimHistogram, WindowResult,
 };
 use hdrhistogram::Histogram;
 use isotherm::cause::{ByCause, Cause};
-use isotherm::stats::{FlashTime, HostCounters, Latencies, MemoryItem, Snapshot, VICTIM_BUCKETS};
+use isotherm::stats::{Counter, FlashTime, Latencies, MemoryItem, Snapshot, VICTIM_BUCKETS};
 use serde_json::{Map, Value};
 
 /// Counters by cause as an object; causes that never occurred are left out, except the host's.
@@ -17,14 +16,9 @@ pub fn by_cause(counters: &ByCause) -> Map<String, Value> {
     rows.map(|(key, count)| (key.to_owned(), Value::from(count))).collect()
 }
 
-/// Pages read by cause, copies inside the array included.
+/// Pages read between two snapshots by cause, copies inside the array included.
 pub fn pages_read(from: &Snapshot, to: &Snapshot) -> ByCause {
-    let mut reads = to.medium.reads.since(&from.medium.reads);
-    let copies = to.medium.copies.since(&from.medium.copies);
-    for cause in Cause::ALL {
-        reads[cause] += copies[cause];
-    }
-    reads
+    to.medium.read().since(&from.medium.read())
 }
 
 /// Pages programmed between two snapshots, by cause.
@@ -43,100 +37,6 @@ pub fn victim_invalid_share(from: &Snapshot, to: &Snapshot) -> Option<f64> {
     ratio(invalid as f64, (to.collector.victim_pages - from.collector.victim_pages) as f64)
 }
 
-/// Merges between two snapshots, where the map is hybrid.
-pub fn merges(from: &Snapshot, to: &Snapshot) -> Option<MergesSection> {
-    let (from, to) = (from.merges?, to.merges?);
-    Some(MergesSection {
-        switch: to.switch - from.switch,
-        partial: to.partial - from.partial,
-        full: to.full - from.full,
-    })
-}
-
-/// Look-ups of a demand-paged map between two snapshots.
-pub fn mapping(from: &Snapshot, to: &Snapshot) -> Option<MappingSection> {
-    let counted = to.mapping?.since(&from.mapping?);
-    Some(MappingSection {
-        hits: counted.hits,
-        misses: counted.misses,
-        translation_reads: counted.translation_reads(),
-        translation_programs: counted.translation_programs(),
-        entries_per_writeback_mean: counted.entries_per_writeback_mean(),
-    })
-}
-
-/// Clusterings of recency between two snapshots.
-pub fn asa(from: &Snapshot, to: &Snapshot) -> Option<AsaSection> {
-    let (from_asa, to_asa) = (from.asa.as_ref()?, to.asa.as_ref()?);
-    let judged = to_asa.judged_writes - from_asa.judged_writes;
-    let misses = to_asa.irr_misses - from_asa.irr_misses;
-    Some(AsaSection {
-        clusterings: to_asa.clusterings - from_asa.clusterings,
-        sampling_reads: to.medium.reads[Cause::Sampling] - from.medium.reads[Cause::Sampling],
-        centroids: to_asa.centroids.clone(),
-        irr_miss_ratio: (judged > 0).then(|| misses as f64 / judged as f64),
-    })
-}
-
-/// The write buffer between two snapshots.
-pub fn buffer(from: &Snapshot, to: &Snapshot) -> Option<BufferSection> {
-    let counted = to.buffer?.since(&from.buffer?);
-    let report = counted.report();
-    Some(BufferSection {
-        read_hit_ratio: (counted.reads > 0).then_some(report.read_hit_ratio),
-        write_hit_ratio: (counted.writes > 0).then_some(report.write_hit_ratio),
-        flushed_pages: counted.flushed_pages,
-    })
-}
-
-/// The split of the DRAM between two snapshots.
-pub fn split(from: &Snapshot, to: &Snapshot) -> Option<SplitSection> {
-    let ghost_audit = ghost_audit(from, to);
-    let (from, to) = (from.split.as_ref()?, to.split.as_ref()?);
-    let report = to.report_since(from);
-    let mut series = SplitSeries::default();
-    for sample in to.series.iter().filter(|sample| sample.requests > from.requests) {
-        series.requests.push(sample.requests - from.requests);
-        series.mapping_share.push(sample.mapping_share);
-        series.cost_benefit_buffer.push(sample.cost_benefit_buffer);
-        series.cost_benefit_mapping.push(sample.cost_benefit_mapping);
-    }
-    // A split that stays has no costs to compare.
-    let judged = series.cost_benefit_buffer.iter().chain(&series.cost_benefit_mapping).any(|benefit| *benefit != 0.0);
-    Some(SplitSection {
-        mapping_share_mean: report.mapping_share_mean,
-        mapping_share_last: report.mapping_share_last,
-        series: judged.then_some(series),
-        ghost_audit,
-    })
-}
-
-/// The bitmap ghost against the exact one between two snapshots.
-fn ghost_audit(from: &Snapshot, to: &Snapshot) -> Option<GhostAuditSection> {
-    let counted = to.ghost_audit?.since(&from.ghost_audit?);
-    let report = counted.report();
-    Some(GhostAuditSection {
-        lookups: counted.lookups,
-        bitmap_hits: counted.bitmap_hits,
-        exact_hits: counted.exact_hits,
-        excess_hits: counted.excess_hits,
-        late_hits: counted.late_hits,
-        excess_hit_rate: report.excess_hit_rate,
-        false_hit_rate: report.false_hit_rate,
-        false_hit_rate_predicted: report.false_hit_rate_predicted,
-    })
-}
-
-/// Flash time between two snapshots.
-pub fn flash_time(from: &Snapshot, to: &Snapshot) -> FlashTime {
-    FlashTime {
-        read_ns: to.time.read_ns - from.time.read_ns,
-        program_ns: to.time.program_ns - from.time.program_ns,
-        erase_ns: to.time.erase_ns - from.time.erase_ns,
-        transfer_ns: to.time.transfer_ns - from.time.transfer_ns,
-    }
-}
-
 /// Flash time by kind of operation.
 pub fn time_parts(time: &FlashTime) -> Map<String, Value> {
     let parts = [
@@ -151,22 +51,6 @@ pub fn time_parts(time: &FlashTime) -> Map<String, Value> {
 /// DRAM by table.
 pub fn memory_parts(items: &[MemoryItem]) -> Map<String, Value> {
     items.iter().map(|(key, bytes)| ((*key).to_owned(), Value::from(*bytes))).collect()
-}
-
-/// What the host did between two snapshots.
-pub fn host(from: &Snapshot, to: &Snapshot) -> HostCounters {
-    let (a, b) = (&from.host, &to.host);
-    HostCounters {
-        bytes_written: b.bytes_written - a.bytes_written,
-        bytes_read: b.bytes_read - a.bytes_read,
-        bytes_trimmed: b.bytes_trimmed - a.bytes_trimmed,
-        pages_written: b.pages_written - a.pages_written,
-        pages_read: b.pages_read - a.pages_read,
-        pages_trimmed: b.pages_trimmed - a.pages_trimmed,
-        pages_read_unmapped: b.pages_read_unmapped - a.pages_read_unmapped,
-        pages_partly_written: b.pages_partly_written - a.pages_partly_written,
-        flushes: b.flushes - a.flushes,
-    }
 }
 
 /// Latencies of two stretches of a run, together.
@@ -194,7 +78,7 @@ pub fn window(from: &Snapshot, to: &Snapshot, latencies: &Latencies) -> WindowRe
         gc_count: to.collector.collections - from.collector.collections,
         victim_invalid_share_mean: victim_invalid_share(from, to),
         blocks_erased: to.medium.erases.since(&from.medium.erases).total(),
-        flash_time_ns: flash_time(from, to).total_ns(),
+        flash_time_ns: to.time.since(&from.time).total_ns(),
         latency_ns: latency(latencies),
     }
 }
@@ -282,10 +166,9 @@ pub fn utilisation(valid_pages: &[u32], pages_per_block: u32) -> BlockHistogram 
 
 /// Victims between two snapshots by their share of invalid pages.
 pub fn victims(from: &Snapshot, to: &Snapshot) -> VictimHistogram {
-    let counts = to.collector.victim_histogram.iter().zip(&from.collector.victim_histogram);
     VictimHistogram {
         invalid_share_from: (0..VICTIM_BUCKETS).map(|i| i as f64 / (VICTIM_BUCKETS - 1) as f64).collect(),
-        count: counts.map(|(after, before)| after - before).collect(),
+        count: to.collector.since(&from.collector).victim_histogram.to_vec(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The split of the DRAM over time: where the border lay, and what the rule that moved it saw.
 
 use crate::figure::{Axis, Chart, Figure, Panel, Plane, PlaneSeries};
-use isotherm_eval::results::{RunResult, SplitSeries};
+use isotherm::dram::partition::{SplitCounters, SplitSeries};
+use isotherm_eval::results::RunResult;
 
 /// Colours of the border and of the two sides.
 const BORDER: usize = 0;
@@ -12,10 +13,10 @@ const MAPPING: usize = 2;
 pub(crate) fn split_over_time(runs: &[RunResult]) -> Option<Figure> {
     let mut panels = Vec::new();
     for run in runs {
-        let Some(series) = run.split.as_ref().and_then(|split| split.series.as_ref()) else { continue };
+        let Some(series) = run.sections.get::<SplitCounters>().and_then(|split| split.series) else { continue };
         let title = |what: &str| if runs.len() == 1 { what.to_owned() } else { format!("{}, {what}", run.label) };
-        panels.push(Panel { title: title("where the border lies"), chart: Chart::Plane(border(series)) });
-        panels.push(Panel { title: title("what moves it"), chart: Chart::Plane(benefits(series)) });
+        panels.push(Panel { title: title("where the border lies"), chart: Chart::Plane(border(&series)) });
+        panels.push(Panel { title: title("what moves it"), chart: Chart::Plane(benefits(&series)) });
     }
     (!panels.is_empty()).then(|| Figure {
         title: "The split of the DRAM over time".into(),

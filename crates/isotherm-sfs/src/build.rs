@@ -1,7 +1,7 @@
 //! A log and the device below it, from a specification.
 
 use crate::device::{Below, LogDevice};
-use crate::drive::DRIVES;
+use crate::drive::{DRIVES, Drive};
 use crate::log::SegmentLog;
 use crate::options::{BLOCK_BYTES, LOGS, LogChoice, LogKind, parse_log};
 use crate::spec::{LogSection, SystemSpec};
@@ -64,6 +64,7 @@ pub const NO_DEVICE: &str = "none";
 
 /// A log and the device below it, before they are built.
 struct LogPlan {
+    drive: Drive,
     choice: LogChoice,
     /// Blocks of the files that the log holds.
     blocks: u32,
@@ -89,7 +90,6 @@ pub fn check_below(section: &LogSection) -> Result<(), SpecError> {
 /// Checks what does not depend on the log's size.
 fn check(spec: &SystemSpec, section: &LogSection) -> Result<(), SpecError> {
     check_below(section)?;
-    find(DRIVES, "log.drive (--drive)", &section.drive)?;
     if spec.device.page_size.0 != u64::from(BLOCK_BYTES) {
         return Err(SpecError::new(
             "device.page_size (--page-size)",
@@ -114,6 +114,7 @@ fn check(spec: &SystemSpec, section: &LogSection) -> Result<(), SpecError> {
 impl LogPlan {
     fn new(spec: &SystemSpec, section: &LogSection, environment: &Environment) -> Result<Self, SpecError> {
         check(spec, section)?;
+        let drive = find(DRIVES, "log.drive (--drive)", &section.drive)?.build;
         let mut choice = parse_log(&section.name, environment.seed)?;
         let utilisation = section.utilisation.0;
         let logical_bytes = spec.device.logical_size.map_or(environment.logical_bytes, |size| size.0);
@@ -150,7 +151,7 @@ impl LogPlan {
             below.ftl.name = section.below.clone();
         }
         below.device.logical_size = Some(ByteSize(disk_bytes));
-        Ok(Self { choice, blocks: blocks as u32, segments, below, environment: environment.clone() })
+        Ok(Self { choice, drive, blocks: blocks as u32, segments, below, environment: environment.clone() })
     }
 
     fn memory_bytes(&self) -> u64 {
@@ -165,7 +166,7 @@ impl LogPlan {
 /// Anything wrong with the specification: the error names the key, what is wrong and what would be right.
 pub fn build(spec: &SystemSpec, environment: &Environment) -> Result<Box<dyn Replay>, SpecError> {
     let Some(section) = &spec.log else { return isotherm::build::build(&spec.ssd(), environment) };
-    let LogPlan { choice, blocks, segments, below, environment } = LogPlan::new(spec, section, environment)?;
+    let LogPlan { choice, drive, blocks, segments, below, environment } = LogPlan::new(spec, section, environment)?;
     if choice.kind == LogKind::InPlace {
         return isotherm::build::build(&below, &environment);
     }
@@ -173,5 +174,5 @@ pub fn build(spec: &SystemSpec, environment: &Environment) -> Result<Box<dyn Rep
     let device = if has_device { Some(isotherm::build::build(&below, &environment)?) } else { None };
     let below = Below::new(device, segments, choice.options.segment_blocks);
     let log = SegmentLog::new(below, blocks, segments, choice.options);
-    Ok(Box::new(LogDevice::new(log, choice.sync)))
+    Ok(Box::new(LogDevice::new(log, choice.sync, drive)))
 }

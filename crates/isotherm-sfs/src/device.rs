@@ -1,6 +1,7 @@
 //! A log as a device: requests above, segments of another device below.
 
 use crate::disk::{Disk, SegmentWrite, checkpoint_blocks};
+use crate::drive::Drive;
 use crate::log::SegmentLog;
 use crate::options::BLOCK_BYTES;
 use crate::segments::SegmentState;
@@ -81,15 +82,16 @@ impl Disk for Below {
 pub struct LogDevice {
     log: SegmentLog<Below>,
     sync: bool,
+    drive: Drive,
     host: HostCounters,
     /// Without a device below there is no time.
     no_latencies: Latencies,
 }
 
 impl LogDevice {
-    /// A device over `log`; `sync` carries out the flushes of the host.
-    pub fn new(log: SegmentLog<Below>, sync: bool) -> Self {
-        Self { log, sync, host: HostCounters::default(), no_latencies: Latencies::default() }
+    /// A device over `log`; `sync` carries out the flushes of the host, and `drive` tells what writes cost.
+    pub fn new(log: SegmentLog<Below>, sync: bool, drive: Drive) -> Self {
+        Self { log, sync, drive, host: HostCounters::default(), no_latencies: Latencies::default() }
     }
 
     fn below(&self) -> Option<&dyn Replay> {
@@ -179,6 +181,7 @@ impl LogDevice {
             utilisation_histogram: histogram,
             segments: segments.count(),
             payload_blocks: self.log.options().payload_blocks(),
+            drive: self.drive,
             dirty_blocks: self.log.dirty_blocks() as u64,
             below: self.below().map(Observe::snapshot),
         }

@@ -42,4 +42,5 @@ pub mod snapshot;
 pub mod spec;
 
 pub use build::{NO_DEVICE, build, check_below, check_names, plan, plan_below};
+pub use snapshot::SECTIONS;
 pub use spec::{FillMode, LogSection, SystemSpec};

@@ -1,6 +1,7 @@
 //! What a log counted.
 
-use isotherm::stats::Snapshot;
+use crate::drive::Drive;
+use isotherm::stats::{Counter, Section, SectionEntry, Snapshot};
 
 /// Buckets of the histograms of utilisation: bucket `i` of 0..=20 holds `[i/20, (i+1)/20)`.
 pub const UTILISATION_BUCKETS: usize = 21;
@@ -10,54 +11,57 @@ pub fn utilisation_bucket(utilisation: f64) -> usize {
     ((utilisation * (UTILISATION_BUCKETS - 1) as f64) as usize).min(UTILISATION_BUCKETS - 1)
 }
 
-/// What one group wrote.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct GroupCounters {
-    /// Whole segments.
-    pub segments: u64,
-    /// Blocks in them, guarded blocks included.
-    pub blocks: u64,
+isotherm::counters! {
+    /// What one group wrote.
+    #[derive(Copy, Eq)]
+    pub struct GroupCounters {
+        /// Whole segments.
+        segments: u64,
+        /// Blocks in them, guarded blocks included.
+        blocks: u64,
+    }
 }
 
-/// Counters of a log, since it was built.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct LogCounters {
-    /// Block writes of the host.
-    pub host_blocks: u64,
-    /// Of these, absorbed: the block's last write was still dirty.
-    pub absorbed_blocks: u64,
-    /// Blocks written to the log because the host had written them.
-    pub logged_blocks: u64,
-    /// Blocks written to the log because their segment was cleaned.
-    pub cleaned_blocks: u64,
-    /// Blocks written ahead of their group, because the segment that they come from is reused next.
-    pub guarded_blocks: u64,
-    /// Segment summaries.
-    pub summary_blocks: u64,
-    /// Blocks of checkpoints.
-    pub checkpoint_blocks: u64,
-    /// Checkpoints.
-    pub checkpoints: u64,
-    /// Syncs.
-    pub syncs: u64,
-    /// Segments begun.
-    pub segments_written: u64,
-    /// Writes of less than a segment.
-    pub partial_writes: u64,
-    /// Segments cleaned.
-    pub segments_cleaned: u64,
-    /// Segments trimmed.
-    pub segments_trimmed: u64,
-    /// Blocks read by the cleaner.
-    pub cleaning_reads: u64,
-    /// Reads of the host that the dirty cache served.
-    pub reads_from_cache: u64,
-    /// Sum of the utilisations of cleaned segments.
-    pub victim_utilisation: f64,
-    /// Cleaned segments by utilisation.
-    pub victim_histogram: [u64; UTILISATION_BUCKETS],
-    /// By group, coldest first.
-    pub groups: Vec<GroupCounters>,
+isotherm::counters! {
+    /// Counters of a log, since it was built.
+    pub struct LogCounters {
+        /// Block writes of the host.
+        host_blocks: u64,
+        /// Of these, absorbed: the block's last write was still dirty.
+        absorbed_blocks: u64,
+        /// Blocks written to the log because the host had written them.
+        logged_blocks: u64,
+        /// Blocks written to the log because their segment was cleaned.
+        cleaned_blocks: u64,
+        /// Blocks written ahead of their group, because the segment that they come from is reused next.
+        guarded_blocks: u64,
+        /// Segment summaries.
+        summary_blocks: u64,
+        /// Blocks of checkpoints.
+        checkpoint_blocks: u64,
+        /// Checkpoints.
+        checkpoints: u64,
+        /// Syncs.
+        syncs: u64,
+        /// Segments begun.
+        segments_written: u64,
+        /// Writes of less than a segment.
+        partial_writes: u64,
+        /// Segments cleaned.
+        segments_cleaned: u64,
+        /// Segments trimmed.
+        segments_trimmed: u64,
+        /// Blocks read by the cleaner.
+        cleaning_reads: u64,
+        /// Reads of the host that the dirty cache served.
+        reads_from_cache: u64,
+        /// Sum of the utilisations of cleaned segments.
+        victim_utilisation: f64,
+        /// Cleaned segments by utilisation.
+        victim_histogram: [u64; UTILISATION_BUCKETS],
+        /// By group, coldest first.
+        groups: Vec<GroupCounters>,
+    }
 }
 
 impl LogCounters {
@@ -70,35 +74,6 @@ impl LogCounters {
         self.segments_cleaned += 1;
         self.victim_utilisation += utilisation;
         self.victim_histogram[utilisation_bucket(utilisation)] += 1;
-    }
-
-    /// What was counted since `earlier`.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        let group = |(now, then): (&GroupCounters, &GroupCounters)| GroupCounters {
-            segments: now.segments - then.segments,
-            blocks: now.blocks - then.blocks,
-        };
-        Self {
-            host_blocks: self.host_blocks - earlier.host_blocks,
-            absorbed_blocks: self.absorbed_blocks - earlier.absorbed_blocks,
-            logged_blocks: self.logged_blocks - earlier.logged_blocks,
-            cleaned_blocks: self.cleaned_blocks - earlier.cleaned_blocks,
-            guarded_blocks: self.guarded_blocks - earlier.guarded_blocks,
-            summary_blocks: self.summary_blocks - earlier.summary_blocks,
-            checkpoint_blocks: self.checkpoint_blocks - earlier.checkpoint_blocks,
-            checkpoints: self.checkpoints - earlier.checkpoints,
-            syncs: self.syncs - earlier.syncs,
-            segments_written: self.segments_written - earlier.segments_written,
-            partial_writes: self.partial_writes - earlier.partial_writes,
-            segments_cleaned: self.segments_cleaned - earlier.segments_cleaned,
-            segments_trimmed: self.segments_trimmed - earlier.segments_trimmed,
-            cleaning_reads: self.cleaning_reads - earlier.cleaning_reads,
-            reads_from_cache: self.reads_from_cache - earlier.reads_from_cache,
-            victim_utilisation: self.victim_utilisation - earlier.victim_utilisation,
-            victim_histogram: std::array::from_fn(|i| self.victim_histogram[i] - earlier.victim_histogram[i]),
-            groups: self.groups.iter().zip(&earlier.groups).map(group).collect(),
-        }
     }
 
     /// All blocks written to the device below.
@@ -119,7 +94,7 @@ impl LogCounters {
 }
 
 /// A log and the device below it, at one time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LogSnapshot {
     /// Counters since the log was built.
     pub counters: LogCounters,
@@ -131,6 +106,8 @@ pub struct LogSnapshot {
     pub segments: u32,
     /// Blocks of data in a segment.
     pub payload_blocks: u32,
+    /// The drive whose speeds the write cost is counted in.
+    pub drive: Drive,
     /// Dirty blocks now.
     pub dirty_blocks: u64,
     /// The device below, as it sees the log; `None` if there is none.
@@ -145,3 +122,76 @@ impl LogSnapshot {
         self.below.as_ref().map_or(log, |below| log * below.write_amplification())
     }
 }
+
+impl Counter for LogSnapshot {
+    fn since(&self, earlier: &Self) -> Self {
+        Self { counters: self.counters.since(&earlier.counters), ..self.clone() }
+    }
+    fn plus(&self, later: &Self) -> Self {
+        Self { counters: self.counters.plus(&later.counters), ..later.clone() }
+    }
+}
+
+impl Section for LogSnapshot {
+    const NAME: &'static str = "log";
+    type Results = LogResults;
+
+    fn results(&self) -> LogResults {
+        let counters = &self.counters;
+        let real = |value: f64| Some(value).filter(|v| v.is_finite());
+        let write_cost = real(counters.write_cost(self.drive.read_cost));
+        LogResults {
+            write_amplification: real(counters.write_amplification()),
+            write_cost,
+            write_throughput_bytes_per_second: write_cost.map(|cost| self.drive.log_throughput_bytes_per_second(cost)),
+            host_blocks_logged: counters.logged_blocks,
+            host_blocks_absorbed: counters.absorbed_blocks,
+            blocks_cleaned: counters.cleaned_blocks,
+            metadata_blocks: counters.summary_blocks + counters.checkpoint_blocks,
+            checkpoints: counters.checkpoints,
+            victim_utilisation_mean: real(counters.victim_utilisation / counters.segments_cleaned as f64),
+            segments_cleaned: counters.segments_cleaned,
+            segment_utilisation_histogram: self.utilisation_histogram.to_vec(),
+            groups: counters.groups.len() as u64,
+            group_centres: self.centres.clone(),
+            group_blocks: counters.groups.iter().map(|group| group.blocks).collect(),
+        }
+    }
+}
+
+isotherm::results! {
+    /// The log above the device.
+    pub struct LogResults {
+        /// Blocks that the log wrote for each block of the host that reached it, after the dirty cache.
+        write_amplification: Option<f64>,
+        /// Write cost as defined by the SFS paper: time of writes and of cleaning's reads over that of the host's writes.
+        write_cost: Option<f64>,
+        /// Host bytes that the log could write in a second at that cost, on the drive named in the specification.
+        write_throughput_bytes_per_second: Option<f64>,
+        /// Host block writes that reached the log.
+        host_blocks_logged: u64,
+        /// Host block writes that the dirty cache absorbed.
+        host_blocks_absorbed: u64,
+        /// Blocks moved by cleaning.
+        blocks_cleaned: u64,
+        /// Blocks of summaries and checkpoints.
+        metadata_blocks: u64,
+        /// Checkpoints.
+        checkpoints: u64,
+        /// Mean utilisation of cleaned segments.
+        victim_utilisation_mean: Option<f64>,
+        /// Segments cleaned.
+        segments_cleaned: u64,
+        /// Segments by the share of live blocks, in equal buckets from 0 to 1.
+        segment_utilisation_histogram: Vec<u64>,
+        /// Groups of hotness.
+        groups: u64,
+        /// Centre of hotness of each group, coldest first: writes of a block per host block write.
+        group_centres: Vec<f64>,
+        /// Blocks that each group wrote in whole segments, coldest first.
+        group_blocks: Vec<u64>,
+    }
+}
+
+/// The sections that a log adds to those of the core.
+pub const SECTIONS: &[SectionEntry] = &[SectionEntry::of::<LogSnapshot>()];

@@ -9,6 +9,7 @@ use isotherm::build::{Environment, build};
 use isotherm::cause::Cause;
 use isotherm::device::Replay;
 use isotherm::hotness::kmeans::{Clusterer, Init, cost};
+use isotherm::placement::AsaCounters;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
@@ -116,7 +117,7 @@ fn print(traffic: &str, spare: &str, contestant: &Contestant, base: &Contestant)
     let ns = median(contestant.nanoseconds.iter().copied());
     let amplification = programmed.total() as f64 / host;
     let relative = median(base.nanoseconds.iter().zip(&contestant.nanoseconds).map(|(base, own)| base / own));
-    let clusterings = |snapshot: &Snapshot| snapshot.asa.as_ref().map_or(0, |asa| asa.clusterings);
+    let clusterings = |snapshot: &Snapshot| snapshot.sections.get::<AsaCounters>().map_or(0, |asa| asa.clusterings);
     println!(
         "{traffic:8} spare {spare:4} {:5} {:6.2} M/s, {relative:5.2} of dftl, {:5.1} ns a program; WA {amplification:5.2} \
          (gc {:.2}, translation {:.2}, its gc {:.2}), {} clusterings",

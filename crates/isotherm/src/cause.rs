@@ -102,6 +102,12 @@ impl ByCause {
     pub fn since(&self, earlier: &Self) -> Self {
         Self(std::array::from_fn(|i| self.0[i] - earlier.0[i]))
     }
+
+    /// What was counted here and then in `later`.
+    #[must_use]
+    pub fn plus(&self, later: &Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] + later.0[i]))
+    }
 }
 
 impl Index<Cause> for ByCause {

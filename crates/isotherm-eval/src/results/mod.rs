@@ -7,6 +7,7 @@
 mod distribution;
 mod experiment;
 mod hotness;
+pub mod schema;
 mod sections;
 
 pub use distribution::{BlockHistogram, LatencyBucket, LatencyDistribution, Series, VictimHistogram, WriteHeat};
@@ -15,12 +16,11 @@ pub use hotness::{
     HotnessCost, HotnessExperiment, HotnessMeasure, HotnessPoint, HotnessResult, HotnessSeries, HotnessSettings,
     HotnessSweep, PublishedChange, SchemeAgreement,
 };
-pub use sections::{
-    AsaSection, BufferSection, GhostAuditSection, LogSection, MappingSection, MergesSection, SplitSection, SplitSeries,
-};
+pub use sections::{SectionResults, sections};
 
 use crate::steady;
 use isotherm_sfs::SystemSpec;
+use isotherm_sfs::snapshot::LogSnapshot;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -253,24 +253,9 @@ pub struct RunResult {
     /// Host writes by address and time.
     pub write_heat: WriteHeat,
 
-    /// The cached map (demand-paged FTLs).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mapping: Option<MappingSection>,
-    /// Clustering of recency (ASA-FTL).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asa: Option<AsaSection>,
-    /// The write buffer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub buffer: Option<BufferSection>,
-    /// The split of DRAM between mapping and buffer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub split: Option<SplitSection>,
-    /// Merges of a hybrid map.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub merges: Option<MergesSection>,
-    /// The log above the device.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub log: Option<LogSection>,
+    /// What parts that only some devices have counted, each under its own key.
+    #[serde(flatten)]
+    pub sections: SectionResults,
     /// The device below the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Box<RunResult>>,
@@ -337,10 +322,11 @@ impl RunResult {
     /// Pages programmed by cause. To a device below a log, the log is the host: that part is what the host wrote, what the log
     /// moved (`log cleaning`), and the log's own summaries, checkpoints and padding (`log metadata`).
     pub fn pages_by_cause(&self) -> Vec<(String, u64)> {
+        let log = self.sections.get::<LogSnapshot>();
         let mut parts = Vec::new();
         for (cause, pages) in &self.pages_programmed {
             let pages = pages.as_u64().unwrap_or(0);
-            match self.log.as_ref().filter(|_| cause == "host" && self.below.is_some()) {
+            match log.as_ref().filter(|_| cause == "host" && self.below.is_some()) {
                 Some(log) => {
                     let host = log.host_blocks_logged.min(pages);
                     let cleaned = log.blocks_cleaned.min(pages - host);

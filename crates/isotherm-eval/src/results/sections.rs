@@ -1,163 +1,127 @@
-//! Sections of a run that only some devices have.
+//! Sections of a run: what parts that only some devices have counted. Results carry all of them; which there are and what
+//! their keys mean is declared where they are counted ([`isotherm::counters!`]).
 
-use isotherm_sfs::drive::Drive;
-use isotherm_sfs::snapshot::LogSnapshot;
-use serde::{Deserialize, Serialize};
+use isotherm::stats::{Description, Section, SectionEntry, Sections, Shape};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
-/// The cached map of a demand-paged FTL.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MappingSection {
-    /// Look-ups that the cache answered.
-    pub hits: u64,
-    /// Look-ups that it did not.
-    pub misses: u64,
-    /// Translation pages read.
-    pub translation_reads: u64,
-    /// Translation pages programmed.
-    pub translation_programs: u64,
-    /// Dirty entries that one rewrite of a translation page carried, on average.
-    pub entries_per_writeback_mean: Option<f64>,
+/// The sections that are known by name, in the order of results.
+pub fn sections() -> impl Iterator<Item = &'static SectionEntry> {
+    isotherm::build::SECTIONS.iter().chain(isotherm_sfs::SECTIONS)
 }
 
-/// Clustering of recency.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AsaSection {
-    /// Times that the samples were clustered.
-    pub clusterings: u64,
-    /// Flash reads made for samples.
-    pub sampling_reads: u64,
-    /// Centroids of the last clustering, hottest first, in host page writes.
-    pub centroids: Vec<f64>,
-    /// Share of writes that the last clustering predicted wrongly.
-    pub irr_miss_ratio: Option<f64>,
+/// The sections of a run, by name. Those that [`sections`] names come first and in its order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct SectionResults(Map<String, Value>);
+
+impl SectionResults {
+    /// What was counted between two snapshots.
+    pub fn between(start: &Sections, end: &Sections) -> Self {
+        let counted = end.since(start);
+        let mut found: Vec<_> = counted.values().collect();
+        let rank = |name: &str| sections().position(|entry| entry.name == name).unwrap_or(usize::MAX);
+        found.sort_by_key(|(name, _)| rank(name));
+        let json = |value| serde_json::to_value(value).expect("values of results are JSON");
+        Self(found.into_iter().map(|(name, value)| (name.to_owned(), json(value))).collect())
+    }
+
+    /// What is said of the counters of type `S`; nothing if the device did not have them.
+    ///
+    /// # Panics
+    /// If another section has the name of `S` (a bug).
+    pub fn get<S: Section>(&self) -> Option<S::Results> {
+        let value = self.0.get(S::NAME)?;
+        Some(S::Results::deserialize(value).unwrap_or_else(|problem| panic!("section {}: {problem}", S::NAME)))
+    }
 }
 
-/// The write buffer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BufferSection {
-    /// Share of page reads that the buffer answered.
-    pub read_hit_ratio: Option<f64>,
-    /// Share of page writes that met their page in the buffer.
-    pub write_hit_ratio: Option<f64>,
-    /// Pages written out to flash.
-    pub flushed_pages: u64,
-}
-
-/// The split of DRAM between mapping and buffer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SplitSection {
-    /// Share of the mapping, on average over host pages.
-    pub mapping_share_mean: f64,
-    /// Share of the mapping at the end.
-    pub mapping_share_last: f64,
-    /// Decisions over time; absent for a split that stays.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub series: Option<SplitSeries>,
-    /// The ghost mapping's bitmap against an exact ghost; absent where the rule keeps no such audit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ghost_audit: Option<GhostAuditSection>,
-}
-
-/// A bitmap ghost beside an exact one that hears the same look-ups.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct GhostAuditSection {
-    /// Look-ups that missed the map's cache.
-    pub lookups: u64,
-    /// Of these, hits of the bitmap.
-    pub bitmap_hits: u64,
-    /// Of these, hits of the exact ghost.
-    pub exact_hits: u64,
-    /// Hits of the bitmap where the exact ghost missed.
-    pub excess_hits: u64,
-    /// Of the excess hits, those on a bit that nobody but the address itself has set: the exact ghost forgot it first. The
-    /// others are false.
-    pub late_hits: u64,
-    /// Excess hits for each look-up that the exact ghost missed.
-    pub excess_hit_rate: Option<f64>,
-    /// The same without late hits.
-    pub false_hit_rate: Option<f64>,
-    /// What the bitmap's density predicts: its mean over those look-ups.
-    pub false_hit_rate_predicted: Option<f64>,
-}
-
-/// Decisions on the split over time, or every 2^n-th of them. All lists are of one length.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SplitSeries {
-    /// Requests since the start of the measured run.
-    pub requests: Vec<u64>,
-    /// Share of the mapping after the decision.
-    pub mapping_share: Vec<f64>,
-    /// Nanoseconds of flash time that a byte more of buffer would have saved, as the rule sees it.
-    pub cost_benefit_buffer: Vec<f64>,
-    /// Nanoseconds of flash time that a byte more of mapping would have saved.
-    pub cost_benefit_mapping: Vec<f64>,
-}
-
-/// Merges of a hybrid map.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MergesSection {
-    /// Switch merges.
-    pub switch: u64,
-    /// Partial merges.
-    pub partial: u64,
-    /// Full merges.
-    pub full: u64,
-}
-
-/// The log above the device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LogSection {
-    /// Blocks that the log wrote for each block of the host that reached it, after the dirty cache.
-    pub write_amplification: Option<f64>,
-    /// Write cost as defined by the SFS paper: time of writes and of cleaning's reads over that of the host's writes.
-    pub write_cost: Option<f64>,
-    /// Host bytes that the log could write in a second at that cost, on the drive named in the specification.
-    pub write_throughput_bytes_per_second: Option<f64>,
-    /// Host block writes that reached the log.
-    pub host_blocks_logged: u64,
-    /// Host block writes that the dirty cache absorbed.
-    pub host_blocks_absorbed: u64,
-    /// Blocks moved by cleaning.
-    pub blocks_cleaned: u64,
-    /// Blocks of summaries and checkpoints.
-    pub metadata_blocks: u64,
-    /// Checkpoints.
-    pub checkpoints: u64,
-    /// Mean utilisation of cleaned segments.
-    pub victim_utilisation_mean: Option<f64>,
-    /// Segments cleaned.
-    pub segments_cleaned: u64,
-    /// Segments by the share of live blocks, in equal buckets from 0 to 1.
-    pub segment_utilisation_histogram: Vec<u64>,
-    /// Groups of hotness.
-    pub groups: u32,
-    /// Centre of hotness of each group, coldest first: writes of a block per host block write.
-    pub group_centres: Vec<f64>,
-    /// Blocks that each group wrote in whole segments, coldest first.
-    pub group_blocks: Vec<u64>,
-}
-
-impl LogSection {
-    /// What a log counted from `start` to `end`, on a drive.
-    pub fn between(start: &LogSnapshot, end: &LogSnapshot, drive: &Drive) -> Self {
-        let counters = end.counters.since(&start.counters);
-        let real = |value: f64| Some(value).filter(|v| v.is_finite());
-        let write_cost = real(counters.write_cost(drive.read_cost));
-        Self {
-            write_amplification: real(counters.write_amplification()),
-            write_cost,
-            write_throughput_bytes_per_second: write_cost.map(|cost| drive.log_throughput_bytes_per_second(cost)),
-            host_blocks_logged: counters.logged_blocks,
-            host_blocks_absorbed: counters.absorbed_blocks,
-            blocks_cleaned: counters.cleaned_blocks,
-            metadata_blocks: counters.summary_blocks + counters.checkpoint_blocks,
-            checkpoints: counters.checkpoints,
-            victim_utilisation_mean: real(counters.victim_utilisation / counters.segments_cleaned as f64),
-            segments_cleaned: counters.segments_cleaned,
-            segment_utilisation_histogram: end.utilisation_histogram.to_vec(),
-            groups: counters.groups.len() as u32,
-            group_centres: end.centres.clone(),
-            group_blocks: counters.groups.iter().map(|group| group.blocks).collect(),
+/// Refuses a section that is known and is not as it was declared.
+impl<'de> Deserialize<'de> for SectionResults {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let map = Map::deserialize(deserializer)?;
+        for entry in sections() {
+            if let Some(value) = map.get(entry.name) {
+                check(entry.name, &Shape::Table(entry.description), value).map_err(D::Error::custom)?;
+            }
         }
+        Ok(Self(map))
+    }
+}
+
+/// Checks that a value is what its key may have.
+fn check(at: &str, shape: &Shape, value: &Value) -> Result<(), String> {
+    let expect = |is_right: bool, what: &str| if is_right { Ok(()) } else { Err(format!("`{at}` is no {what}")) };
+    match shape {
+        Shape::Count => expect(value.is_u64(), "whole number from 0"),
+        Shape::Real => expect(value.is_number(), "number"),
+        Shape::RealOrNull => expect(value.is_number() || value.is_null(), "number and not null"),
+        Shape::List(each) => match value.as_array() {
+            Some(values) => values.iter().try_for_each(|value| check(at, each, value)),
+            None => expect(false, "list"),
+        },
+        Shape::Table(description) | Shape::OptionalTable(description) => check_table(at, description, value),
+    }
+}
+
+fn check_table(at: &str, description: &Description, value: &Value) -> Result<(), String> {
+    let Some(object) = value.as_object() else { return Err(format!("`{at}` is no object")) };
+    for key in description.keys {
+        let at = format!("{at}.{}", key.name);
+        match (object.get(key.name), key.shape) {
+            (Some(value), shape) => check(&at, shape, value)?,
+            (None, Shape::OptionalTable(_)) => {}
+            (None, _) => return Err(format!("`{at}` is missing")),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isotherm::dram::partition::SplitCounters;
+    use isotherm::ftl::dftl::MappingCounters;
+    use isotherm::ftl::fast::MergeCounters;
+    use serde_json::json;
+
+    isotherm::counters! {
+        /// What a policy of one's own counts.
+        struct OwnCounters: OwnResults in "own" {
+            /// Decisions.
+            decisions: u64,
+        }
+    }
+
+    #[test]
+    fn every_section_is_in_results_known_ones_first() {
+        let mut end = Sections::default();
+        end.put(OwnCounters { decisions: 3 });
+        end.put(MergeCounters { switch: 2, ..MergeCounters::default() });
+        end.put(MappingCounters { hits: 7, ..MappingCounters::default() });
+        let mut start = end.clone();
+        start.put(OwnCounters { decisions: 1 });
+        let results = SectionResults::between(&start, &end);
+        assert_eq!(results.0.keys().collect::<Vec<_>>(), ["mapping", "merges", "own"]);
+        assert_eq!(serde_json::to_value(&results).unwrap()["own"], json!({"decisions": 2}));
+        assert_eq!(results.get::<OwnCounters>().unwrap().decisions, 2);
+        assert_eq!(results.get::<SplitCounters>(), None);
+    }
+
+    #[test]
+    fn a_section_of_a_file_must_be_what_was_declared() {
+        let split = json!({"mapping_share_mean": 0.5, "mapping_share_last": 0.25});
+        let read = |value: Value| serde_json::from_value::<SectionResults>(json!({"split": value, "unknown": 1}));
+        assert_eq!(read(split.clone()).unwrap().get::<SplitCounters>().unwrap().mapping_share_last, 0.25);
+        let mut wrong = split.clone();
+        wrong["series"] =
+            json!({"requests": [1], "mapping_share": [0.5], "cost_benefit_buffer": [], "cost_benefit_mapping": {}});
+        let problem = read(wrong).unwrap_err().to_string();
+        assert_eq!(problem, "`split.series.cost_benefit_mapping` is no list");
+        assert_eq!(
+            read(json!({"mapping_share_mean": 0.5})).unwrap_err().to_string(),
+            "`split.mapping_share_last` is missing"
+        );
     }
 }

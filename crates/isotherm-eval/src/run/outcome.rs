@@ -5,17 +5,15 @@ use super::prepare::summary;
 use super::submit::Stopped;
 use crate::heat::HeatRecorder;
 use crate::recorder::{Recorder, Recording, ratio};
-use crate::results::{LogSection, RunResult, Workload, WriteHeat};
+use crate::results::{RunResult, SectionResults, Workload, WriteHeat};
 use crate::verdict::{Evidence, judge};
 use crate::{lifetime, measure};
 use isotherm::build::{Plan, ftl_design};
 use isotherm::device::Replay;
 use isotherm::ftl::{Design as _, Uses};
 use isotherm::nand::timing::TimeMode;
-use isotherm::registry::find;
-use isotherm::stats::{Latencies, Snapshot};
+use isotherm::stats::{Counter, Latencies, Snapshot};
 use isotherm_sfs::SystemSpec;
-use isotherm_sfs::drive::DRIVES;
 use isotherm_sfs::snapshot::LogSnapshot;
 use serde_json::Map;
 
@@ -79,8 +77,8 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
     });
     let programmed = measure::programmed(start, end);
     let read = measure::pages_read(start, end);
-    let time = measure::flash_time(start, end);
-    let host = measure::host(start, end);
+    let time = end.time.since(&start.time);
+    let host = end.host.since(&start.host);
     let (erase_count, erase_distribution) = measure::erases(&measured.erases_before, &device.block_erases());
     let media_bytes_written = programmed.total() * shape.page_bytes;
     let write_amplification_bytes = ratio(media_bytes_written as f64, host.bytes_written as f64);
@@ -156,13 +154,8 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         latency_distribution: measure::latency_distribution(&latencies),
         write_heat: measured.heat.clone(),
         device: shape,
-        mapping: measure::mapping(start, end),
-        asa: measure::asa(start, end),
-        buffer: measure::buffer(start, end),
-        split: measure::split(start, end),
-        merges: measure::merges(start, end),
+        sections: SectionResults::between(&start.sections, &end.sections),
         write_amplification_end_to_end: end_to_end(start, end),
-        log: log(device_spec, start, end),
         below: below(measured),
         simulator_elapsed_ns: measured.elapsed_ns,
         simulator_host_writes_per_second: host.pages_written as f64 * 1e9 / measured.elapsed_ns.max(1) as f64,
@@ -178,12 +171,6 @@ fn label(spec: &SystemSpec) -> String {
         ftl_design(&spec.ssd()).map_or(Uses { placement: true, victim: true, shared_dram: false }, |ftl| ftl.uses());
     let placer = if uses.placement { &spec.placement.name } else { &spec.ftl.name };
     if uses.victim { format!("{placer}, {}", spec.gc.victim) } else { placer.to_string() }
-}
-
-/// What the log did, where there is one.
-fn log(spec: &SystemSpec, start: &Snapshot, end: &Snapshot) -> Option<LogSection> {
-    let drive = find(DRIVES, "log.drive", &spec.log.as_ref()?.drive).expect("the device was built with this drive");
-    Some(LogSection::between(start.sections.get()?, end.sections.get()?, &drive.build))
 }
 
 /// Product of the log's write amplification and that of the device below it.

@@ -2,12 +2,15 @@
 
 mod dram;
 mod names;
+mod sections;
 
 pub use names::{check_name, check_names};
+pub use sections::SECTIONS;
 
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::{BlockDevice, Replay};
 use crate::ftl::{AnyDesign, Design as _, Found, Ftl, FtlParts, FtlPlan, Reserve, Uses, Wishes, read_design};
+use crate::hotness::history::PageHistory;
 use crate::nand::Medium;
 use crate::nand::array::NandArray;
 use crate::nand::content::{Bytes, Nothing};
@@ -230,7 +233,8 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
     let memory_bytes = u64::from(logical_pages) * 4
         + u64::from(geometry.pages()) * per_page
         + u64::from(geometry.blocks) * 48
-        + placement.memory_bytes();
+        + placement.simulator_bytes()
+        + PageHistory::bytes_of(placement.history_pages());
     let left = used - f64::from((area.blocks - area.on_top) << geometry.log2_pages_per_block);
     let plan = Plan {
         geometry,

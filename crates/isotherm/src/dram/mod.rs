@@ -13,4 +13,4 @@ pub mod stack;
 pub mod write_buffer;
 
 pub use partition::Partition;
-pub use write_buffer::{BufferObserver, WriteBuffer};
+pub use write_buffer::{BufferCounters, BufferObserver, BufferResults, WriteBuffer};

@@ -21,7 +21,36 @@ use crate::device::DeviceError;
 use crate::ftl::Ftl;
 use crate::nand::content::{Content, Frames as _};
 use crate::nand::{Medium, PageMut, PageRef};
-use crate::stats::{BufferCounters, Snapshot, WearSummary};
+use crate::stats::{Snapshot, WearSummary, share};
+
+crate::counters! {
+    /// The write buffer. Padding is counted apart: it is not what the host wrote.
+    #[derive(Copy, Eq)]
+    pub struct BufferCounters: BufferResults in "buffer" {
+        /// Pages that the host read.
+        unreported reads: u64,
+        /// Of these, found in the buffer.
+        unreported read_hits: u64,
+        /// Pages that the host wrote.
+        unreported writes: u64,
+        /// Of these, overwriting a page that flash has not seen: a flash write saved.
+        unreported write_hits: u64,
+        /// Share of page reads that the buffer answered.
+        fn read_hit_ratio(&self) -> Option<f64> {
+            share(self.read_hits, self.reads)
+        }
+        /// Share of page writes that met their page in the buffer.
+        fn write_hit_ratio(&self) -> Option<f64> {
+            share(self.write_hits, self.writes)
+        }
+        /// Pages written out to flash for the host, by evictions and flushes.
+        flushed_pages: u64,
+        /// Pages that were trimmed before flash saw them.
+        unreported discarded_pages: u64,
+        /// Pages written to flash only to fill the unit of an eviction.
+        unreported padded_pages: u64,
+    }
+}
 
 /// Hears what a buffer does: how ghosts learn. The unit type hears nothing and costs nothing.
 pub trait BufferObserver {
@@ -367,7 +396,7 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
 
     fn fill_snapshot(&self, snapshot: &mut Snapshot) {
         self.ftl.fill_snapshot(snapshot);
-        snapshot.buffer = Some(self.counters);
+        snapshot.sections.put(self.counters);
         snapshot.dram.push(("buffer", u64::from(self.capacity) << self.log2_page_bytes));
         snapshot.dram.push(("buffer policy", self.policy.memory_bytes()));
     }

@@ -19,6 +19,7 @@ pub mod dam;
 pub mod fms;
 mod hash;
 pub mod heat;
+pub mod history;
 pub mod mbf;
 pub mod mhf;
 pub mod oracle;

@@ -7,7 +7,7 @@
 //!
 //! Verdicts are the scheme's (see [`crate::hotness`] for papers and complexity); memory is the scheme's.
 
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::StreamId;
 use crate::hotness::{AnyHotness, Hotness, HotnessContext, Temperature, build_scheme};
 use crate::registry::{Entry, Parameter, WRAPPED};
@@ -49,11 +49,11 @@ impl Placement for ByHotness {
         self.streams()
     }
     #[inline(always)]
-    fn host(&mut self, write: &HostWrite) -> StreamId {
+    fn host(&mut self, write: &HostWrite, _: &mut PageHistory) -> StreamId {
         stream_of(self.scheme.observe(write.lpn))
     }
     #[inline(always)]
-    fn gc(&mut self, copy: &GcCopy) -> StreamId {
+    fn gc(&mut self, copy: &GcCopy, _: &PageHistory) -> StreamId {
         self.scheme.on_gc_copy(copy.lpn);
         stream_of(self.scheme.peek(copy.lpn))
     }
@@ -98,13 +98,19 @@ mod tests {
     #[test]
     fn writes_are_observed_and_copies_only_looked_at() {
         let mut placement = build("hotness:mbf").unwrap();
-        let streams: Vec<_> = (0..4).map(|_| placement.host(&write(7)).0).collect();
+        let streams: Vec<_> = (0..4).map(|_| placement.host(&write(7), &mut PageHistory::default()).0).collect();
         assert_eq!(streams, [0, 0, 1, 1], "the two newest filters and an older one after three writes");
-        assert_eq!(placement.gc(&copy(7)), StreamId(1));
-        assert!((0..10).all(|_| placement.gc(&copy(8)) == StreamId(0)), "copies do not make a page hot");
+        assert_eq!(placement.gc(&copy(7), &PageHistory::default()), StreamId(1));
+        assert!(
+            (0..10).all(|_| placement.gc(&copy(8), &PageHistory::default()) == StreamId(0)),
+            "copies do not make a page hot"
+        );
         let mut placement = build("hotness:dac,regions=3").unwrap();
-        assert_eq!((0..3).map(|_| placement.host(&write(7)).0).collect::<Vec<_>>(), [0, 1, 2]);
-        assert_eq!((0..3).map(|_| placement.gc(&copy(7)).0).collect::<Vec<_>>(), [1, 0, 0]);
+        assert_eq!(
+            (0..3).map(|_| placement.host(&write(7), &mut PageHistory::default()).0).collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
+        assert_eq!((0..3).map(|_| placement.gc(&copy(7), &PageHistory::default()).0).collect::<Vec<_>>(), [1, 0, 0]);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! amplification tends to 1 as the device grows. Streams are reused round robin: a window's stream is free again once the
 //! window has passed.
 
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::StreamId;
 use crate::future::{Future, NEVER};
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
@@ -88,13 +88,13 @@ impl Placement for Clairvoyant {
         2
     }
     #[inline(always)]
-    fn host(&mut self, write: &HostWrite) -> StreamId {
+    fn host(&mut self, write: &HostWrite, _: &mut PageHistory) -> StreamId {
         let death = self.future.deaths.get(write.now as usize).copied().unwrap_or(NEVER);
         self.deaths[write.lpn.0 as usize] = death;
         self.stream(death)
     }
     #[inline(always)]
-    fn gc(&mut self, copy: &GcCopy) -> StreamId {
+    fn gc(&mut self, copy: &GcCopy, _: &PageHistory) -> StreamId {
         self.stream(self.deaths[copy.lpn.0 as usize])
     }
     fn memory_bytes(&self) -> u64 {

@@ -5,7 +5,7 @@
 //! The publication lets a page move only if it is young (up) or old (down) enough for its region, by thresholds that it does
 //! not give; `young` restores the condition for promotions. O(1) a write.
 
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
 use crate::memory;
 use crate::registry::{Entry, Parameter};
@@ -55,7 +55,7 @@ impl Placement for Dac {
         u16::from(self.hottest)
     }
     #[inline(always)]
-    fn host(&mut self, write: &HostWrite) -> StreamId {
+    fn host(&mut self, write: &HostWrite, _: &mut PageHistory) -> StreamId {
         let region = &mut self.regions[write.lpn.0 as usize];
         let last = std::mem::replace(&mut self.last_writes[write.lpn.0 as usize], write.now as u32);
         let life = (write.now as u32).wrapping_sub(last);
@@ -67,7 +67,7 @@ impl Placement for Dac {
         StreamId(u16::from(*region))
     }
     #[inline(always)]
-    fn gc(&mut self, copy: &GcCopy) -> StreamId {
+    fn gc(&mut self, copy: &GcCopy, _: &PageHistory) -> StreamId {
         let region = &mut self.regions[copy.lpn.0 as usize];
         *region = region.saturating_sub(1);
         StreamId(u16::from(*region))

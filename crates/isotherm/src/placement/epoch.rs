@@ -5,7 +5,7 @@
 //! multiple of the logical pages. Copies go to the cold working block, as two working blocks imply, or to a third one
 //! (`gc=extra`), as the paper's introduction may be read. O(1) a write.
 
-use super::{AnyPlacement, BuildPlacement, HostWrite, Placement};
+use super::{AnyPlacement, BuildPlacement, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
 use crate::memory;
 use crate::registry::{Entry, Parameter};
@@ -67,7 +67,7 @@ impl Placement for Epoch {
         1
     }
     #[inline(always)]
-    fn host(&mut self, write: &HostWrite) -> StreamId {
+    fn host(&mut self, write: &HostWrite, _: &mut PageHistory) -> StreamId {
         let last = std::mem::replace(&mut self.last_writes[write.lpn.0 as usize], write.now as u32);
         let since = u64::from((write.now as u32).wrapping_sub(last));
         let within = self.length_writes.is_none_or(|length| since <= length && length > 0);
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn write(epoch: &mut Epoch, lpn: u32, now: u64, rewrite: bool) -> StreamId {
-        epoch.host(&HostWrite { lpn: Lpn(lpn), now, rewrite })
+        epoch.host(&HostWrite { lpn: Lpn(lpn), now, rewrite }, &mut PageHistory::default())
     }
 
     #[test]

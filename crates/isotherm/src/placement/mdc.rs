@@ -5,16 +5,16 @@
 //! order is cut into fixed classes by powers of two of the interval between updates. Use it with the victim `mdc`.
 
 use super::rate_classes::RateClasses;
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
-use crate::address::StreamId;
-use crate::memory;
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
+use crate::address::{Lpn, StreamId};
+use crate::bits::Bits;
 use crate::registry::{Entry, Parameter};
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     name: "mdc",
     summary: "by update rate, estimated from the last update but one, in classes by powers of two",
     paper: "Lomet & Luo, ICDE'21",
-    memory: "8 bytes a logical page",
+    memory: "8 bytes a logical page, kept once with the victim mdc",
     parameters: &[Parameter {
         key: "classes",
         default: "8",
@@ -23,7 +23,8 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     }],
     build: |parameters, context| {
         Ok(AnyPlacement::MdcRates(MdcRates {
-            updates: memory::zeroed_table(context.logical_pages as usize),
+            created: Bits::new(context.logical_pages as usize),
+            logical_pages: context.logical_pages,
             classes: RateClasses::new(context, parameters.integer("classes", 2..=32)?),
         }))
     },
@@ -32,12 +33,20 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct MdcRates {
-    /// Last and last but one update of each page, in host page writes modulo 2^32.
-    updates: Vec<(u32, u32)>,
+    /// Pages whose last update was their first, or the first after a trim: what the history knows before it does not count.
+    created: Bits,
+    logical_pages: u32,
     classes: RateClasses,
 }
 
 impl MdcRates {
+    /// The last update of a page but one.
+    #[inline(always)]
+    fn before(&self, lpn: Lpn, history: &PageHistory) -> u32 {
+        let updates = history.of(lpn);
+        if self.created.contains(lpn.0) { updates.last } else { updates.before }
+    }
+
     #[inline(always)]
     fn stream(&self, before: u32, now: u64) -> StreamId {
         self.classes.stream(u64::from((now as u32).wrapping_sub(before)) / 2)
@@ -52,23 +61,30 @@ impl Placement for MdcRates {
         self.classes.streams()
     }
     #[inline(always)]
-    fn host(&mut self, write: &HostWrite) -> StreamId {
-        let (last, before) = &mut self.updates[write.lpn.0 as usize];
-        if write.rewrite {
-            let sooner = *before;
-            *before = *last;
-            *last = write.now as u32;
-            return self.stream(sooner, write.now);
+    fn host(&mut self, write: &HostWrite, history: &mut PageHistory) -> StreamId {
+        if !write.rewrite {
+            // Nothing is known of a page before its second write: it is cold.
+            history.record(write.lpn, write.now);
+            self.created.insert(write.lpn.0);
+            return StreamId(0);
         }
-        // Nothing is known of a page before its second write: it is cold.
-        (*last, *before) = (write.now as u32, write.now as u32);
-        StreamId(0)
+        let before = self.before(write.lpn, history);
+        history.record(write.lpn, write.now);
+        self.created.remove(write.lpn.0);
+        self.stream(before, write.now)
     }
     #[inline(always)]
-    fn gc(&mut self, copy: &GcCopy) -> StreamId {
-        self.stream(self.updates[copy.lpn.0 as usize].1, copy.now)
+    fn gc(&mut self, copy: &GcCopy, history: &PageHistory) -> StreamId {
+        self.stream(self.before(copy.lpn, history), copy.now)
+    }
+    fn history_pages(&self) -> u32 {
+        self.logical_pages
     }
     fn memory_bytes(&self) -> u64 {
-        self.updates.len() as u64 * 8
+        // A drive marks a page as created by two equal times.
+        0
+    }
+    fn simulator_bytes(&self) -> u64 {
+        u64::from(self.logical_pages).div_ceil(8)
     }
 }

@@ -12,6 +12,8 @@ use crate::stats::Snapshot;
 use std::sync::Arc;
 
 pub use crate::future::Future;
+pub use crate::hotness::history::PageHistory;
+pub use asa::{AsaCounters, AsaResults};
 
 /// A page that the host writes.
 #[derive(Clone, Copy, Debug)]
@@ -78,14 +80,18 @@ pub trait Placement {
     fn streams(&self) -> u16;
     /// Streams that collections write to: the collector keeps as many blocks free.
     fn gc_streams(&self) -> u16;
-    /// Stream of a page that the host writes.
-    fn host(&mut self, write: &HostWrite) -> StreamId;
+    /// Logical pages whose last updates the placement judges by: 0 unless it does. The same as long as it lives.
+    fn history_pages(&self) -> u32 {
+        0
+    }
+    /// Stream of a page that the host writes. A placement that judges by the history records the write there.
+    fn host(&mut self, write: &HostWrite, history: &mut PageHistory) -> StreamId;
     /// Stream of every page that the collector copies, where the page does not matter. [`Placement::gc`] is not asked then.
     fn copies_to(&self) -> Option<StreamId> {
         None
     }
     /// Stream of a page that the collector copies.
-    fn gc(&mut self, _copy: &GcCopy) -> StreamId {
+    fn gc(&mut self, _copy: &GcCopy, _history: &PageHistory) -> StreamId {
         self.copies_to().expect("a placement names the stream of all copies, or of each")
     }
     /// A page was trimmed.
@@ -103,13 +109,13 @@ pub trait Placement {
     #[inline(always)]
     fn prefetch(&self, _lpns: impl Iterator<Item = Lpn>) {}
     /// Pages whose metadata the last host write read at random. An FTL that keeps this metadata on flash charges the reads,
-    /// then calls [`forget_samples`](Placement::forget_samples).
+    /// then calls [`forget_metadata_reads`](Placement::forget_metadata_reads).
     #[inline(always)]
-    fn samples(&self) -> &[Lpn] {
+    fn metadata_reads(&self) -> &[Lpn] {
         &[]
     }
-    /// The samples have been charged.
-    fn forget_samples(&mut self) {}
+    /// The reads have been charged.
+    fn forget_metadata_reads(&mut self) {}
     /// Adds what the placement counted to `snapshot`.
     fn fill_snapshot(&self, _snapshot: &mut Snapshot) {}
     /// Checks what the placement keeps of closed blocks against `blocks`.
@@ -119,8 +125,12 @@ pub trait Placement {
     fn check(&self, _blocks: &BlockTable) -> Result<(), String> {
         Ok(())
     }
-    /// Bytes of state in the controller.
+    /// Bytes that a drive's firmware would keep in DRAM for the placement, the history that is shared aside.
     fn memory_bytes(&self) -> u64;
+    /// Bytes that the simulator keeps for it instead, the history aside.
+    fn simulator_bytes(&self) -> u64 {
+        self.memory_bytes()
+    }
 }
 
 /// What a placement may need to be built.
@@ -166,16 +176,19 @@ macro_rules! placements {
             fn gc_streams(&self) -> u16 {
                 match self { $(Self::$variant(placement) => placement.gc_streams()),* }
             }
+            fn history_pages(&self) -> u32 {
+                match self { $(Self::$variant(placement) => placement.history_pages()),* }
+            }
             #[inline(always)]
-            fn host(&mut self, write: &HostWrite) -> StreamId {
-                match self { $(Self::$variant(placement) => placement.host(write)),* }
+            fn host(&mut self, write: &HostWrite, history: &mut PageHistory) -> StreamId {
+                match self { $(Self::$variant(placement) => placement.host(write, history)),* }
             }
             fn copies_to(&self) -> Option<StreamId> {
                 match self { $(Self::$variant(placement) => placement.copies_to()),* }
             }
             #[inline(always)]
-            fn gc(&mut self, copy: &GcCopy) -> StreamId {
-                match self { $(Self::$variant(placement) => placement.gc(copy)),* }
+            fn gc(&mut self, copy: &GcCopy, history: &PageHistory) -> StreamId {
+                match self { $(Self::$variant(placement) => placement.gc(copy, history)),* }
             }
             fn on_trim(&mut self, lpn: Lpn) {
                 match self { $(Self::$variant(placement) => placement.on_trim(lpn)),* }
@@ -194,11 +207,11 @@ macro_rules! placements {
                 match self { $(Self::$variant(placement) => placement.prefetch(lpns)),* }
             }
             #[inline(always)]
-            fn samples(&self) -> &[Lpn] {
-                match self { $(Self::$variant(placement) => placement.samples()),* }
+            fn metadata_reads(&self) -> &[Lpn] {
+                match self { $(Self::$variant(placement) => placement.metadata_reads()),* }
             }
-            fn forget_samples(&mut self) {
-                match self { $(Self::$variant(placement) => placement.forget_samples()),* }
+            fn forget_metadata_reads(&mut self) {
+                match self { $(Self::$variant(placement) => placement.forget_metadata_reads()),* }
             }
             fn fill_snapshot(&self, snapshot: &mut Snapshot) {
                 match self { $(Self::$variant(placement) => placement.fill_snapshot(snapshot)),* }
@@ -208,6 +221,9 @@ macro_rules! placements {
             }
             fn memory_bytes(&self) -> u64 {
                 match self { $(Self::$variant(placement) => placement.memory_bytes()),* }
+            }
+            fn simulator_bytes(&self) -> u64 {
+                match self { $(Self::$variant(placement) => placement.simulator_bytes()),* }
             }
         }
 

@@ -19,7 +19,7 @@
 //! minimum the sum is flat. The victim policy chooses the block within a log. A decision costs O(logs).
 
 use super::rate_classes::RateClasses;
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement, Reclaim, VictimSource};
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement, Reclaim, VictimSource};
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::blocks::{BlockTable, Streams};
 use crate::lambert::dead_share;
@@ -148,7 +148,7 @@ impl Placement for MultiLog {
     fn gc_streams(&self) -> u16 {
         self.classes.streams()
     }
-    fn host(&mut self, write: &HostWrite) -> StreamId {
+    fn host(&mut self, write: &HostWrite, _: &mut PageHistory) -> StreamId {
         if write.now >= self.window_ends {
             self.end_window(write.now);
         }
@@ -165,7 +165,7 @@ impl Placement for MultiLog {
         }
         self.settle(write.lpn, stream)
     }
-    fn gc(&mut self, copy: &GcCopy) -> StreamId {
+    fn gc(&mut self, copy: &GcCopy, _: &PageHistory) -> StreamId {
         let page = self.pages[copy.lpn.0 as usize];
         let age = (copy.now as u32).wrapping_sub(page.last_write);
         let stream = match page.interval {

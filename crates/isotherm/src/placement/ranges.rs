@@ -1,7 +1,7 @@
 //! Fixed ranges: the user names hot address ranges, and each gets a stream of its own, for writes and copies alike. With
 //! ranges that match the workload this is perfect separation by place.
 
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
 use crate::quantity::ByteSize;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
@@ -90,11 +90,11 @@ impl Placement for Ranges {
         if self.gc_apart { 1 } else { self.ranges.len() as u16 + 1 }
     }
     #[inline(always)]
-    fn host(&mut self, write: &HostWrite) -> StreamId {
+    fn host(&mut self, write: &HostWrite, _: &mut PageHistory) -> StreamId {
         self.stream(write.lpn)
     }
     #[inline(always)]
-    fn gc(&mut self, copy: &GcCopy) -> StreamId {
+    fn gc(&mut self, copy: &GcCopy, _: &PageHistory) -> StreamId {
         if self.gc_apart { StreamId(self.streams() - 1) } else { self.stream(copy.lpn) }
     }
     fn memory_bytes(&self) -> u64 {

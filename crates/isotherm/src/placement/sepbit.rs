@@ -8,7 +8,7 @@
 //! Departure: the publication bounds its memory by a queue of recently written addresses; here the time of every page's last
 //! write is kept, which its authors state to be equivalent in the decision.
 
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement, Reclaim};
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement, Reclaim};
 use crate::address::StreamId;
 use crate::memory;
 use crate::registry::Entry;
@@ -51,13 +51,13 @@ impl Placement for SepBit {
         4
     }
     #[inline(always)]
-    fn host(&mut self, write: &HostWrite) -> StreamId {
+    fn host(&mut self, write: &HostWrite, _: &mut PageHistory) -> StreamId {
         let last = std::mem::replace(&mut self.last_writes[write.lpn.0 as usize], write.now as u32);
         let life = u64::from((write.now as u32).wrapping_sub(last));
         StreamId(u16::from(!(write.rewrite && life < self.threshold)))
     }
     #[inline(always)]
-    fn gc(&mut self, copy: &GcCopy) -> StreamId {
+    fn gc(&mut self, copy: &GcCopy, _: &PageHistory) -> StreamId {
         if copy.from == StreamId(0) {
             return StreamId(2);
         }
@@ -89,7 +89,9 @@ mod tests {
     #[test]
     fn classes_follow_the_life_of_collected_segments() {
         let mut placement = SepBit::new(4);
-        let write = |placement: &mut SepBit, now, rewrite| placement.host(&HostWrite { lpn: Lpn(1), now, rewrite }).0;
+        let write = |placement: &mut SepBit, now, rewrite| {
+            placement.host(&HostWrite { lpn: Lpn(1), now, rewrite }, &mut PageHistory::default()).0
+        };
         assert_eq!(write(&mut placement, 0, false), 1);
         assert_eq!(write(&mut placement, 500, true), 0, "without a collection every life is short");
         for _ in 0..LIVES {
@@ -104,7 +106,9 @@ mod tests {
         }
         assert_eq!(write(&mut placement, 599, true), 0);
         assert_eq!(write(&mut placement, 699, true), 1);
-        let mut copy = |from, now| placement.gc(&GcCopy { lpn: Lpn(1), now, from: StreamId(from), stamp: 0 }).0;
+        let mut copy = |from, now| {
+            placement.gc(&GcCopy { lpn: Lpn(1), now, from: StreamId(from), stamp: 0 }, &PageHistory::default()).0
+        };
         assert_eq!(copy(0, 700), 2);
         assert_eq!([copy(1, 1098), copy(5, 1099), copy(3, 2298), copy(3, 2299)], [3, 4, 4, 5]);
     }

@@ -11,7 +11,7 @@
 //!
 //! O(groups) a page, O(sample x groups) a segment.
 
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
 use crate::hotness::heat::{AgeFrom, Files, Heat, HeatSums, Time};
 use crate::hotness::quantise::{Quantiser, QuantiserOptions};
@@ -172,7 +172,7 @@ impl Placement for SfsGroups {
         self.open.len() as u16
     }
     #[inline(always)]
-    fn host(&mut self, write: &HostWrite) -> StreamId {
+    fn host(&mut self, write: &HostWrite, _: &mut PageHistory) -> StreamId {
         self.leave(write.lpn);
         self.now = write.now;
         self.pages[write.lpn.0 as usize].on_write(write.now as Time, self.age);
@@ -180,7 +180,7 @@ impl Placement for SfsGroups {
         self.enter(write.lpn)
     }
     #[inline(always)]
-    fn gc(&mut self, copy: &GcCopy) -> StreamId {
+    fn gc(&mut self, copy: &GcCopy, _: &PageHistory) -> StreamId {
         self.leave(copy.lpn);
         self.enter(copy.lpn)
     }
@@ -224,7 +224,12 @@ mod tests {
     }
 
     fn write(placement: &mut SfsGroups, lpn: u32, now: u64) -> u16 {
-        placement.host(&HostWrite { lpn: Lpn(lpn), now, rewrite: placement.pages[lpn as usize].writes > 0 }).0
+        placement
+            .host(
+                &HostWrite { lpn: Lpn(lpn), now, rewrite: placement.pages[lpn as usize].writes > 0 },
+                &mut PageHistory::default(),
+            )
+            .0
     }
 
     #[test]
@@ -244,7 +249,10 @@ mod tests {
             }
         }
         assert!(hot[1] > 20 * hot[0] && cold[0] > 20 * cold[1], "{hot:?} {cold:?}");
-        assert_eq!(placement.gc(&GcCopy { lpn: Lpn(3), now: 60_000, from: StreamId(0), stamp: 0 }), StreamId(1));
+        assert_eq!(
+            placement.gc(&GcCopy { lpn: Lpn(3), now: 60_000, from: StreamId(0), stamp: 0 }, &PageHistory::default()),
+            StreamId(1)
+        );
     }
 
     #[test]
@@ -257,7 +265,7 @@ mod tests {
             if kind == 0 {
                 placement.on_trim(Lpn(lpn));
             } else if kind == 1 && placement.pages[lpn as usize].writes > 0 {
-                placement.gc(&GcCopy { lpn: Lpn(lpn), now, from: StreamId(0), stamp: 0 });
+                placement.gc(&GcCopy { lpn: Lpn(lpn), now, from: StreamId(0), stamp: 0 }, &PageHistory::default());
             } else {
                 write(&mut placement, lpn, now);
             }

@@ -1,6 +1,6 @@
 //! One stream for everything: the page-mapped FTL without separation, the baseline of every comparison.
 
-use super::{AnyPlacement, BuildPlacement, HostWrite, Placement};
+use super::{AnyPlacement, BuildPlacement, HostWrite, PageHistory, Placement};
 use crate::address::StreamId;
 use crate::registry::Entry;
 
@@ -25,7 +25,7 @@ impl Placement for Single {
         1
     }
     #[inline(always)]
-    fn host(&mut self, _: &HostWrite) -> StreamId {
+    fn host(&mut self, _: &HostWrite, _: &mut PageHistory) -> StreamId {
         StreamId(0)
     }
     fn copies_to(&self) -> Option<StreamId> {

@@ -34,7 +34,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             }
         };
         if self.watches_pages {
-            self.victim.on_program(at, Written::Host(lpn, self.now));
+            self.victim.on_program(at, Written::Host(lpn, self.now), &mut self.history);
         }
         self.now += 1;
         Ok(at)
@@ -57,7 +57,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             let at = self.next_page(&mut stream)?;
             let result = self.medium.program_meta(at, oob, content, cause);
             if self.appended(stream, at, result)? {
-                self.victim.on_program(at, Written::Meta(self.now));
+                self.victim.on_program(at, Written::Meta(self.now), &mut self.history);
                 return Ok(at);
             }
         }

@@ -18,10 +18,14 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         snapshot.time = self.medium.clock().time(self.medium.counters());
         snapshot.busy_until_ns = self.medium.clock().busy_until_ns();
         self.placement.fill_snapshot(snapshot);
+        self.victim.fill_snapshot(snapshot);
         snapshot.valid_pages = self.valid_pages;
         snapshot.free_blocks = self.free_blocks();
-        snapshot.dram.push(("placement", self.placement.memory_bytes()));
-        snapshot.dram.push(("victim", self.victim.memory_bytes()));
+        // A history that both judge by is kept once.
+        let history = self.history.bytes();
+        let (of_placement, of_victim) = if self.placement.history_pages() > 0 { (history, 0) } else { (0, history) };
+        snapshot.dram.push(("placement", self.placement.memory_bytes() + of_placement));
+        snapshot.dram.push(("victim", self.victim.memory_bytes() + of_victim));
         snapshot.dram.push(("blocks", self.blocks.bytes() + self.opened_at.len() as u64 * 8));
     }
 

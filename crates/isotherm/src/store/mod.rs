@@ -15,6 +15,7 @@ pub use collector::{Mapping, collect_idle, collect_worn, make_room};
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::blocks::{AgeBase, BlockState, BlockTable};
 use crate::device::DeviceError;
+use crate::hotness::history::PageHistory;
 use crate::memory;
 use crate::nand::{Medium, MediumError, Move};
 use crate::placement::{HostWrite, Placement};
@@ -62,6 +63,8 @@ pub struct BlockStore<M, P, V> {
     medium: M,
     placement: P,
     victim: V,
+    /// What both judge by, if one of them does.
+    history: PageHistory,
     options: StoreOptions,
     blocks: BlockTable,
     /// When each block was opened, in host page writes.
@@ -111,6 +114,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         let watches_pages = victim.watches_pages();
         let mut store = Self {
             medium,
+            history: PageHistory::new(placement.history_pages().max(victim.history_pages())),
             placement,
             victim,
             options,
@@ -201,7 +205,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     /// Stream of a host write.
     #[inline(always)]
     pub fn place(&mut self, lpn: Lpn, rewrite: bool) -> StreamId {
-        self.placement.host(&HostWrite { lpn, now: self.now, rewrite })
+        self.placement.host(&HostWrite { lpn, now: self.now, rewrite }, &mut self.history)
     }
 
     /// Whether a stream is one of those beyond the placement's.

@@ -70,7 +70,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     pub fn adopt(&mut self, at: Ppn) {
         self.blocks.validity.set(at);
         self.valid_pages += 1;
-        self.victim.on_program(at, Written::Meta(self.now));
+        self.victim.on_program(at, Written::Meta(self.now), &mut self.history);
     }
 
     /// All valid pages are told: blocks become candidates for cleaning. A collection that was cut short may have used up

@@ -8,7 +8,7 @@
 use super::live_sums::LiveSums;
 use super::shortlist::Shortlist;
 use super::within::Within;
-use super::{AnyVictim, BuildVictim, NONE, VictimContext, VictimPolicy, Written};
+use super::{AnyVictim, BuildVictim, NONE, PageHistory, VictimContext, VictimPolicy, Written};
 use crate::address::{BlockId, Ppn};
 use crate::blocks::BlockTable;
 use crate::blocks::Streams;
@@ -73,7 +73,7 @@ impl VictimPolicy for CostHotness {
         true
     }
     #[inline(always)]
-    fn on_program(&mut self, at: Ppn, written: Written) {
+    fn on_program(&mut self, at: Ppn, written: Written, _: &mut PageHistory) {
         match written {
             Written::Host(lpn, now) => {
                 self.now = now;

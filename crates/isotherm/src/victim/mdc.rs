@@ -10,12 +10,11 @@
 use super::live_sums::LiveSums;
 use super::shortlist::Shortlist;
 use super::within::Within;
-use super::{AnyVictim, BuildVictim, VictimContext, VictimPolicy, Written};
+use super::{AnyVictim, BuildVictim, PageHistory, VictimContext, VictimPolicy, Written};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::blocks::BlockTable;
 use crate::blocks::Streams;
 use crate::hotness::heat::Heat;
-use crate::memory;
 use crate::nand::Move;
 use crate::quantity::Share;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
@@ -24,7 +23,7 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     name: "mdc",
     summary: "the largest (1-u)^2 / (u H), H being the update rate of the live pages (minimum declining cost)",
     paper: "Lomet & Luo, ICDE'21",
-    memory: "8 bytes a logical page, 8 bytes a page, 33 bytes a block",
+    memory: "8 bytes a logical page, kept once with the placement mdc; 8 bytes a page, 33 bytes a block",
     parameters: &[
         Parameter {
             key: "hot",
@@ -53,8 +52,8 @@ struct ExactRates {
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct Mdc {
-    /// Last and last but one update of every logical page, plus one; 0 for none.
-    updates: Vec<(u32, u32)>,
+    /// Pages whose updates are followed; 0 with exact rates.
+    history_pages: u32,
     live: LiveSums,
     exact: Option<ExactRates>,
     shortlist: Shortlist,
@@ -77,9 +76,8 @@ fn build(parameters: &Parameters<'_>, context: &VictimContext) -> Result<AnyVict
             Some(ExactRates { hot_pages, hot: writes / pages, cold: (1.0 - writes) / (1.0 - pages) })
         }
     };
-    let pages = if exact.is_some() { 0 } else { context.logical_pages };
     Ok(AnyVictim::Mdc(Mdc {
-        updates: memory::zeroed_table(pages as usize),
+        history_pages: if exact.is_some() { 0 } else { context.logical_pages },
         live: LiveSums::new(context),
         exact,
         shortlist: Shortlist::new(context.blocks),
@@ -91,15 +89,12 @@ fn build(parameters: &Parameters<'_>, context: &VictimContext) -> Result<AnyVict
 impl Mdc {
     /// What a page adds to its block: with exact rates whether it is hot, else two updates since the last but one.
     #[inline(always)]
-    fn host_heat(&mut self, lpn: Lpn, now: u64) -> Heat {
+    fn host_heat(&self, lpn: Lpn, now: u64, history: &mut PageHistory) -> Heat {
         if let Some(exact) = self.exact {
             return Heat { writes: u32::from(lpn.0 < exact.hot_pages), time: 0 };
         }
-        let (last, before) = &mut self.updates[lpn.0 as usize];
-        let stamp = now as u32 + 1;
-        *before = if *last == 0 { stamp } else { *last };
-        *last = stamp;
-        Heat { writes: 2, time: *before - 1 }
+        history.record(lpn, now);
+        Heat { writes: 2, time: history.of(lpn).before }
     }
 }
 
@@ -133,12 +128,15 @@ impl VictimPolicy for Mdc {
     fn watches_pages(&self) -> bool {
         true
     }
+    fn history_pages(&self) -> u32 {
+        self.history_pages
+    }
     #[inline(always)]
-    fn on_program(&mut self, at: Ppn, written: Written) {
+    fn on_program(&mut self, at: Ppn, written: Written, history: &mut PageHistory) {
         match written {
             Written::Host(lpn, now) => {
                 self.now = now;
-                let heat = self.host_heat(lpn, now);
+                let heat = self.host_heat(lpn, now, history);
                 self.live.add(at, heat);
             }
             Written::Meta(now) => {
@@ -166,6 +164,6 @@ impl VictimPolicy for Mdc {
         self.within.best(blocks, streams, |block| score(live, exact, blocks, block, now))
     }
     fn memory_bytes(&self) -> u64 {
-        self.updates.len() as u64 * 8 + self.live.bytes() + self.shortlist.bytes() + self.within.bytes()
+        self.live.bytes() + self.shortlist.bytes() + self.within.bytes()
     }
 }

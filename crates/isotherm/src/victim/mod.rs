@@ -14,6 +14,9 @@ use crate::blocks::BlockTable;
 use crate::blocks::Streams;
 use crate::nand::Move;
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
+use crate::stats::Snapshot;
+
+pub use crate::hotness::history::PageHistory;
 
 /// What a page that was just programmed holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +32,7 @@ pub enum Written {
 /// # Contract
 /// - A block enters with `on_close` and leaves with `on_remove`; between the two it may lose pages (`on_invalidate`, called
 ///   after its count of valid pages went down by one).
+/// - A policy with `history_pages` also `watches_pages`.
 /// - To a policy that `watches_pages`, every page programmed is told by `on_program`, by `on_copies` when it moves, and by
 ///   `on_page_death` when it is overwritten or trimmed.
 /// - `pick` returns a block that is in, or `None` if no block is worth cleaning. It does not remove the block.
@@ -42,9 +46,13 @@ pub trait VictimPolicy {
     fn watches_pages(&self) -> bool {
         false
     }
-    /// A page was programmed.
+    /// Logical pages whose last updates the policy judges by: 0 unless it does. The same as long as it lives.
+    fn history_pages(&self) -> u32 {
+        0
+    }
+    /// A page was programmed. A policy that judges by the history records host writes there.
     #[inline(always)]
-    fn on_program(&mut self, _at: Ppn, _written: Written) {}
+    fn on_program(&mut self, _at: Ppn, _written: Written, _history: &mut PageHistory) {}
     /// Pages were copied, and live where they went.
     #[inline(always)]
     fn on_copies(&mut self, _moves: &[Move]) {}
@@ -61,7 +69,9 @@ pub trait VictimPolicy {
     fn upcoming(&self) -> [Option<BlockId>; 2] {
         [None; 2]
     }
-    /// Bytes of state.
+    /// Adds what the policy counted to `snapshot`.
+    fn fill_snapshot(&self, _snapshot: &mut Snapshot) {}
+    /// Bytes of state, the history that is shared aside.
     fn memory_bytes(&self) -> u64;
 }
 
@@ -108,9 +118,12 @@ macro_rules! victims {
             fn watches_pages(&self) -> bool {
                 match self { $(Self::$variant(policy) => policy.watches_pages()),* }
             }
+            fn history_pages(&self) -> u32 {
+                match self { $(Self::$variant(policy) => policy.history_pages()),* }
+            }
             #[inline(always)]
-            fn on_program(&mut self, at: Ppn, written: Written) {
-                match self { $(Self::$variant(policy) => policy.on_program(at, written)),* }
+            fn on_program(&mut self, at: Ppn, written: Written, history: &mut PageHistory) {
+                match self { $(Self::$variant(policy) => policy.on_program(at, written, history)),* }
             }
             #[inline(always)]
             fn on_copies(&mut self, moves: &[Move]) {
@@ -134,6 +147,9 @@ macro_rules! victims {
             #[inline(always)]
             fn upcoming(&self) -> [Option<BlockId>; 2] {
                 match self { $(Self::$variant(policy) => policy.upcoming()),* }
+            }
+            fn fill_snapshot(&self, snapshot: &mut Snapshot) {
+                match self { $(Self::$variant(policy) => policy.fill_snapshot(snapshot)),* }
             }
             fn memory_bytes(&self) -> u64 {
                 match self { $(Self::$variant(policy) => policy.memory_bytes()),* }

@@ -2,6 +2,7 @@
 
 use isotherm::build::{Environment, build};
 use isotherm::cause::Cause;
+use isotherm::placement::AsaCounters;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
@@ -78,7 +79,7 @@ fn skewed_traffic_saves_copies_but_no_more_than_separation_that_knows() {
             known.copies,
             asa.copies,
             asa.end.medium.reads[Cause::Sampling],
-            asa.end.asa
+            asa.end.sections.get::<AsaCounters>()
         );
         for run in [&dftl, &known, &asa] {
             assert!(
@@ -111,11 +112,12 @@ fn separation_gains_beyond_uniform_traffic_only_as_far_as_blocks_are_small() {
 #[test]
 fn samples_that_are_not_cached_are_charged() {
     let cached = run("asa", "0.2", 0.9, 6, &["dram.cache_bytes=8MiB"]).end;
-    assert!(cached.asa.unwrap().clusterings > 0);
+    assert!(cached.sections.get::<AsaCounters>().unwrap().clusterings > 0);
     assert_eq!(cached.medium.reads[Cause::Sampling], 0, "the whole map is cached");
     let end = run("asa", "0.2", 0.9, 24, &["dram.cache_bytes=96KiB"]).end;
-    let asa = end.asa.unwrap();
+    let asa = end.sections.get::<AsaCounters>().unwrap();
     let reads = end.medium.reads[Cause::Sampling];
+    assert_eq!(asa.sampling_reads, reads);
     // 8 bytes an entry: 256 translation pages, each read at most once a clustering.
     assert!(reads > 0 && reads <= asa.clusterings * 256, "{reads} sampling reads, {asa:?}");
     let dram: u64 = end.dram.iter().filter(|(name, _)| *name != "victim" && *name != "blocks").map(|d| d.1).sum();

@@ -293,3 +293,20 @@ fn lean_mode_needs_at_most_ten_bytes_a_physical_page() {
         assert!((0.85..=1.0).contains(&ratio), "{ratio}");
     }
 }
+
+#[test]
+fn a_history_that_placement_and_victim_policy_judge_by_is_kept_once() {
+    let pages = 4096;
+    let bytes = |placement: &str, victim: &str| {
+        let placement = format!("placement.name={placement}");
+        let sets =
+            [placement.as_str(), &format!("gc.victim={victim}"), "device.spare=0.3", "device.pages_per_block=16"];
+        let dram = device(pages * 4096, &sets).snapshot().dram;
+        let of = |name: &str| dram.iter().find(|item| item.0 == name).expect("every policy says what it keeps").1;
+        (of("placement"), of("victim"))
+    };
+    let (alone, both, none) = (bytes("single", "mdc"), bytes("mdc", "mdc"), bytes("single", "greedy"));
+    assert_eq!((alone.0, both.0, none.0), (0, 8 * pages, 0));
+    assert_eq!(alone.1 - both.1, 8 * pages);
+    assert_eq!(bytes("mdc", "greedy"), (8 * pages, none.1));
+}

@@ -3,6 +3,7 @@
 use isotherm::build::{Environment, build, plan};
 use isotherm::cause::Cause;
 use isotherm::device::Replay;
+use isotherm::ftl::dftl::MappingCounters;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
@@ -79,7 +80,7 @@ fn data_is_collected_as_under_the_page_mapped_ftl_whatever_the_cache() {
 fn translation_operations_carry_their_causes() {
     let mut device = device(&["device.spare=0.2", "ftl.name=dftl:write_miss=fetch", "dram.cache_bytes=32KiB"]);
     let end = churn(&mut *device, 4, 0.5);
-    let mapping = end.mapping.unwrap();
+    let mapping = end.sections.get::<MappingCounters>().unwrap();
     assert_eq!(mapping.hits + mapping.misses, end.host.pages_written);
     assert_eq!(mapping.fetches, mapping.misses);
     assert_eq!(mapping.translation_reads(), end.medium.reads[Cause::Translation]);

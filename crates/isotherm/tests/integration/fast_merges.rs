@@ -3,13 +3,13 @@
 use isotherm::address::{BlockId, Geometry, Lpn, Ppn};
 use isotherm::cause::Cause;
 use isotherm::ftl::Ftl;
-use isotherm::ftl::fast::{FastFtl, FastOptions, RESERVE_BLOCKS};
+use isotherm::ftl::fast::{FastFtl, FastOptions, MergeCounters, RESERVE_BLOCKS};
 use isotherm::nand::array::NandArray;
 use isotherm::nand::clock::NoClock;
 use isotherm::nand::content::Nothing;
 use isotherm::nand::payload::NoBytes;
 use isotherm::nand::{Medium, MediumError, Move, Oob, Owner, PageMut, PageRef, copy_each};
-use isotherm::stats::{MediumCounters, MergeCounters, Snapshot};
+use isotherm::stats::{MediumCounters, Snapshot};
 
 /// One operation that changes the medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,7 +126,7 @@ fn snapshot(ftl: &Device) -> Snapshot {
 }
 
 fn merges(ftl: &Device) -> MergeCounters {
-    snapshot(ftl).merges.expect("a hybrid map counts merges")
+    *snapshot(ftl).sections.get().expect("a hybrid map counts merges")
 }
 
 fn host(page: u32, lpn: u32) -> Operation {

@@ -6,6 +6,7 @@ use isotherm::blocks::Streams;
 use isotherm::blocks::{BlockState, BlockTable};
 use isotherm::cause::Cause;
 use isotherm::ftl::{Ftl, page::PageFtl};
+use isotherm::hotness::history::PageHistory;
 use isotherm::nand::{Move, array::NandArray};
 use isotherm::placement::{HostGc, Single};
 use isotherm::random::Random;
@@ -162,8 +163,11 @@ impl VictimPolicy for Within {
     fn watches_pages(&self) -> bool {
         self.inner.watches_pages()
     }
-    fn on_program(&mut self, at: Ppn, written: Written) {
-        self.inner.on_program(at, written);
+    fn history_pages(&self) -> u32 {
+        self.inner.history_pages()
+    }
+    fn on_program(&mut self, at: Ppn, written: Written, history: &mut PageHistory) {
+        self.inner.on_program(at, written, history);
         let heat = match written {
             Written::Host(lpn, now) => {
                 let writes = &mut self.rates.writes[lpn.0 as usize];
@@ -304,7 +308,7 @@ impl VictimPolicy for Ages {
     fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
         self.inner.on_invalidate(block, blocks);
     }
-    fn on_program(&mut self, _: Ppn, written: Written) {
+    fn on_program(&mut self, _: Ppn, written: Written, _: &mut PageHistory) {
         if let Written::Host(_, now) = written {
             self.now = now + 1;
         }

@@ -8,7 +8,7 @@ use isotherm::device::{BlockDevice, DeviceError, Observe, Replay};
 use isotherm::dram::buffer::{BUFFERS, BufferContext, build_buffer};
 use isotherm::dram::partition::sides::{BufferSide, MapSide};
 use isotherm::dram::partition::{AnySplit, Sizes, SplitContext, SplitRule, build_split};
-use isotherm::dram::{Partition, WriteBuffer};
+use isotherm::dram::{BufferCounters, Partition, WriteBuffer};
 use isotherm::ftl::Ftl;
 use isotherm::ftl::MappingSpace;
 use isotherm::ftl::dftl::cmt::Replacement;
@@ -24,6 +24,7 @@ use isotherm::placement::{AnyPlacement, PlacementContext, build_placement};
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::ssd::Ssd;
+use isotherm::stats::Snapshot;
 use isotherm::store::StoreOptions;
 use isotherm::victim::{AnyVictim, VictimContext, build_victim};
 
@@ -402,7 +403,8 @@ fn block_padding_writes_whole_blocks_under_its_own_cause() {
     let programs = after.medium.programs.since(&before.medium.programs);
     assert_eq!((programs[Cause::Host], programs[Cause::Padding]), (1, 7), "page 3 and the seven around it");
     assert_eq!(after.medium.reads.since(&before.medium.reads)[Cause::Padding], 7);
-    assert_eq!(after.buffer.unwrap().padded_pages - before.buffer.unwrap().padded_pages, 7);
+    let padded = |snapshot: &Snapshot| snapshot.sections.get::<BufferCounters>().unwrap().padded_pages;
+    assert_eq!(padded(&after) - padded(&before), 7);
 }
 
 /// A device that wears out refuses a page that leaves the buffer; what has come and what has left still add up.

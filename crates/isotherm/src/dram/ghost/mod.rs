@@ -4,6 +4,6 @@ pub mod audit;
 pub mod bitmap;
 pub mod lru;
 
-pub use audit::GhostAudit;
+pub use audit::{GhostAudit, GhostAuditCounters, GhostAuditResults};
 pub use bitmap::GhostBitmap;
 pub use lru::GhostLru;

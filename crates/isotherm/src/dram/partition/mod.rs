@@ -7,6 +7,7 @@
 //! request.
 
 mod adaptive_paper;
+mod counters;
 pub mod curves;
 mod fixed;
 mod least_cost;
@@ -22,11 +23,12 @@ use crate::device::DeviceError;
 use crate::ftl::{FlashCosts, Ftl, MapWork, MappingSpace, Profits};
 use crate::nand::timing::Latency;
 use crate::nand::{Medium, PageMut, PageRef};
-use crate::stats::{Snapshot, SplitCounters, SplitSample, WearSummary};
+use crate::stats::{Snapshot, WearSummary};
 use rule::{START, share};
 use sides::{BufferSide, MapSide};
 
 pub use adaptive_paper::AdaptivePaper;
+pub use counters::{SplitCounters, SplitDecision, SplitDecisions, SplitResults, SplitSeries};
 pub use fixed::Fixed;
 pub use least_cost::LeastCost;
 pub use rule::{AnySplit, BuildSplit, SPLITS, SplitContext, SplitRule, Tuning, TuningView, build_split, check_split};
@@ -82,7 +84,7 @@ impl<F: MappingSpace<Side = MapSide>> Partition<F> {
             counters: SplitCounters::default(),
         };
         partition.move_border(sizes)?;
-        partition.counters.last = sizes.mapping_share();
+        partition.counters.mapping_share_last = sizes.mapping_share();
         Ok(partition)
     }
 
@@ -167,7 +169,7 @@ impl<F: MappingSpace<Side = MapSide>> Partition<F> {
         if to.mapping_bytes != self.sizes.mapping_bytes {
             self.try_border(to)?;
         }
-        self.counters.record(SplitSample {
+        self.counters.record(SplitDecision {
             requests: self.requests,
             mapping_share: self.sizes.mapping_share(),
             cost_benefit_buffer: tuning.cost_benefit_buffer,
@@ -234,8 +236,8 @@ impl<F: MappingSpace<Side = MapSide>> Ftl for Partition<F> {
     }
     fn fill_snapshot(&self, snapshot: &mut Snapshot) {
         self.buffer.fill_snapshot(snapshot);
-        snapshot.split = Some(self.counters.clone());
-        snapshot.ghost_audit = self.buffer.ftl().side().judge.audit();
+        let ghost_audit = self.buffer.ftl().side().judge.audit();
+        snapshot.sections.put(SplitCounters { ghost_audit, ..self.counters.clone() });
         snapshot.dram.push(("split rule", self.metadata_bytes));
     }
     fn wear(&self) -> WearSummary {

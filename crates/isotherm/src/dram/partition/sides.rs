@@ -3,11 +3,10 @@
 use super::curves::{BufferCurve, LogCurve, MapCurve, MapMisses};
 use crate::address::Lpn;
 use crate::dram::buffer::Touch;
-use crate::dram::ghost::{GhostAudit, GhostBitmap, GhostLru};
+use crate::dram::ghost::{GhostAudit, GhostAuditCounters, GhostBitmap, GhostLru};
 use crate::dram::write_buffer::BufferObserver;
 use crate::ftl::dftl::MapObserver;
 use crate::ftl::fast::LogObserver;
-use crate::stats::GhostAuditCounters;
 
 /// Accesses of one kind, and how many of them were of interest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

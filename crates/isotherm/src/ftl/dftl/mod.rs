@@ -13,6 +13,7 @@
 //! known without a flash read, as the text on adaptive partitioning assumes. O(1) a look-up.
 
 pub mod cmt;
+mod counters;
 mod design;
 mod options;
 mod recover;
@@ -21,6 +22,7 @@ mod space;
 mod tests;
 mod translation;
 
+pub use counters::{MappingCounters, MappingResults};
 pub use design::DftlDesign;
 pub(super) use design::DemandDesign;
 pub(super) use options::SHARED_PARAMETERS;
@@ -36,7 +38,7 @@ use crate::device::DeviceError;
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::placement::Placement;
 use crate::registry::Entry;
-use crate::stats::{MappingCounters, Snapshot, WearSummary};
+use crate::stats::{Snapshot, WearSummary};
 use crate::store::{BlockStore, StoreOptions, collect_idle, fatal, make_room};
 use crate::victim::VictimPolicy;
 use cmt::Cmt;
@@ -257,7 +259,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
     fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>, cause: Cause) -> Result<(), DeviceError> {
         self.touch(lpn, true, self.options.write_miss == WriteMiss::Fetch)?;
         let stream = self.store.place(lpn, self.map.pages.is_mapped(lpn));
-        if !self.store.placement().samples().is_empty() {
+        if !self.store.placement().metadata_reads().is_empty() {
             self.map.read_samples(&mut self.store)?;
         }
         make_room(&mut self.store, &mut self.map, stream)?;
@@ -315,7 +317,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
     fn fill_snapshot(&self, snapshot: &mut Snapshot) {
         self.store.fill_snapshot(snapshot);
         snapshot.mapped_pages = self.map.pages.mapped_pages;
-        snapshot.mapping = Some(self.map.counters);
+        snapshot.sections.put(self.map.counters);
         let page_bytes = self.store.medium().geometry().page_bytes();
         let fixed = self.options.fixed_bytes(self.logical_pages(), page_bytes);
         let entries = u64::from(self.map.cache.capacity()) * u64::from(self.options.cached_bytes());

@@ -13,6 +13,7 @@
 use super::super::page_map::{OverPageMap, PageMap};
 use super::DemandOptions;
 use super::cmt::Cmt;
+use super::counters::MappingCounters;
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::bits::Bits;
 use crate::cause::Cause;
@@ -20,7 +21,6 @@ use crate::device::DeviceError;
 use crate::memory;
 use crate::nand::{Kind, Medium, Move, Owner};
 use crate::placement::Placement;
-use crate::stats::MappingCounters;
 use crate::store::tombstones::MapEntry;
 use crate::store::{BlockStore, Mapping, fatal, make_room};
 use crate::victim::VictimPolicy;
@@ -191,10 +191,10 @@ impl DemandMap {
         &mut self,
         store: &mut BlockStore<M, P, V>,
     ) -> Result<(), DeviceError> {
-        for lpn in store.placement().samples() {
+        for lpn in store.placement().metadata_reads() {
             self.sampled.insert_if(self.layout.page_of(lpn.0), !self.cache.contains(*lpn));
         }
-        store.placement_mut().forget_samples();
+        store.placement_mut().forget_metadata_reads();
         for page in 0..self.layout.pages() {
             if self.sampled.remove(page) {
                 self.read(page, store, Cause::Sampling)?;

@@ -28,6 +28,7 @@
 
 mod block_pool;
 mod check;
+mod counters;
 mod design;
 mod log_blocks;
 mod merge;
@@ -35,6 +36,7 @@ mod options;
 mod recover;
 mod space;
 
+pub use counters::{MergeCounters, MergesResults};
 pub use log_blocks::log_block_map_bytes;
 pub(super) use options::ENTRY;
 pub use design::FastDesign;
@@ -47,7 +49,7 @@ use crate::device::DeviceError;
 use crate::memory;
 use crate::nand::clock::Clock as _;
 use crate::nand::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
-use crate::stats::{CollectorCounters, MergeCounters, Snapshot, WearSummary};
+use crate::stats::{CollectorCounters, Snapshot, WearSummary};
 use crate::store::fatal;
 use crate::store::tombstones::{MapEntry, Tombstones};
 use block_pool::{BlockPool, Role, succeeded};
@@ -499,7 +501,7 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
         snapshot.valid_pages = pool.valid_pages;
         snapshot.mapped_pages = self.mapped_pages;
         snapshot.free_blocks = pool.free_blocks();
-        snapshot.merges = Some(self.merges);
+        snapshot.sections.put(self.merges);
         snapshot.dram.push(("block map", self.block_map_bytes()));
         let log_map = u64::from(self.log_blocks()) * log_block_map_bytes(pool.medium.geometry());
         snapshot.dram.push(("log map", log_map));

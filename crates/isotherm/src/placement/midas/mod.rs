@@ -28,7 +28,7 @@ mod intervals;
 mod model;
 
 use super::VictimSource;
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement, PlacementContext, Reclaim};
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement, PlacementContext, Reclaim};
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::blocks::BlockTable;
 use crate::blocks::Streams;
@@ -252,7 +252,7 @@ impl Placement for Midas {
     fn gc_streams(&self) -> u16 {
         self.last().0
     }
-    fn host(&mut self, write: &HostWrite) -> StreamId {
+    fn host(&mut self, write: &HostWrite, _: &mut PageHistory) -> StreamId {
         if self.sizing && write.now >= self.check_at {
             self.judge(write.now);
             if write.now >= self.sampling.began_at + self.sampling.length {
@@ -277,7 +277,7 @@ impl Placement for Midas {
         self.pages[write.lpn.0 as usize] = page;
         stream
     }
-    fn gc(&mut self, copy: &GcCopy) -> StreamId {
+    fn gc(&mut self, copy: &GcCopy, _: &PageHistory) -> StreamId {
         let stream = StreamId((copy.from.0 + 1).min(self.last().0));
         let page = &mut self.pages[copy.lpn.0 as usize];
         page.heat = page.heat.saturating_sub(match copy.from {
@@ -403,10 +403,12 @@ mod tests {
     fn pages_overwritten_young_three_times_are_hot_until_they_are_copied() {
         let mut midas = sized();
         midas.hot_age = 10;
-        let write = |midas: &mut Midas, now| midas.host(&HostWrite { lpn: Lpn(1), now, rewrite: now > 0 });
+        let write = |midas: &mut Midas, now| {
+            midas.host(&HostWrite { lpn: Lpn(1), now, rewrite: now > 0 }, &mut PageHistory::default())
+        };
         assert_eq!([0, 5, 10, 15, 20].map(|now| write(&mut midas, now)), [FIRST, FIRST, FIRST, HOT, HOT]);
         let copy = GcCopy { lpn: Lpn(1), now: 25, from: HOT, stamp: 0 };
-        assert_eq!(midas.gc(&copy), FIRST);
+        assert_eq!(midas.gc(&copy, &PageHistory::default()), FIRST);
         assert_eq!([30, 35].map(|now| write(&mut midas, now)), [FIRST, HOT]);
     }
 }

@@ -11,13 +11,18 @@
 //! size, at least three, of pages with a recency; samples are drawn with replacement, or every page once where there are no
 //! more pages than samples. Recency is counted modulo 2^32. O(1) a write beside clusterings.
 
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, Placement};
+mod counters;
+
+pub use counters::{AsaCounters, AsaResults};
+
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
+use crate::cause::Cause;
 use crate::hotness::kmeans::{Clusterer, Init};
 use crate::memory;
 use crate::random::Random;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
-use crate::stats::{AsaCounters, Snapshot};
+use crate::stats::Snapshot;
 
 /// What the placement, and the FTL built on it, take.
 pub const PARAMETERS: [Parameter; 9] = [
@@ -311,7 +316,7 @@ impl Placement for Asa {
         CLUSTERS as u16
     }
     #[inline(always)]
-    fn host(&mut self, write: &HostWrite) -> StreamId {
+    fn host(&mut self, write: &HostWrite, _: &mut PageHistory) -> StreamId {
         self.until_check -= 1;
         if self.until_check == 0 {
             self.check(write.now);
@@ -337,7 +342,7 @@ impl Placement for Asa {
         stream
     }
     #[inline(always)]
-    fn gc(&mut self, copy: &GcCopy) -> StreamId {
+    fn gc(&mut self, copy: &GcCopy, _: &PageHistory) -> StreamId {
         self.copies += 1;
         self.stream(self.pages[copy.lpn.0 as usize].irr)
     }
@@ -346,20 +351,25 @@ impl Placement for Asa {
         lpns.for_each(|lpn| memory::prefetch(&self.pages, lpn.0 as usize));
     }
     #[inline(always)]
-    fn samples(&self) -> &[Lpn] {
+    fn metadata_reads(&self) -> &[Lpn] {
         &self.sampled
     }
-    fn forget_samples(&mut self) {
+    fn forget_metadata_reads(&mut self) {
         self.sampled.clear();
     }
     fn fill_snapshot(&self, snapshot: &mut Snapshot) {
-        snapshot.asa = Some(self.counters.clone());
+        // The map reads what is sampled and not cached; nobody else has samples.
+        let sampling_reads = snapshot.medium.reads[Cause::Sampling];
+        snapshot.sections.put(AsaCounters { sampling_reads, ..self.counters.clone() });
     }
     fn memory_bytes(&self) -> u64 {
         match self.keeps {
             Keeps::InDram => self.pages.len() as u64 * 8 + u64::from(self.options.samples),
             Keeps::InTranslationPages => 0,
         }
+    }
+    fn simulator_bytes(&self) -> u64 {
+        self.pages.len() as u64 * 8 + u64::from(self.options.samples) * 4
     }
 }
 
@@ -380,14 +390,17 @@ mod tests {
         let pages = asa.pages.len() as u32;
         for round in 0..count {
             for lpn in (0..pages).filter(|lpn| hot.contains(lpn) || lpn % every == round % every) {
-                asa.host(&HostWrite { lpn: Lpn(lpn), now: *now, rewrite: *now >= u64::from(pages) });
+                asa.host(
+                    &HostWrite { lpn: Lpn(lpn), now: *now, rewrite: *now >= u64::from(pages) },
+                    &mut PageHistory::default(),
+                );
                 *now += 1;
             }
         }
     }
 
     fn stream_of_copy(asa: &mut Asa, lpn: u32) -> StreamId {
-        asa.gc(&GcCopy { lpn: Lpn(lpn), now: 0, from: COLD, stamp: 0 })
+        asa.gc(&GcCopy { lpn: Lpn(lpn), now: 0, from: COLD, stamp: 0 }, &PageHistory::default())
     }
 
     #[test]
