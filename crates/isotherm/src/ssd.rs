@@ -123,19 +123,19 @@ impl<F: Ftl> Ssd<F> {
 }
 
 impl<F: Ftl> Ssd<F> {
-    /// Carries out one request: marks it on the clock, does the `work`, and takes its latency down under `op`.
+    /// A request arrives: what idle time allows is cleaned first, then the clock marks its beginning.
     #[inline(always)]
-    fn serve(
-        &mut self,
-        op: Op,
-        arrival_ns: u64,
-        work: impl FnOnce(&mut Self) -> Result<(), DeviceError>,
-    ) -> Result<(), DeviceError> {
+    fn begin(&mut self, arrival_ns: u64) -> Result<(), DeviceError> {
         if self.clean_when_idle {
             self.clean_before(arrival_ns)?;
         }
         self.ftl.medium_mut().clock_mut().begin_request(arrival_ns);
-        work(self)?;
+        Ok(())
+    }
+
+    /// The request is carried out: its latency is taken down under `op`.
+    #[inline(always)]
+    fn end(&mut self, op: Op) -> Result<(), DeviceError> {
         self.ftl.end_request()?;
         if let Some(latency_ns) = self.ftl.medium_mut().clock_mut().end_request() {
             self.latencies.of(op).saturating_record(latency_ns);
@@ -153,7 +153,7 @@ impl<F: Ftl> Ssd<F> {
         if let Some(stopped) = &self.stopped {
             return Err(stopped.clone());
         }
-        let result = self.serve(op, self.arrival_ns, work);
+        let result = self.begin(self.arrival_ns).and_then(|()| work(self)).and_then(|()| self.end(op));
         if let Err(error @ (DeviceError::PowerLost | DeviceError::Payload(_))) = &result {
             self.stopped = Some(error.clone());
         }
@@ -283,6 +283,23 @@ impl<F: Ftl> Observe for Ssd<F> {
     }
 }
 
+impl<F: Ftl> Ssd<F>
+where
+    F::Medium: Medium<Content = Nothing>,
+{
+    #[inline(always)]
+    fn carry_out(&mut self, index: usize, request: &Request) -> Result<(), DeviceError> {
+        let end = self.check_range(index, request.offset, request.length)?;
+        match request.op {
+            Op::Flush => self.flush_all(),
+            _ if request.length == 0 => Ok(()),
+            Op::Trim => self.trim_range(request.offset, end),
+            Op::Write => self.write_pages(request.offset, end, ()),
+            Op::Read => self.read_pages(request.offset, end, &mut ()),
+        }
+    }
+}
+
 impl<F: Ftl + Send> Replay for Ssd<F>
 where
     F::Medium: Medium<Content = Nothing>,
@@ -292,16 +309,9 @@ where
             if index % GROUP == 0 {
                 self.prefetch_groups(&batch[index..]);
             }
-            self.serve(request.op, request.arrival_ns, |this| {
-                let end = this.check_range(index, request.offset, request.length)?;
-                match request.op {
-                    Op::Flush => this.flush_all(),
-                    _ if request.length == 0 => Ok(()),
-                    Op::Trim => this.trim_range(request.offset, end),
-                    Op::Write => this.write_pages(request.offset, end, ()),
-                    Op::Read => this.read_pages(request.offset, end, &mut ()),
-                }
-            })?;
+            self.begin(request.arrival_ns)?;
+            self.carry_out(index, request)?;
+            self.end(request.op)?;
         }
         Ok(())
     }
