@@ -59,11 +59,12 @@ impl Below {
 }
 
 impl Disk for Below {
-    fn write(&mut self, write: &SegmentWrite<'_>) -> Result<(), DeviceError> {
+    type Block = ();
+    fn write(&mut self, write: &SegmentWrite<'_, ()>) -> Result<(), DeviceError> {
         self.submit(Op::Write, self.block(write.position), write.summary_blocks + write.blocks.len() as u32)
     }
-    fn read(&mut self, position: u32, count: u32) -> Result<(), DeviceError> {
-        self.submit(Op::Read, self.block(position), count)
+    fn read(&mut self, position: u32, out: &mut [()]) -> Result<(), DeviceError> {
+        self.submit(Op::Read, self.block(position), out.len() as u32)
     }
     fn trim(&mut self, segment: u32) -> Result<(), DeviceError> {
         self.submit(Op::Trim, self.block(segment * self.segment_blocks), self.segment_blocks)
@@ -120,9 +121,9 @@ impl LogDevice {
                     let whole = block * block_bytes >= request.offset && (block + 1) * block_bytes <= end;
                     if !whole {
                         self.host.pages_partly_written += 1;
-                        self.log.read(block as u32)?;
+                        self.log.read(block as u32, &mut ())?;
                     }
-                    self.log.write(block as u32)?;
+                    self.log.write(block as u32, ())?;
                     self.host.pages_written += 1;
                     let start = block * block_bytes;
                     self.host.bytes_written += end.min(start + block_bytes) - request.offset.max(start);
@@ -132,7 +133,7 @@ impl LogDevice {
                 self.host.bytes_read += request.length;
                 for block in request.offset / block_bytes..end.div_ceil(block_bytes) {
                     self.host.pages_read += 1;
-                    self.host.pages_read_unmapped += u64::from(!self.log.read(block as u32)?);
+                    self.host.pages_read_unmapped += u64::from(!self.log.read(block as u32, &mut ())?);
                 }
             }
             Op::Trim => {

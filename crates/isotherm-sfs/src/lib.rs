@@ -29,7 +29,9 @@
 //! # Ok::<(), isotherm::registry::SpecError>(())
 //! ```
 
+mod blocks;
 mod build;
+pub mod content;
 pub mod device;
 pub mod dirty;
 pub mod disk;

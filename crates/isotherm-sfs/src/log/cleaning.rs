@@ -1,6 +1,7 @@
 //! Cleaning: live blocks of a victim become dirty, and the segment is freed.
 
-use super::{CLEAN, SegmentLog};
+use super::SegmentLog;
+use crate::blocks::CLEAN;
 use crate::dirty::{Dirty, Origin};
 use crate::disk::{Disk, NO_BLOCK};
 use crate::options::TrimPoint;
@@ -24,7 +25,7 @@ impl<S: Disk> SegmentLog<S> {
     fn clean(&mut self, victim: u32) -> Result<(), DeviceError> {
         self.counters.count_victim(self.segments.utilisation(victim));
         let (from, to) = (victim * self.options.segment_blocks, (victim + 1) * self.options.segment_blocks);
-        let mut run = (from, 0);
+        self.run.clear();
         for position in from..to {
             if let Some(ahead) = self.owners.get(position as usize + 16).filter(|b| **b != NO_BLOCK) {
                 memory::prefetch(&self.blocks, *ahead as usize);
@@ -33,20 +34,15 @@ impl<S: Disk> SegmentLog<S> {
             let is_live = block != NO_BLOCK
                 && self.blocks[block as usize].position == position
                 && self.blocks[block as usize].slot == CLEAN;
-            if !is_live {
-                continue;
-            }
-            let state = &mut self.blocks[block as usize];
-            self.segments.on_death(victim, state.heat);
-            state.slot = self.dirty.push(Dirty { block, origin: Origin::Cleaning });
-            if run.0 + run.1 == position {
-                run.1 += 1;
-            } else {
-                self.read_run(run)?;
-                run = (position, 1);
+            if is_live {
+                self.run.push(block);
+            } else if !self.run.is_empty() {
+                self.take_run(victim, position)?;
             }
         }
-        self.read_run(run)?;
+        if !self.run.is_empty() {
+            self.take_run(victim, to)?;
+        }
         self.segments.free(victim);
         let trims = match self.options.trim {
             TrimPoint::Reusable => self.segments.is_reusable(victim),
@@ -60,8 +56,18 @@ impl<S: Disk> SegmentLog<S> {
         Ok(())
     }
 
-    fn read_run(&mut self, (position, count): (u32, u32)) -> Result<(), DeviceError> {
-        self.counters.cleaning_reads += u64::from(count);
-        if count > 0 { self.store.read(position, count) } else { Ok(()) }
+    /// Reads the run, which ends before position `end` of the victim, and makes its blocks dirty. Where reading fails they stay
+    /// where they are.
+    fn take_run(&mut self, victim: u32, end: u32) -> Result<(), DeviceError> {
+        let count = self.run.len();
+        self.counters.cleaning_reads += count as u64;
+        self.contents.resize_with(count, Default::default);
+        self.store.read(end - count as u32, &mut self.contents)?;
+        for (block, content) in self.run.drain(..).zip(self.contents.drain(..)) {
+            let state = &mut self.blocks[block as usize];
+            self.segments.on_death(victim, state.heat);
+            state.slot = self.dirty.push(Dirty { block, origin: Origin::Cleaning, content });
+        }
+        Ok(())
     }
 }

@@ -1,8 +1,9 @@
 //! Segment writes: dirty blocks into groups, full groups into segments, the rest into the open one, and checkpoints.
 
-use super::{CLEAN, NOWHERE, OpenSegment, SegmentLog};
+use super::{OpenSegment, SegmentLog};
+use crate::blocks::{CLEAN, NOWHERE};
 use crate::dirty::Origin;
-use crate::disk::{Disk, NO_BLOCK, SegmentWrite, checkpoint_blocks};
+use crate::disk::{DirtyRun, Disk, NO_BLOCK, SegmentWrite, checkpoint_blocks};
 use crate::options::TrimPoint;
 use crate::segments::SegmentState;
 use isotherm::device::DeviceError;
@@ -237,7 +238,8 @@ impl<S: Disk> SegmentLog<S> {
             cleaned += u32::from(self.dirty.origin(self.blocks[*block as usize].slot) == Origin::Cleaning);
         }
         let sequence = self.sequence + 1;
-        self.store.write(&SegmentWrite { position, summary_blocks, blocks: run, cleaned, sequence })?;
+        let cache = DirtyRun { table: &self.blocks, dirty: &self.dirty };
+        self.store.write(&SegmentWrite { position, summary_blocks, blocks: run, cleaned, sequence, cache })?;
         self.sequence = sequence;
         let segment = self.segment_of(position);
         let urgent = self.segments.next_two().0;

@@ -131,7 +131,8 @@ impl Cutter {
 }
 
 impl Disk for Cutter {
-    fn write(&mut self, write: &SegmentWrite<'_>) -> Result<(), DeviceError> {
+    type Block = ();
+    fn write(&mut self, write: &SegmentWrite<'_, ()>) -> Result<(), DeviceError> {
         let position = write.position + write.summary_blocks;
         for (index, block) in write.blocks.iter().enumerate() {
             self.map[*block as usize] = Some(position + index as u32);
@@ -141,7 +142,7 @@ impl Disk for Cutter {
         let (position, summary_blocks, sequence) = (write.position, write.summary_blocks, write.sequence);
         self.push(Operation::Write { position, summary_blocks, blocks, sequence })
     }
-    fn read(&mut self, _: u32, _: u32) -> Result<(), DeviceError> {
+    fn read(&mut self, _: u32, _: &mut [()]) -> Result<(), DeviceError> {
         Ok(())
     }
     fn trim(&mut self, segment: u32) -> Result<(), DeviceError> {
@@ -183,7 +184,7 @@ fn losses(text: &str) -> u32 {
         let hot = random.chance(0.8);
         let block = if turn < BLOCKS { turn } else { random.below(if hot { 20 } else { BLOCKS.into() }) as u32 };
         versions.borrow_mut()[block as usize] += 1;
-        log.write(block).unwrap();
+        log.write(block, ()).unwrap();
         if random.chance(0.002) {
             log.sync().unwrap();
         }

@@ -15,10 +15,11 @@ use std::collections::VecDeque;
 struct Nothing;
 
 impl Disk for Nothing {
-    fn write(&mut self, _: &SegmentWrite<'_>) -> Result<(), DeviceError> {
+    type Block = ();
+    fn write(&mut self, _: &SegmentWrite<'_, ()>) -> Result<(), DeviceError> {
         Ok(())
     }
-    fn read(&mut self, _: u32, _: u32) -> Result<(), DeviceError> {
+    fn read(&mut self, _: u32, _: &mut [()]) -> Result<(), DeviceError> {
         Ok(())
     }
     fn trim(&mut self, _: u32) -> Result<(), DeviceError> {
@@ -70,7 +71,7 @@ proptest! {
         let mut log = SegmentLog::new(Nothing, BLOCKS, 34, options(text, 4));
         for step in steps {
             match step {
-                Step::Write(block) => log.write(block).unwrap(),
+                Step::Write(block) => log.write(block, ()).unwrap(),
                 Step::Trim(block) => log.trim(block),
                 Step::Sync => log.sync().unwrap(),
                 Step::Checkpoint => log.checkpoint().unwrap(),
@@ -239,7 +240,7 @@ fn one_group_without_deferral_counts_exactly_as_a_plain_log() {
             for turn in 0..20_000 {
                 let hot = random.chance(0.7);
                 let block = if turn < 220 { turn } else { random.below(if hot { 40 } else { 220 }) as u32 };
-                log.write(block).unwrap();
+                log.write(block, ()).unwrap();
                 plain.write(block, 13);
             }
             let counters = log.counters();
