@@ -1,6 +1,7 @@
 //! A log as a device: requests above, segments of another device below.
 
-use crate::disk::{Disk, SegmentWrite, checkpoint_blocks};
+use crate::checkpoint::{CheckpointWrite, checkpoint_blocks};
+use crate::disk::{Disk, SegmentWrite};
 use crate::log::SegmentLog;
 use crate::options::BLOCK_BYTES;
 use crate::segments::SegmentState;
@@ -72,8 +73,8 @@ impl Disk for Below {
     fn flush(&mut self) -> Result<(), DeviceError> {
         self.submit(Op::Flush, 0, 0)
     }
-    fn checkpoint(&mut self, number: u64, _: u64) -> Result<(), DeviceError> {
-        let place = (number % 2) * u64::from(self.checkpoint_blocks);
+    fn checkpoint(&mut self, write: &CheckpointWrite<'_>) -> Result<(), DeviceError> {
+        let place = u64::from(write.place()) * u64::from(self.checkpoint_blocks);
         self.submit(Op::Write, place, self.checkpoint_blocks)
     }
 }

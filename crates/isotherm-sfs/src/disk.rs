@@ -1,18 +1,11 @@
 //! What a log writes to: a row of blocks, cut into segments, and a place for checkpoints.
 
 use crate::blocks::Block;
+use crate::checkpoint::CheckpointWrite;
 use crate::content::Content;
 use crate::dirty::DirtyCache;
-use crate::options::BLOCK_BYTES;
+use crate::summary::{self, SummaryEntry};
 use isotherm::device::DeviceError;
-
-/// Bytes that a checkpoint records of a segment: live blocks, state and time.
-const CHECKPOINT_BYTES_PER_SEGMENT: u32 = 16;
-
-/// Blocks of one checkpoint: a superblock with the centres, and the table of segments. The map itself is found in the summaries.
-pub fn checkpoint_blocks(segments: u32) -> u32 {
-    1 + segments.div_ceil(BLOCK_BYTES / CHECKPOINT_BYTES_PER_SEGMENT)
-}
 
 /// Mark of a position that holds no data block: a summary, or nothing.
 pub const NO_BLOCK: u32 = u32::MAX;
@@ -30,22 +23,37 @@ pub struct SegmentWrite<'a, C> {
     pub cleaned: u32,
     /// Rises with every write: roll-forward replays in this order.
     pub sequence: u64,
-    /// What the log knows of the blocks.
-    pub(crate) cache: DirtyRun<'a, C>,
-}
-
-/// Where the log keeps what it knows of dirty blocks. Looked up only by a device that stores it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DirtyRun<'a, C> {
+    /// Recoveries of the log so far.
+    pub(crate) incarnation: u32,
+    /// The log's clock: block writes of the host.
+    pub(crate) now: u64,
+    /// Segment that is written after the one at hand.
+    pub(crate) next_segment: u32,
+    /// Where the log keeps what it knows of blocks. Looked up only by a device that stores it.
     pub(crate) table: &'a [Block],
+    /// Where it keeps what they hold.
     pub(crate) dirty: &'a DirtyCache<C>,
 }
 
 impl<'a, C: Content> SegmentWrite<'a, C> {
     /// What the data blocks hold, in order.
     pub fn contents(&self) -> impl Iterator<Item = &'a C> {
-        let DirtyRun { table, dirty } = self.cache;
+        let (table, dirty) = (self.table, self.dirty);
         self.blocks.iter().map(move |block| dirty.content(table[*block as usize].slot))
+    }
+
+    /// What the summary says of the data blocks, in order.
+    pub fn entries(&self) -> impl Iterator<Item = SummaryEntry> + 'a {
+        let table = self.table;
+        self.blocks.iter().map(move |block| {
+            let Block { heat, modified, .. } = table[*block as usize];
+            SummaryEntry { block: *block, heat, modified }
+        })
+    }
+
+    /// The bytes of the summary blocks, one after the other, as [`crate::summary`] says. The log must have summaries.
+    pub fn summaries(&self) -> Vec<u8> {
+        summary::encode(self)
     }
 }
 
@@ -82,5 +90,22 @@ pub trait Disk {
     ///
     /// # Errors
     /// Faults of the device.
-    fn checkpoint(&mut self, number: u64, sequence: u64) -> Result<(), DeviceError>;
+    fn checkpoint(&mut self, write: &CheckpointWrite<'_>) -> Result<(), DeviceError>;
+}
+
+/// A device below a log that gives back, after a loss of power, what the log has written about itself.
+///
+/// # Contract
+/// - What was never written, or was trimmed, comes back as zeros or as no bytes.
+pub trait Recoverable: Disk {
+    /// Reads the block at `position`, which may hold a part of a summary, into the empty `out`: a whole block or nothing.
+    ///
+    /// # Errors
+    /// Faults of the device.
+    fn read_summary(&mut self, position: u32, out: &mut Vec<u8>) -> Result<(), DeviceError>;
+    /// Reads a whole checkpoint from one of the two places, 0 or 1, into the empty `out`.
+    ///
+    /// # Errors
+    /// Faults of the device.
+    fn read_checkpoint(&mut self, place: u32, out: &mut Vec<u8>) -> Result<(), DeviceError>;
 }

@@ -31,6 +31,8 @@
 
 mod blocks;
 mod build;
+pub mod checkpoint;
+mod checksum;
 pub mod content;
 pub mod device;
 pub mod dirty;
@@ -42,6 +44,7 @@ pub mod recover;
 pub mod segments;
 pub mod snapshot;
 pub mod spec;
+pub mod summary;
 
 pub use build::{NO_DEVICE, build, check_below, check_names, plan, plan_below};
 pub use spec::{FillMode, LogSection, SystemSpec};

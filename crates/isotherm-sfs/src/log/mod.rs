@@ -13,12 +13,16 @@
 //! Departures: a checkpoint that is needed only to make a freed segment reusable writes the superblock alone and leaves
 //! deferred blocks dirty (roll-forward finds what was written after it). With one group and no deferral this is a plain
 //! log-structured file system.
+//!
+//! What is durable is found again by [`crate::recover`].
 
 mod check;
 mod cleaning;
+mod resume;
 mod writing;
 
 use crate::blocks::{Block, CLEAN, NO_DATA, NOWHERE};
+use crate::checkpoint::OpenSegment;
 use crate::dirty::{Dirty, DirtyCache, Origin};
 use crate::disk::{Disk, NO_BLOCK};
 use crate::options::LogOptions;
@@ -29,13 +33,6 @@ use isotherm::hotness::heat::{CountWrites, Files, Time};
 use isotherm::hotness::quantise::Quantiser;
 use isotherm::memory;
 use std::slice;
-
-/// The segment that partial writes fill.
-#[derive(Clone, Copy, Debug)]
-struct OpenSegment {
-    segment: u32,
-    next: u32,
-}
 
 /// See the module's text.
 #[derive(Clone, Debug)]
@@ -54,6 +51,8 @@ pub struct SegmentLog<S: Disk> {
     now: u64,
     sequence: u64,
     checkpoints: u64,
+    /// Recoveries so far.
+    incarnation: u32,
     segments_since_checkpoint: u32,
     last_write_ns: u64,
     last_checkpoint_ns: u64,
@@ -83,6 +82,7 @@ impl<S: Disk> SegmentLog<S> {
             now: 0,
             sequence: 0,
             checkpoints: 0,
+            incarnation: 0,
             segments_since_checkpoint: 0,
             last_write_ns: 0,
             last_checkpoint_ns: 0,

@@ -4,6 +4,7 @@ use isotherm::device::DeviceError;
 use isotherm::hotness::quantise::{Quantiser, QuantiserOptions};
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
+use isotherm_sfs::checkpoint::CheckpointWrite;
 use isotherm_sfs::disk::{Disk, SegmentWrite};
 use isotherm_sfs::log::SegmentLog;
 use isotherm_sfs::options::{LogOptions, parse_log};
@@ -28,7 +29,7 @@ impl Disk for Nothing {
     fn flush(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }
-    fn checkpoint(&mut self, _: u64, _: u64) -> Result<(), DeviceError> {
+    fn checkpoint(&mut self, _: &CheckpointWrite<'_>) -> Result<(), DeviceError> {
         Ok(())
     }
 }
