@@ -1,6 +1,6 @@
 //! The dirty cache: blocks whose newest data is in memory, in the order in which they became dirty.
 
-use crate::content::Content;
+use crate::content::BlockContent;
 
 /// Why a block is dirty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ pub struct DirtyCache<C> {
     entries: Vec<Dirty<C>>,
 }
 
-impl<C: Content> DirtyCache<C> {
+impl<C: BlockContent> DirtyCache<C> {
     /// Dirty blocks.
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -49,6 +49,21 @@ impl<C: Content> DirtyCache<C> {
     pub fn push(&mut self, dirty: Dirty<C>) -> u32 {
         self.entries.push(dirty);
         self.entries.len() as u32 - 1
+    }
+    /// Gives the blocks that were added last what they hold.
+    #[inline(always)]
+    pub fn fill_last(&mut self, contents: impl ExactSizeIterator<Item = C>) {
+        let from = self.entries.len() - contents.len();
+        for (entry, content) in self.entries[from..].iter_mut().zip(contents) {
+            entry.content = content;
+        }
+    }
+    /// Takes out the block that was added last.
+    ///
+    /// # Panics
+    /// If nothing is dirty.
+    pub fn pop(&mut self) -> u32 {
+        self.entries.pop().expect("a block is dirty").block
     }
     /// The host wrote the dirty block at `position`. Returns why it was dirty before.
     #[inline(always)]

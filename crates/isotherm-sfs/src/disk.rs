@@ -2,7 +2,7 @@
 
 use crate::blocks::Block;
 use crate::checkpoint::CheckpointWrite;
-use crate::content::Content;
+use crate::content::BlockContent;
 use crate::dirty::DirtyCache;
 use crate::summary::{self, SummaryEntry};
 use isotherm::device::DeviceError;
@@ -35,7 +35,7 @@ pub struct SegmentWrite<'a, C> {
     pub(crate) dirty: &'a DirtyCache<C>,
 }
 
-impl<'a, C: Content> SegmentWrite<'a, C> {
+impl<'a, C: BlockContent> SegmentWrite<'a, C> {
     /// What the data blocks hold, in order.
     pub fn contents(&self) -> impl Iterator<Item = &'a C> {
         let (table, dirty) = (self.table, self.dirty);
@@ -51,7 +51,7 @@ impl<'a, C: Content> SegmentWrite<'a, C> {
         })
     }
 
-    /// The bytes of the summary blocks, one after the other, as [`crate::summary`] says. The log must have summaries.
+    /// The bytes of the summary blocks, one after the other, as [`crate::summary`] says; none for a log without summaries.
     pub fn summaries(&self) -> Vec<u8> {
         summary::encode(self)
     }
@@ -65,7 +65,7 @@ impl<'a, C: Content> SegmentWrite<'a, C> {
 /// - A read gives what was written last at a position, in the log's own order, flushed or not.
 pub trait Disk {
     /// What a block holds: `()` where nothing is stored.
-    type Block: Content;
+    type Block: BlockContent;
     /// Writes a run of blocks of one segment.
     ///
     /// # Errors

@@ -5,6 +5,9 @@
 //! request -> LogDevice (bytes to blocks) -> SegmentLog (dirty cache, groups, segments) -> Disk -> any device of `isotherm`
 //! ```
 //!
+//! All of them are written once for blocks with and without [`content`]: over a device that replays requests the log is a
+//! simulation, over one that holds bytes it holds them too, and [`recover`] finds them again after a loss of power.
+//!
 //! The policies are [`isotherm::hotness::heat`], [`isotherm::hotness::quantise`], [`segments`] and [`dirty`]: they know no
 //! device and no simulator. [`log`] is the machine that they steer, over anything that is a [`disk::Disk`]; [`device`] puts it
 //! over a simulated device, as a [`spec::SystemSpec`] says. [`recover`] finds the blocks again after a loss of power. The block
@@ -29,6 +32,7 @@
 //! # Ok::<(), isotherm::registry::SpecError>(())
 //! ```
 
+pub mod below;
 mod blocks;
 mod build;
 pub mod checkpoint;

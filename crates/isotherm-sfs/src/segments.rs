@@ -129,6 +129,13 @@ impl Segments {
         segment.heat.remove(heat);
     }
 
+    /// A block that was counted as dead lives after all.
+    pub fn on_rescue(&mut self, segment: u32, heat: Heat) {
+        let segment = &mut self.segments[segment as usize];
+        segment.live += 1;
+        segment.heat.add(heat);
+    }
+
     /// A block that the host last modified at `modified` was written into an allocated segment.
     #[inline(always)]
     pub fn on_write(&mut self, segment: u32, heat: Heat, modified: Time) {

@@ -21,7 +21,7 @@
 //! Counts of writes above 2^24 - 1 are stored as that. This is the simulator's own layout; it may change between versions.
 
 use crate::checksum::Checksum;
-use crate::content::Content;
+use crate::content::BlockContent;
 use crate::disk::SegmentWrite;
 use crate::options::{BLOCK_BYTES, LogOptions};
 use isotherm::hotness::heat::{Heat, Time};
@@ -64,15 +64,15 @@ pub(crate) struct Summary {
 }
 
 /// Checksum of data blocks.
-pub(crate) fn data_checksum<'a, C: Content + 'a>(contents: impl Iterator<Item = &'a C>) -> u64 {
+pub(crate) fn data_checksum<'a, C: BlockContent + 'a>(contents: impl Iterator<Item = &'a C>) -> u64 {
     contents.fold(Checksum::new(), |sum, content| sum.add(content.bytes())).value()
 }
 
-/// The summary blocks of a write, one after the other.
-pub(crate) fn encode<C: Content>(write: &SegmentWrite<'_, C>) -> Vec<u8> {
+/// The summary blocks of a write, one after the other; none for a log without summaries.
+pub(crate) fn encode<C: BlockContent>(write: &SegmentWrite<'_, C>) -> Vec<u8> {
     let data_checksum = data_checksum(write.contents());
     let entries: Vec<SummaryEntry> = write.entries().collect();
-    let covered = entries.len().div_ceil(write.summary_blocks as usize);
+    let covered = entries.len().div_ceil(write.summary_blocks.max(1) as usize);
     let mut out = vec![0; write.summary_blocks as usize * BLOCK];
     for (part, (block, entries)) in out.chunks_mut(BLOCK).zip(entries.chunks(covered)).enumerate() {
         block[..4].copy_from_slice(MAGIC);

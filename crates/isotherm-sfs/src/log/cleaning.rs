@@ -25,7 +25,7 @@ impl<S: Disk> SegmentLog<S> {
     fn clean(&mut self, victim: u32) -> Result<(), DeviceError> {
         self.counters.count_victim(self.segments.utilisation(victim));
         let (from, to) = (victim * self.options.segment_blocks, (victim + 1) * self.options.segment_blocks);
-        self.run.clear();
+        let mut run = 0;
         for position in from..to {
             if let Some(ahead) = self.owners.get(position as usize + 16).filter(|b| **b != NO_BLOCK) {
                 memory::prefetch(&self.blocks, *ahead as usize);
@@ -35,13 +35,17 @@ impl<S: Disk> SegmentLog<S> {
                 && self.blocks[block as usize].position == position
                 && self.blocks[block as usize].slot == CLEAN;
             if is_live {
-                self.run.push(block);
-            } else if !self.run.is_empty() {
-                self.take_run(victim, position)?;
+                let state = &mut self.blocks[block as usize];
+                self.segments.on_death(victim, state.heat);
+                let content = S::Block::default();
+                state.slot = self.dirty.push(Dirty { block, origin: Origin::Cleaning, content });
+                run += 1;
+            } else if run > 0 {
+                self.read_run(victim, position, std::mem::take(&mut run))?;
             }
         }
-        if !self.run.is_empty() {
-            self.take_run(victim, to)?;
+        if run > 0 {
+            self.read_run(victim, to, run)?;
         }
         self.segments.free(victim);
         let trims = match self.options.trim {
@@ -56,18 +60,21 @@ impl<S: Disk> SegmentLog<S> {
         Ok(())
     }
 
-    /// Reads the run, which ends before position `end` of the victim, and makes its blocks dirty. Where reading fails they stay
-    /// where they are.
-    fn take_run(&mut self, victim: u32, end: u32) -> Result<(), DeviceError> {
-        let count = self.run.len();
-        self.counters.cleaning_reads += count as u64;
-        self.contents.resize_with(count, Default::default);
-        self.store.read(end - count as u32, &mut self.contents)?;
-        for (block, content) in self.run.drain(..).zip(self.contents.drain(..)) {
-            let state = &mut self.blocks[block as usize];
-            self.segments.on_death(victim, state.heat);
-            state.slot = self.dirty.push(Dirty { block, origin: Origin::Cleaning, content });
+    /// Reads what the last `count` dirty blocks hold: positions of the victim that end before `end`. Where that fails they are
+    /// clean again, and live where they were.
+    fn read_run(&mut self, victim: u32, end: u32, count: u32) -> Result<(), DeviceError> {
+        self.counters.cleaning_reads += u64::from(count);
+        self.contents.resize_with(count as usize, Default::default);
+        let read = self.store.read(end - count, &mut self.contents);
+        if read.is_ok() {
+            self.dirty.fill_last(self.contents.drain(..));
+        } else {
+            for _ in 0..count {
+                let state = &mut self.blocks[self.dirty.pop() as usize];
+                state.slot = CLEAN;
+                self.segments.on_rescue(victim, state.heat);
+            }
         }
-        Ok(())
+        read
     }
 }

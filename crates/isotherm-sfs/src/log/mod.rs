@@ -60,9 +60,9 @@ pub struct SegmentLog<S: Disk> {
     /// Dirty blocks by group while a segment write lasts, and how many of each group have been looked at.
     groups: Vec<Vec<u32>>,
     cursors: Vec<usize>,
-    /// Blocks of the run that is being written, or read by the cleaner.
+    /// Blocks of the run that is being written.
     run: Vec<u32>,
-    /// What the cleaner has read of the run.
+    /// What the cleaner has read of a run.
     contents: Vec<S::Block>,
 }
 
@@ -103,6 +103,10 @@ impl<S: Disk> SegmentLog<S> {
     /// The device below, to tell it the time.
     pub fn store_mut(&mut self) -> &mut S {
         &mut self.store
+    }
+    /// Gives the device below back; what is dirty is lost.
+    pub fn into_store(self) -> S {
+        self.store
     }
     /// What was set.
     pub fn options(&self) -> &LogOptions {

@@ -4,7 +4,7 @@ use isotherm::device::DeviceError;
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
 use isotherm_sfs::checkpoint::CheckpointWrite;
-use isotherm_sfs::content::Content;
+use isotherm_sfs::content::BlockContent;
 use isotherm_sfs::disk::{Disk, Recoverable, SegmentWrite};
 use isotherm_sfs::log::SegmentLog;
 use isotherm_sfs::options::{LogOptions, TrimPoint, parse_log};
@@ -18,20 +18,20 @@ const SEGMENTS: u32 = 20;
 const BLOCK: usize = 4096;
 
 /// What blocks hold in a test: nothing, or bytes that tell block and version.
-trait Versioned: Content + PartialEq {
+trait Versioned: BlockContent + PartialEq {
     /// Whether a part of a write can be told from the whole.
     const TELLS_TORN_WRITES: bool;
-    fn of(block: u32, version: u32) -> Self;
+    fn of_version(block: u32, version: u32) -> Self;
 }
 
 impl Versioned for () {
     const TELLS_TORN_WRITES: bool = false;
-    fn of(_: u32, _: u32) {}
+    fn of_version(_: u32, _: u32) {}
 }
 
 impl Versioned for Box<[u8]> {
     const TELLS_TORN_WRITES: bool = true;
-    fn of(block: u32, version: u32) -> Self {
+    fn of_version(block: u32, version: u32) -> Self {
         [block.to_le_bytes(), version.to_le_bytes()].concat().repeat(BLOCK / 8).into()
     }
 }
@@ -212,7 +212,7 @@ impl<C: Versioned> Cutter<C> {
                 assert_eq!(positions[block as usize].is_some(), version > 0, "block {block} is another");
                 let mut content = C::default();
                 log.read(block, &mut content).unwrap();
-                assert!(version == 0 || content == C::of(block, version), "block {block} holds something else");
+                assert!(version == 0 || content == C::of_version(block, version), "block {block} holds something else");
             }
             self.cuts += 1;
             if self.cuts.is_multiple_of(64) {
@@ -237,7 +237,7 @@ impl<C: Versioned> Cutter<C> {
             let block = self.random.below(BLOCKS.into()) as u32;
             versions[block as usize] += 1_000_000;
             log.store().versions.borrow_mut()[block as usize] = versions[block as usize];
-            log.write(block, C::of(block, versions[block as usize])).unwrap();
+            log.write(block, C::of_version(block, versions[block as usize])).unwrap();
             if turn % 70 == 69 {
                 log.sync().unwrap();
             }
@@ -320,7 +320,7 @@ fn losses<C: Versioned>(text: &str, turns: u32) -> u32 {
         let hot = random.chance(0.8);
         let block = if turn < BLOCKS { turn } else { random.below(if hot { 20 } else { BLOCKS.into() }) as u32 };
         versions.borrow_mut()[block as usize] += 1;
-        log.write(block, C::of(block, versions.borrow()[block as usize])).unwrap();
+        log.write(block, C::of_version(block, versions.borrow()[block as usize])).unwrap();
         if random.chance(0.01) {
             let block = random.below(BLOCKS.into()) as u32;
             trimmed.borrow_mut()[block as usize] = versions.borrow()[block as usize];
@@ -370,7 +370,7 @@ fn settled() -> SegmentLog<Model<Box<[u8]>>> {
     let mut random = Random::new(5);
     for turn in 0..5000 {
         let block = if turn < BLOCKS { turn } else { random.below(BLOCKS.into()) as u32 };
-        log.write(block, Versioned::of(block, turn)).unwrap();
+        log.write(block, Versioned::of_version(block, turn)).unwrap();
     }
     log.checkpoint().unwrap();
     log
