@@ -39,7 +39,6 @@ where
 
 /// The part of a block that a request covers.
 struct Piece {
-    block: u32,
     /// First byte of the block.
     at: usize,
     /// Bytes of the request.
@@ -47,21 +46,19 @@ struct Piece {
 }
 
 impl Piece {
-    fn is_whole(&self) -> bool {
-        self.range.len() == BLOCK_BYTES as usize
+    /// What bytes `offset..end` cover of a block.
+    #[inline(always)]
+    fn of(block: u64, offset: u64, end: u64) -> Self {
+        let start = block * u64::from(BLOCK_BYTES);
+        let (from, to) = (offset.max(start), end.min(start + u64::from(BLOCK_BYTES)));
+        Self { at: (from - start) as usize, range: (from - offset) as usize..(to - offset) as usize }
     }
 }
 
-/// Cuts bytes `offset..end` at the bounds of blocks.
+/// Blocks that bytes `offset..end` touch.
 #[inline(always)]
-fn pieces(offset: u64, end: u64) -> impl Iterator<Item = Piece> {
-    let block_bytes = u64::from(BLOCK_BYTES);
-    (offset / block_bytes..end.div_ceil(block_bytes)).map(move |block| {
-        let start = block * block_bytes;
-        let (from, to) = (offset.max(start), end.min(start + block_bytes));
-        let range = (from - offset) as usize..(to - offset) as usize;
-        Piece { block: block as u32, at: (from - start) as usize, range }
-    })
+fn blocks(offset: u64, end: u64) -> Range<u64> {
+    offset / u64::from(BLOCK_BYTES)..end.div_ceil(u64::from(BLOCK_BYTES))
 }
 
 impl LogDevice<Box<dyn BlockDevice>> {
@@ -123,30 +120,41 @@ where
 
     #[inline(always)]
     fn write_blocks(&mut self, offset: u64, end: u64, data: Data<'_, D>) -> Result<(), DeviceError> {
-        for piece in pieces(offset, end) {
-            let length = piece.range.len() as u64;
-            let content = if piece.is_whole() {
-                Block::<D>::of(data, piece.range)
-            } else {
-                self.host.pages_partly_written += 1;
-                let mut content = Block::<D>::default();
-                self.log.read(piece.block, &mut content)?;
-                content.patch(piece.at, data, piece.range);
-                content
-            };
-            self.log.write(piece.block, content)?;
+        for block in blocks(offset, end) {
+            let start = block * u64::from(BLOCK_BYTES);
+            if start < offset || start + u64::from(BLOCK_BYTES) > end {
+                self.write_part(block, Piece::of(block, offset, end), data)?;
+                continue;
+            }
+            let from = (start - offset) as usize;
+            self.log.write(block as u32, Block::<D>::of(data, from..from + BLOCK_BYTES as usize))?;
             self.host.pages_written += 1;
-            self.host.bytes_written += length;
+            self.host.bytes_written += u64::from(BLOCK_BYTES);
         }
+        Ok(())
+    }
+
+    /// Writes a part of a block, which is read first.
+    #[inline(never)]
+    fn write_part(&mut self, block: u64, piece: Piece, data: Data<'_, D>) -> Result<(), DeviceError> {
+        self.host.pages_partly_written += 1;
+        let mut content = Block::<D>::default();
+        self.log.read(block as u32, &mut content)?;
+        let length = piece.range.len() as u64;
+        content.patch(piece.at, data, piece.range);
+        self.log.write(block as u32, content)?;
+        self.host.pages_written += 1;
+        self.host.bytes_written += length;
         Ok(())
     }
 
     fn read_blocks(&mut self, offset: u64, end: u64, room: &mut Room<'_, D>) -> Result<(), DeviceError> {
         self.host.bytes_read += end - offset;
-        for piece in pieces(offset, end) {
+        for block in blocks(offset, end) {
             self.host.pages_read += 1;
             let mut content = Block::<D>::default();
-            self.host.pages_read_unmapped += u64::from(!self.log.read(piece.block, &mut content)?);
+            self.host.pages_read_unmapped += u64::from(!self.log.read(block as u32, &mut content)?);
+            let piece = Piece::of(block, offset, end);
             content.extract(piece.at, room, piece.range);
         }
         Ok(())

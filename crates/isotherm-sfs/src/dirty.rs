@@ -50,12 +50,12 @@ impl<C: BlockContent> DirtyCache<C> {
         self.entries.push(dirty);
         self.entries.len() as u32 - 1
     }
-    /// Gives the blocks that were added last what they hold.
+    /// Moves `contents` into the blocks that were added last.
     #[inline(always)]
-    pub fn fill_last(&mut self, contents: impl ExactSizeIterator<Item = C>) {
+    pub fn fill_last(&mut self, contents: &mut [C]) {
         let from = self.entries.len() - contents.len();
         for (entry, content) in self.entries[from..].iter_mut().zip(contents) {
-            entry.content = content;
+            entry.content = std::mem::take(content);
         }
     }
     /// Takes out the block that was added last.

@@ -62,19 +62,27 @@ impl<S: Disk> SegmentLog<S> {
 
     /// Reads what the last `count` dirty blocks hold: positions of the victim that end before `end`. Where that fails they are
     /// clean again, and live where they were.
+    #[inline(always)]
     fn read_run(&mut self, victim: u32, end: u32, count: u32) -> Result<(), DeviceError> {
         self.counters.cleaning_reads += u64::from(count);
-        self.contents.resize_with(count as usize, Default::default);
-        let read = self.store.read(end - count, &mut self.contents);
-        if read.is_ok() {
-            self.dirty.fill_last(self.contents.drain(..));
-        } else {
-            for _ in 0..count {
-                let state = &mut self.blocks[self.dirty.pop() as usize];
-                state.slot = CLEAN;
-                self.segments.on_rescue(victim, state.heat);
+        let contents = &mut self.contents[..count as usize];
+        match self.store.read(end - count, contents) {
+            Ok(()) => self.dirty.fill_last(contents),
+            Err(error) => {
+                self.take_back(victim, count);
+                return Err(error);
             }
         }
-        read
+        Ok(())
+    }
+
+    /// The last `count` dirty blocks, which come from `victim`, could not be read.
+    #[cold]
+    fn take_back(&mut self, victim: u32, count: u32) {
+        for _ in 0..count {
+            let state = &mut self.blocks[self.dirty.pop() as usize];
+            state.slot = CLEAN;
+            self.segments.on_rescue(victim, state.heat);
+        }
     }
 }

@@ -62,7 +62,7 @@ pub struct SegmentLog<S: Disk> {
     cursors: Vec<usize>,
     /// Blocks of the run that is being written.
     run: Vec<u32>,
-    /// What the cleaner has read of a run.
+    /// Room for what the cleaner reads at a time: a segment.
     contents: Vec<S::Block>,
 }
 
@@ -90,7 +90,7 @@ impl<S: Disk> SegmentLog<S> {
             groups: vec![Vec::new(); groups],
             cursors: vec![0; groups],
             run: Vec::with_capacity(options.segment_blocks as usize),
-            contents: Vec::new(),
+            contents: vec![S::Block::default(); options.segment_blocks as usize],
             options,
             store,
         }
