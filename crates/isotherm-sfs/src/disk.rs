@@ -4,11 +4,22 @@ use crate::blocks::Block;
 use crate::checkpoint::CheckpointWrite;
 use crate::content::BlockContent;
 use crate::dirty::DirtyCache;
-use crate::summary::{self, SummaryEntry};
 use isotherm::device::DeviceError;
+use isotherm::hotness::heat::{Heat, Time};
 
 /// Mark of a position that holds no data block: a summary, or nothing.
 pub const NO_BLOCK: u32 = u32::MAX;
+
+/// What a summary says of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SummaryEntry {
+    /// The block.
+    pub block: u32,
+    /// Its heat when it was written.
+    pub heat: Heat,
+    /// Time of its last write by the host.
+    pub modified: Time,
+}
 
 /// A run of blocks that is written at once: summaries first, then data.
 #[derive(Clone, Copy, Debug)]
@@ -49,11 +60,6 @@ impl<'a, C: BlockContent> SegmentWrite<'a, C> {
             let Block { heat, modified, .. } = table[*block as usize];
             SummaryEntry { block: *block, heat, modified }
         })
-    }
-
-    /// The bytes of the summary blocks, one after the other, as [`crate::summary`] says; none for a log without summaries.
-    pub fn summaries(&self) -> Vec<u8> {
-        summary::encode(self)
     }
 }
 

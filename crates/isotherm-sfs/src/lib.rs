@@ -10,9 +10,9 @@
 //!
 //! The policies are [`isotherm::hotness::heat`], [`isotherm::hotness::quantise`], [`segments`] and [`dirty`]: they know no
 //! device and no simulator. [`log`] is the machine that they steer, over anything that is a [`disk::Disk`]; [`device`] puts it
-//! over a simulated device, as a [`spec::SystemSpec`] says. [`recover`] finds the blocks again after a loss of power. The block
-//! store of the flash translation layers ([`isotherm::store`]) is another machine: it cleans block by block into open blocks,
-//! where this one cleans into a cache, writes whole segments later, and must not reuse a segment before a checkpoint.
+//! over a simulated device, as a [`spec::SystemSpec`] says. The block store of the flash translation layers
+//! ([`isotherm::store`]) is another machine: it cleans block by block into open blocks, where this one cleans into a cache,
+//! writes whole segments later, and must not reuse a segment before a checkpoint.
 //!
 //! ```
 //! use isotherm::build::Environment;

@@ -21,13 +21,12 @@
 
 use crate::blocks::{Block, CLEAN, NO_DATA, NOWHERE};
 use crate::checkpoint::{Checkpoint, OpenSegment};
-use crate::disk::{NO_BLOCK, Recoverable};
-use crate::log::SegmentLog;
+use crate::disk::{NO_BLOCK, Recoverable, SummaryEntry};
+use crate::log::{Recovered, SegmentLog};
 use crate::options::LogOptions;
 use crate::segments::SegmentState;
-use crate::summary::{SUMMARY_BYTES_MIN, Summary, SummaryEntry, data_checksum};
+use crate::summary::{SUMMARY_BYTES_MIN, Summary, data_checksum};
 use isotherm::device::DeviceError;
-use isotherm::hotness::heat::Time;
 
 /// Why a log cannot be recovered.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -115,23 +114,6 @@ fn newest_checkpoint<D: Recoverable>(
         Some((what, found, given)) => Err(RecoverError::OtherShape { what, found, given }),
         None => Ok(found),
     }
-}
-
-/// The tables of a log as recovery has found them.
-#[derive(Debug)]
-pub(crate) struct Recovered {
-    pub(crate) blocks: Vec<Block>,
-    pub(crate) owners: Vec<u32>,
-    /// State of every segment, and the time of its youngest block.
-    pub(crate) segments: Vec<(SegmentState, Time)>,
-    /// The queue of free segments.
-    pub(crate) freed: Vec<u32>,
-    pub(crate) open: Option<OpenSegment>,
-    pub(crate) centres: Vec<f64>,
-    pub(crate) now: u64,
-    pub(crate) sequence: u64,
-    pub(crate) checkpoints: u64,
-    pub(crate) incarnation: u32,
 }
 
 struct Recovery<'a> {

@@ -22,9 +22,9 @@
 
 use crate::checksum::Checksum;
 use crate::content::BlockContent;
-use crate::disk::SegmentWrite;
+use crate::disk::{SegmentWrite, SummaryEntry};
 use crate::options::{BLOCK_BYTES, LogOptions};
-use isotherm::hotness::heat::{Heat, Time};
+use isotherm::hotness::heat::Heat;
 
 const MAGIC: &[u8; 4] = b"isfs";
 const BLOCK: usize = BLOCK_BYTES as usize;
@@ -37,17 +37,6 @@ const WRITES_MAX: u32 = (1 << 24) - 1;
 pub const SUMMARY_BYTES_MIN: u32 = 16;
 
 const _: () = assert!((BLOCK_BYTES / SUMMARY_BYTES_MIN) as usize * ENTRY_BYTES <= BLOCK - ENTRIES_AT);
-
-/// What a summary says of a block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SummaryEntry {
-    /// The block.
-    pub block: u32,
-    /// Its heat when it was written.
-    pub heat: Heat,
-    /// Time of its last write by the host.
-    pub modified: Time,
-}
 
 /// The summary of a segment write, read back.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -68,32 +57,34 @@ pub(crate) fn data_checksum<'a, C: BlockContent + 'a>(contents: impl Iterator<It
     contents.fold(Checksum::new(), |sum, content| sum.add(content.bytes())).value()
 }
 
-/// The summary blocks of a write, one after the other; none for a log without summaries.
-pub(crate) fn encode<C: BlockContent>(write: &SegmentWrite<'_, C>) -> Vec<u8> {
-    let data_checksum = data_checksum(write.contents());
-    let entries: Vec<SummaryEntry> = write.entries().collect();
-    let covered = entries.len().div_ceil(write.summary_blocks.max(1) as usize);
-    let mut out = vec![0; write.summary_blocks as usize * BLOCK];
-    for (part, (block, entries)) in out.chunks_mut(BLOCK).zip(entries.chunks(covered)).enumerate() {
-        block[..4].copy_from_slice(MAGIC);
-        block[4..8].copy_from_slice(&write.incarnation.to_le_bytes());
-        block[8..16].copy_from_slice(&write.sequence.to_le_bytes());
-        block[16..24].copy_from_slice(&write.now.to_le_bytes());
-        block[24..28].copy_from_slice(&write.position.to_le_bytes());
-        block[28..32].copy_from_slice(&(write.blocks.len() as u32).to_le_bytes());
-        block[32..36].copy_from_slice(&write.next_segment.to_le_bytes());
-        block[36..40].copy_from_slice(&(part as u32).to_le_bytes());
-        block[40..48].copy_from_slice(&data_checksum.to_le_bytes());
-        for (bytes, entry) in block[ENTRIES_AT..].chunks_exact_mut(ENTRY_BYTES).zip(entries) {
-            bytes[..4].copy_from_slice(&entry.block.to_le_bytes());
-            bytes[4..8].copy_from_slice(&entry.heat.time.to_le_bytes());
-            bytes[8..12].copy_from_slice(&entry.modified.to_le_bytes());
-            bytes[12..].copy_from_slice(&entry.heat.writes.min(WRITES_MAX).to_le_bytes()[..3]);
+impl<C: BlockContent> SegmentWrite<'_, C> {
+    /// The bytes of the summary blocks, one after the other, as [`crate::summary`] says; none for a log without summaries.
+    pub fn summaries(&self) -> Vec<u8> {
+        let data_checksum = data_checksum(self.contents());
+        let entries: Vec<SummaryEntry> = self.entries().collect();
+        let covered = entries.len().div_ceil(self.summary_blocks.max(1) as usize);
+        let mut out = vec![0; self.summary_blocks as usize * BLOCK];
+        for (part, (block, entries)) in out.chunks_mut(BLOCK).zip(entries.chunks(covered)).enumerate() {
+            block[..4].copy_from_slice(MAGIC);
+            block[4..8].copy_from_slice(&self.incarnation.to_le_bytes());
+            block[8..16].copy_from_slice(&self.sequence.to_le_bytes());
+            block[16..24].copy_from_slice(&self.now.to_le_bytes());
+            block[24..28].copy_from_slice(&self.position.to_le_bytes());
+            block[28..32].copy_from_slice(&(self.blocks.len() as u32).to_le_bytes());
+            block[32..36].copy_from_slice(&self.next_segment.to_le_bytes());
+            block[36..40].copy_from_slice(&(part as u32).to_le_bytes());
+            block[40..48].copy_from_slice(&data_checksum.to_le_bytes());
+            for (bytes, entry) in block[ENTRIES_AT..].chunks_exact_mut(ENTRY_BYTES).zip(entries) {
+                bytes[..4].copy_from_slice(&entry.block.to_le_bytes());
+                bytes[4..8].copy_from_slice(&entry.heat.time.to_le_bytes());
+                bytes[8..12].copy_from_slice(&entry.modified.to_le_bytes());
+                bytes[12..].copy_from_slice(&entry.heat.writes.min(WRITES_MAX).to_le_bytes()[..3]);
+            }
+            let sum = checksum_of(block);
+            block[CHECKSUM_AT..CHECKSUM_AT + 8].copy_from_slice(&sum.to_le_bytes());
         }
-        let sum = checksum_of(block);
-        block[CHECKSUM_AT..CHECKSUM_AT + 8].copy_from_slice(&sum.to_le_bytes());
+        out
     }
-    out
 }
 
 fn checksum_of(block: &[u8]) -> u64 {

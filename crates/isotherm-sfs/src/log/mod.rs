@@ -21,6 +21,8 @@ mod cleaning;
 mod resume;
 mod writing;
 
+pub(crate) use resume::Recovered;
+
 use crate::blocks::{Block, CLEAN, NO_DATA, NOWHERE};
 use crate::checkpoint::OpenSegment;
 use crate::dirty::{Dirty, DirtyCache, Origin};

@@ -1,12 +1,30 @@
 //! A log that goes on where recovery found it.
 
 use super::SegmentLog;
-use crate::blocks::NOWHERE;
+use crate::blocks::{Block, NOWHERE};
+use crate::checkpoint::OpenSegment;
 use crate::disk::Disk;
 use crate::options::{LogOptions, TrimPoint};
-use crate::recover::Recovered;
+use crate::segments::SegmentState;
 use isotherm::device::DeviceError;
 use isotherm::hotness::heat::Time;
+
+/// The tables of a log as recovery has found them.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) owners: Vec<u32>,
+    /// State of every segment, and the time of its youngest block.
+    pub(crate) segments: Vec<(SegmentState, Time)>,
+    /// The queue of free segments.
+    pub(crate) freed: Vec<u32>,
+    pub(crate) open: Option<OpenSegment>,
+    pub(crate) centres: Vec<f64>,
+    pub(crate) now: u64,
+    pub(crate) sequence: u64,
+    pub(crate) checkpoints: u64,
+    pub(crate) incarnation: u32,
+}
 
 impl<S: Disk> SegmentLog<S> {
     /// The log that recovery has found on `store`, which a new checkpoint makes durable. Its counters begin anew.
