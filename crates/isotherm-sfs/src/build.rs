@@ -1,6 +1,7 @@
 //! A log and the device below it, from a specification.
 
-use crate::device::{Below, LogDevice};
+use crate::below::{Below, below_bytes};
+use crate::device::LogDevice;
 use crate::drive::{DRIVES, Drive};
 use crate::log::SegmentLog;
 use crate::options::{BLOCK_BYTES, LOGS, LogChoice, LogKind, parse_log};
@@ -143,7 +144,7 @@ impl LogPlan {
             ));
         }
         let disk_bytes = match choice.kind {
-            LogKind::Segments => Below::bytes(segments, options.segment_blocks),
+            LogKind::Segments => below_bytes(segments, options.segment_blocks),
             LogKind::InPlace => capacity as u64 * u64::from(BLOCK_BYTES),
         };
         let mut below = spec.ssd();

@@ -1,151 +1,180 @@
-//! A log as a device: requests above, segments of another device below.
+//! A log as a device: requests or bytes above, segments of another device below.
 
-use crate::disk::{Disk, SegmentWrite, checkpoint_blocks};
+use crate::below::{Below, Lower};
+use crate::content::BlockContent;
+use crate::disk::Disk;
 use crate::drive::Drive;
 use crate::log::SegmentLog;
-use crate::options::BLOCK_BYTES;
+use crate::options::{BLOCK_BYTES, LogOptions};
+use crate::recover::{RecoverError, recover};
 use crate::segments::SegmentState;
 use crate::snapshot::{LogSnapshot, UTILISATION_BUCKETS, utilisation_bucket};
 use isotherm::cause::Cause;
-use isotherm::device::{DeviceError, Observe, Replay};
+use isotherm::device::{BlockDevice, DeviceError, Observe, Replay};
 use isotherm::request::{Op, Request};
 use isotherm::stats::{HostCounters, Latencies, Snapshot, VICTIM_BUCKETS, WearSummary};
+use std::ops::Range;
 
 /// How many requests ahead a block's state is prefetched.
 const AHEAD: usize = 16;
 
-/// The device below a log: two places for checkpoints, then the segments. Without a device the log's own work is all there is.
-pub struct Below {
-    device: Option<Box<dyn Replay>>,
-    segment_blocks: u32,
-    checkpoint_blocks: u32,
-    arrival_ns: u64,
-    /// Bytes of the writes that the device carried out.
-    written_bytes: u64,
-    /// Bytes of the parts of failed writes that the device carried out: counted below, and for the log not written.
-    failed_bytes: u64,
-}
-
-impl Below {
-    /// The device below a log of `segments` segments; it has room for [`Below::bytes`].
-    pub fn new(device: Option<Box<dyn Replay>>, segments: u32, segment_blocks: u32) -> Self {
-        let checkpoint_blocks = checkpoint_blocks(segments);
-        Self { device, segment_blocks, checkpoint_blocks, arrival_ns: 0, written_bytes: 0, failed_bytes: 0 }
-    }
-
-    /// Bytes that a log of `segments` segments takes of the device below.
-    pub fn bytes(segments: u32, segment_blocks: u32) -> u64 {
-        let blocks = 2 * u64::from(checkpoint_blocks(segments)) + u64::from(segments) * u64::from(segment_blocks);
-        blocks * u64::from(BLOCK_BYTES)
-    }
-
-    fn submit(&mut self, op: Op, block: u64, blocks: u32) -> Result<(), DeviceError> {
-        let Some(device) = &mut self.device else { return Ok(()) };
-        let length = u64::from(blocks) * u64::from(BLOCK_BYTES);
-        let offset = block * u64::from(BLOCK_BYTES);
-        let submitted = device.submit(&[Request { arrival_ns: self.arrival_ns, offset, length, op }]);
-        if submitted.is_err() && op == Op::Write {
-            let arrived = device.snapshot().host.bytes_written;
-            self.failed_bytes += arrived - self.written_bytes - self.failed_bytes;
-        } else if op == Op::Write {
-            self.written_bytes += length;
-        }
-        submitted
-    }
-
-    /// The block of the device at which a position of the log lies.
-    fn block(&self, position: u32) -> u64 {
-        2 * u64::from(self.checkpoint_blocks) + u64::from(position)
-    }
-}
-
-impl Disk for Below {
-    fn write(&mut self, write: &SegmentWrite<'_>) -> Result<(), DeviceError> {
-        self.submit(Op::Write, self.block(write.position), write.summary_blocks + write.blocks.len() as u32)
-    }
-    fn read(&mut self, position: u32, count: u32) -> Result<(), DeviceError> {
-        self.submit(Op::Read, self.block(position), count)
-    }
-    fn trim(&mut self, segment: u32) -> Result<(), DeviceError> {
-        self.submit(Op::Trim, self.block(segment * self.segment_blocks), self.segment_blocks)
-    }
-    fn flush(&mut self) -> Result<(), DeviceError> {
-        self.submit(Op::Flush, 0, 0)
-    }
-    fn checkpoint(&mut self, number: u64, _: u64) -> Result<(), DeviceError> {
-        let place = (number % 2) * u64::from(self.checkpoint_blocks);
-        self.submit(Op::Write, place, self.checkpoint_blocks)
-    }
-}
+/// What a block of a log over a `D` holds.
+type Block<D> = <Below<D> as Disk>::Block;
+/// What the host writes to a log over a `D`.
+type Data<'a, D> = <Block<D> as BlockContent>::Data<'a>;
+/// Where the host reads from a log over a `D` to.
+type Room<'a, D> = <Block<D> as BlockContent>::Room<'a>;
 
 /// A log-structured file system as a device whose addresses are the blocks of its files.
-pub struct LogDevice {
-    log: SegmentLog<Below>,
+pub struct LogDevice<D>
+where
+    Below<D>: Disk,
+{
+    log: SegmentLog<Below<D>>,
     sync: bool,
     drive: Drive,
     host: HostCounters,
+    arrival_ns: u64,
     /// Without a device below there is no time.
     no_latencies: Latencies,
 }
 
-impl LogDevice {
+/// The part of a block that a request covers.
+struct Piece {
+    /// First byte of the block.
+    at: usize,
+    /// Bytes of the request.
+    range: Range<usize>,
+}
+
+impl Piece {
+    /// What bytes `offset..end` cover of a block.
+    #[inline(always)]
+    fn of(block: u64, offset: u64, end: u64) -> Self {
+        let start = block * u64::from(BLOCK_BYTES);
+        let (from, to) = (offset.max(start), end.min(start + u64::from(BLOCK_BYTES)));
+        Self { at: (from - start) as usize, range: (from - offset) as usize..(to - offset) as usize }
+    }
+}
+
+/// Blocks that bytes `offset..end` touch.
+#[inline(always)]
+fn blocks(offset: u64, end: u64) -> Range<u64> {
+    offset / u64::from(BLOCK_BYTES)..end.div_ceil(u64::from(BLOCK_BYTES))
+}
+
+impl LogDevice<Box<dyn BlockDevice>> {
+    /// Opens the log of `blocks` blocks in `segments` segments that `device` holds. A device that was never written holds an
+    /// empty log. `sync` carries out the flushes of the host.
+    ///
+    /// # Errors
+    /// See [`RecoverError`].
+    pub fn open(
+        device: Box<dyn BlockDevice>,
+        blocks: u32,
+        segments: u32,
+        options: LogOptions,
+        sync: bool,
+        drive: Drive,
+    ) -> Result<Self, RecoverError> {
+        let below = Below::new(device, segments, options.segment_blocks);
+        Ok(Self::new(recover(below, blocks, segments, options)?, sync, drive))
+    }
+}
+
+impl<D: Lower> LogDevice<D>
+where
+    Below<D>: Disk,
+{
     /// A device over `log`; `sync` carries out the flushes of the host, and `drive` tells what writes cost.
-    pub fn new(log: SegmentLog<Below>, sync: bool, drive: Drive) -> Self {
-        Self { log, sync, drive, host: HostCounters::default(), no_latencies: Latencies::default() }
+    pub fn new(log: SegmentLog<Below<D>>, sync: bool, drive: Drive) -> Self {
+        Self { log, sync, drive, host: HostCounters::default(), arrival_ns: 0, no_latencies: Latencies::default() }
     }
 
-    fn below(&self) -> Option<&dyn Replay> {
-        self.log.store().device.as_deref()
+    /// The log inside.
+    pub fn log(&self) -> &SegmentLog<Below<D>> {
+        &self.log
     }
 
-    fn check_range(&self, index: usize, request: &Request) -> Result<u64, DeviceError> {
+    /// Gives the device below back, as a loss of power leaves it: what is dirty is lost.
+    pub fn into_lower(self) -> D {
+        self.log.into_store().device
+    }
+
+    fn below(&self) -> Option<&dyn Observe> {
+        self.log.store().device.observed()
+    }
+
+    fn check_range(&self, request: usize, offset: u64, length: u64) -> Result<u64, DeviceError> {
         let capacity_bytes = u64::from(self.log.blocks()) * u64::from(BLOCK_BYTES);
-        let end = request.offset.saturating_add(request.length);
+        let end = offset.saturating_add(length);
         if end > capacity_bytes {
-            return Err(DeviceError::OutOfRange { request: index, offset: request.offset, end, capacity_bytes });
+            return Err(DeviceError::OutOfRange { request, offset, end, capacity_bytes });
         }
         Ok(end)
     }
 
+    /// A request arrives: the log may have work to do that was due before.
     #[inline(always)]
-    fn carry_out(&mut self, index: usize, request: &Request) -> Result<(), DeviceError> {
-        let end = self.check_range(index, request)?;
-        let block_bytes = u64::from(BLOCK_BYTES);
-        match request.op {
-            Op::Flush => {
-                self.host.flushes += 1;
-                return if self.sync { self.log.sync() } else { Ok(()) };
+    fn begin(&mut self, arrival_ns: u64) -> Result<(), DeviceError> {
+        self.log.store_mut().arrival_ns = arrival_ns;
+        self.log.tick(arrival_ns)
+    }
+
+    #[inline(always)]
+    fn write_blocks(&mut self, offset: u64, end: u64, data: Data<'_, D>) -> Result<(), DeviceError> {
+        for block in blocks(offset, end) {
+            let start = block * u64::from(BLOCK_BYTES);
+            if start < offset || start + u64::from(BLOCK_BYTES) > end {
+                self.write_part(block, Piece::of(block, offset, end), data)?;
+                continue;
             }
-            _ if request.length == 0 => return Ok(()),
-            Op::Write => {
-                for block in request.offset / block_bytes..end.div_ceil(block_bytes) {
-                    let whole = block * block_bytes >= request.offset && (block + 1) * block_bytes <= end;
-                    if !whole {
-                        self.host.pages_partly_written += 1;
-                        self.log.read(block as u32)?;
-                    }
-                    self.log.write(block as u32)?;
-                    self.host.pages_written += 1;
-                    let start = block * block_bytes;
-                    self.host.bytes_written += end.min(start + block_bytes) - request.offset.max(start);
-                }
-            }
-            Op::Read => {
-                self.host.bytes_read += request.length;
-                for block in request.offset / block_bytes..end.div_ceil(block_bytes) {
-                    self.host.pages_read += 1;
-                    self.host.pages_read_unmapped += u64::from(!self.log.read(block as u32)?);
-                }
-            }
-            Op::Trim => {
-                self.host.bytes_trimmed += request.length;
-                for block in request.offset.div_ceil(block_bytes)..end / block_bytes {
-                    self.host.pages_trimmed += 1;
-                    self.log.trim(block as u32);
-                }
-            }
+            let from = (start - offset) as usize;
+            self.log.write(block as u32, Block::<D>::of(data, from..from + BLOCK_BYTES as usize))?;
+            self.host.pages_written += 1;
+            self.host.bytes_written += u64::from(BLOCK_BYTES);
         }
         Ok(())
+    }
+
+    /// Writes a part of a block, which is read first.
+    #[inline(never)]
+    fn write_part(&mut self, block: u64, piece: Piece, data: Data<'_, D>) -> Result<(), DeviceError> {
+        self.host.pages_partly_written += 1;
+        let mut content = Block::<D>::default();
+        self.log.read(block as u32, &mut content)?;
+        let length = piece.range.len() as u64;
+        content.patch(piece.at, data, piece.range);
+        self.log.write(block as u32, content)?;
+        self.host.pages_written += 1;
+        self.host.bytes_written += length;
+        Ok(())
+    }
+
+    fn read_blocks(&mut self, offset: u64, end: u64, room: &mut Room<'_, D>) -> Result<(), DeviceError> {
+        self.host.bytes_read += end - offset;
+        for block in blocks(offset, end) {
+            self.host.pages_read += 1;
+            let mut content = Block::<D>::default();
+            self.host.pages_read_unmapped += u64::from(!self.log.read(block as u32, &mut content)?);
+            let piece = Piece::of(block, offset, end);
+            content.extract(piece.at, room, piece.range);
+        }
+        Ok(())
+    }
+
+    /// Trims the blocks that bytes `offset..end` cover whole.
+    fn trim_blocks(&mut self, offset: u64, end: u64) {
+        self.host.bytes_trimmed += end - offset;
+        for block in offset.div_ceil(u64::from(BLOCK_BYTES))..end / u64::from(BLOCK_BYTES) {
+            self.host.pages_trimmed += 1;
+            self.log.trim(block as u32);
+        }
+    }
+
+    fn flush_all(&mut self) -> Result<(), DeviceError> {
+        self.host.flushes += 1;
+        if self.sync { self.log.sync() } else { Ok(()) }
     }
 
     /// The log's writes as those of a medium: its cleaning is the collection, its segments are the blocks.
@@ -188,7 +217,10 @@ impl LogDevice {
     }
 }
 
-impl Observe for LogDevice {
+impl<D: Lower> Observe for LogDevice<D>
+where
+    Below<D>: Disk,
+{
     /// Where a device stands below, everything but `host` is its own; else the log's writes stand in for a medium's.
     fn snapshot(&self) -> Snapshot {
         let log = self.log_snapshot();
@@ -216,19 +248,14 @@ impl Observe for LogDevice {
     }
 
     fn reset_latencies(&mut self) {
-        if let Some(device) = &mut self.log.store_mut().device {
+        if let Some(device) = self.log.store_mut().device.observed_mut() {
             device.reset_latencies();
         }
     }
 
     fn check(&self) -> Result<(), String> {
         self.log.check()?;
-        let counters = self.log.counters();
-        let Some(below) = self.below() else { return Ok(()) };
-        below.check()?;
-        let arrived = below.snapshot().host.bytes_written;
-        let sent = counters.written_blocks() * u64::from(BLOCK_BYTES) + self.log.store().failed_bytes;
-        if arrived == sent { Ok(()) } else { Err(format!("the log wrote {sent} bytes, {arrived} arrived below")) }
+        self.log.store().check(self.log.counters().written_blocks())
     }
 
     fn logical_pages(&self) -> u32 {
@@ -245,20 +272,66 @@ impl Observe for LogDevice {
     }
 }
 
-impl Replay for LogDevice {
+impl Replay for LogDevice<Option<Box<dyn Replay>>> {
     fn submit(&mut self, batch: &[Request]) -> Result<(), DeviceError> {
         for (index, request) in batch.iter().enumerate() {
             if let Some(ahead) = batch.get(index + AHEAD) {
                 self.log.prefetch((ahead.offset / u64::from(BLOCK_BYTES)) as u32);
             }
-            self.log.store_mut().arrival_ns = request.arrival_ns;
-            self.log.tick(request.arrival_ns)?;
-            self.carry_out(index, request)?;
+            self.begin(request.arrival_ns)?;
+            let end = self.check_range(index, request.offset, request.length)?;
+            match request.op {
+                Op::Flush => self.flush_all()?,
+                _ if request.length == 0 => {}
+                Op::Write => self.write_blocks(request.offset, end, ())?,
+                Op::Read => self.read_blocks(request.offset, end, &mut ())?,
+                Op::Trim => self.trim_blocks(request.offset, end),
+            }
         }
         Ok(())
     }
 
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
-        self.log.store_mut().device.as_mut().map_or(Ok(()), |device| device.idle(budget_ns))
+        self.log.store_mut().device.idle(budget_ns)
+    }
+}
+
+impl BlockDevice for LogDevice<Box<dyn BlockDevice>> {
+    fn capacity_bytes(&self) -> u64 {
+        u64::from(self.log.blocks()) * u64::from(BLOCK_BYTES)
+    }
+
+    fn arrive(&mut self, now_ns: u64) {
+        self.arrival_ns = self.arrival_ns.max(now_ns);
+    }
+
+    fn read(&mut self, offset: u64, mut out: &mut [u8]) -> Result<(), DeviceError> {
+        self.begin(self.arrival_ns)?;
+        let end = self.check_range(0, offset, out.len() as u64)?;
+        if out.is_empty() { Ok(()) } else { self.read_blocks(offset, end, &mut out) }
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
+        self.begin(self.arrival_ns)?;
+        let end = self.check_range(0, offset, data.len() as u64)?;
+        if data.is_empty() { Ok(()) } else { self.write_blocks(offset, end, data) }
+    }
+
+    fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
+        self.begin(self.arrival_ns)?;
+        let end = self.check_range(0, offset, length)?;
+        if length > 0 {
+            self.trim_blocks(offset, end);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), DeviceError> {
+        self.begin(self.arrival_ns)?;
+        self.flush_all()
+    }
+
+    fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
+        self.log.store_mut().device.idle(budget_ns)
     }
 }

@@ -5,11 +5,14 @@
 //! request -> LogDevice (bytes to blocks) -> SegmentLog (dirty cache, groups, segments) -> Disk -> any device of `isotherm`
 //! ```
 //!
+//! All of them are written once for blocks with and without [`content`]: over a device that replays requests the log is a
+//! simulation, over one that holds bytes it holds them too, and [`recover`] finds them again after a loss of power.
+//!
 //! The policies are [`isotherm::hotness::heat`], [`isotherm::hotness::quantise`], [`segments`] and [`dirty`]: they know no
 //! device and no simulator. [`log`] is the machine that they steer, over anything that is a [`disk::Disk`]; [`device`] puts it
-//! over a simulated device, as a [`spec::SystemSpec`] says. [`recover`] finds the blocks again after a loss of power. The block
-//! store of the flash translation layers ([`isotherm::store`]) is another machine: it cleans block by block into open blocks,
-//! where this one cleans into a cache, writes whole segments later, and must not reuse a segment before a checkpoint.
+//! over a simulated device, as a [`spec::SystemSpec`] says. The block store of the flash translation layers
+//! ([`isotherm::store`]) is another machine: it cleans block by block into open blocks, where this one cleans into a cache,
+//! writes whole segments later, and must not reuse a segment before a checkpoint.
 //!
 //! ```
 //! use isotherm::build::Environment;
@@ -29,7 +32,12 @@
 //! # Ok::<(), isotherm::registry::SpecError>(())
 //! ```
 
+pub mod below;
+mod blocks;
 mod build;
+pub mod checkpoint;
+mod checksum;
+pub mod content;
 pub mod device;
 pub mod dirty;
 pub mod disk;
@@ -40,6 +48,7 @@ pub mod recover;
 pub mod segments;
 pub mod snapshot;
 pub mod spec;
+pub mod summary;
 
 pub use build::{NO_DEVICE, build, check_below, check_names, plan, plan_below};
 pub use snapshot::SECTIONS;

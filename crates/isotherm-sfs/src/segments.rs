@@ -67,6 +67,16 @@ impl Segments {
         }
     }
 
+    /// Puts back what recovery found beside the blocks: each segment's state and the time of its youngest block, and the queue.
+    /// Nothing in the queue may hold a block.
+    pub(crate) fn restore(&mut self, found: &[(SegmentState, Time)], freed: Vec<u32>) {
+        for (segment, (state, youngest)) in self.segments.iter_mut().zip(found) {
+            (segment.state, segment.youngest) = (*state, *youngest);
+        }
+        debug_assert!(freed.iter().all(|s| self.segments[*s as usize].referenced == 0));
+        self.freed = freed.into();
+    }
+
     /// Number of segments.
     pub fn count(&self) -> u32 {
         self.segments.len() as u32
@@ -86,6 +96,14 @@ impl Segments {
     /// Blocks whose newest durable copy is in a segment.
     pub fn referenced(&self, segment: u32) -> u32 {
         self.segments[segment as usize].referenced
+    }
+    /// When the youngest block of a segment was last modified.
+    pub fn youngest(&self, segment: u32) -> Time {
+        self.segments[segment as usize].youngest
+    }
+    /// The queue of freed segments, the one that is written next first.
+    pub fn queue(&self) -> impl Iterator<Item = u32> + '_ {
+        self.freed.iter().copied()
     }
     /// Sums over the live blocks of a segment.
     pub fn heat(&self, segment: u32) -> HeatSums {
@@ -109,6 +127,13 @@ impl Segments {
         let segment = &mut self.segments[segment as usize];
         segment.live -= 1;
         segment.heat.remove(heat);
+    }
+
+    /// A block that was counted as dead lives after all.
+    pub fn on_rescue(&mut self, segment: u32, heat: Heat) {
+        let segment = &mut self.segments[segment as usize];
+        segment.live += 1;
+        segment.heat.add(heat);
     }
 
     /// A block that the host last modified at `modified` was written into an allocated segment.

@@ -1,6 +1,7 @@
 //! The laws of a log.
 
-use super::{CLEAN, NOWHERE, SegmentLog};
+use super::SegmentLog;
+use crate::blocks::{CLEAN, NOWHERE};
 use crate::disk::Disk;
 use isotherm::hotness::heat::HeatSums;
 

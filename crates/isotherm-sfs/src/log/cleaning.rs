@@ -1,6 +1,7 @@
 //! Cleaning: live blocks of a victim become dirty, and the segment is freed.
 
-use super::{CLEAN, SegmentLog};
+use super::SegmentLog;
+use crate::blocks::CLEAN;
 use crate::dirty::{Dirty, Origin};
 use crate::disk::{Disk, NO_BLOCK};
 use crate::options::TrimPoint;
@@ -24,7 +25,7 @@ impl<S: Disk> SegmentLog<S> {
     fn clean(&mut self, victim: u32) -> Result<(), DeviceError> {
         self.counters.count_victim(self.segments.utilisation(victim));
         let (from, to) = (victim * self.options.segment_blocks, (victim + 1) * self.options.segment_blocks);
-        let mut run = (from, 0);
+        let mut run = 0;
         for position in from..to {
             if let Some(ahead) = self.owners.get(position as usize + 16).filter(|b| **b != NO_BLOCK) {
                 memory::prefetch(&self.blocks, *ahead as usize);
@@ -33,20 +34,19 @@ impl<S: Disk> SegmentLog<S> {
             let is_live = block != NO_BLOCK
                 && self.blocks[block as usize].position == position
                 && self.blocks[block as usize].slot == CLEAN;
-            if !is_live {
-                continue;
-            }
-            let state = &mut self.blocks[block as usize];
-            self.segments.on_death(victim, state.heat);
-            state.slot = self.dirty.push(Dirty { block, origin: Origin::Cleaning });
-            if run.0 + run.1 == position {
-                run.1 += 1;
-            } else {
-                self.read_run(run)?;
-                run = (position, 1);
+            if is_live {
+                let state = &mut self.blocks[block as usize];
+                self.segments.on_death(victim, state.heat);
+                let content = S::Block::default();
+                state.slot = self.dirty.push(Dirty { block, origin: Origin::Cleaning, content });
+                run += 1;
+            } else if run > 0 {
+                self.read_run(victim, position, std::mem::take(&mut run))?;
             }
         }
-        self.read_run(run)?;
+        if run > 0 {
+            self.read_run(victim, to, run)?;
+        }
         self.segments.free(victim);
         let trims = match self.options.trim {
             TrimPoint::Reusable => self.segments.is_reusable(victim),
@@ -60,8 +60,29 @@ impl<S: Disk> SegmentLog<S> {
         Ok(())
     }
 
-    fn read_run(&mut self, (position, count): (u32, u32)) -> Result<(), DeviceError> {
+    /// Reads what the last `count` dirty blocks hold: positions of the victim that end before `end`. Where that fails they are
+    /// clean again, and live where they were.
+    #[inline(always)]
+    fn read_run(&mut self, victim: u32, end: u32, count: u32) -> Result<(), DeviceError> {
         self.counters.cleaning_reads += u64::from(count);
-        if count > 0 { self.store.read(position, count) } else { Ok(()) }
+        let contents = &mut self.contents[..count as usize];
+        match self.store.read(end - count, contents) {
+            Ok(()) => self.dirty.fill_last(contents),
+            Err(error) => {
+                self.take_back(victim, count);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The last `count` dirty blocks, which come from `victim`, could not be read.
+    #[cold]
+    fn take_back(&mut self, victim: u32, count: u32) {
+        for _ in 0..count {
+            let state = &mut self.blocks[self.dirty.pop() as usize];
+            state.slot = CLEAN;
+            self.segments.on_rescue(victim, state.heat);
+        }
     }
 }

@@ -13,53 +13,32 @@
 //! Departures: a checkpoint that is needed only to make a freed segment reusable writes the superblock alone and leaves
 //! deferred blocks dirty (roll-forward finds what was written after it). With one group and no deferral this is a plain
 //! log-structured file system.
+//!
+//! What is durable is found again by [`crate::recover`].
 
 mod check;
 mod cleaning;
+mod resume;
 mod writing;
 
+pub(crate) use resume::Recovered;
+
+use crate::blocks::{Block, CLEAN, NO_DATA, NOWHERE};
+use crate::checkpoint::OpenSegment;
 use crate::dirty::{Dirty, DirtyCache, Origin};
 use crate::disk::{Disk, NO_BLOCK};
 use crate::options::LogOptions;
 use crate::segments::Segments;
 use crate::snapshot::LogCounters;
 use isotherm::device::DeviceError;
-use isotherm::hotness::heat::{CountWrites, Files, Heat, Time};
+use isotherm::hotness::heat::{CountWrites, Files, Time};
 use isotherm::hotness::quantise::Quantiser;
 use isotherm::memory;
-
-/// Position of a block that was never written.
-const NOWHERE: u32 = u32::MAX;
-/// Slot of a block that is not dirty.
-const CLEAN: u32 = u32::MAX;
-
-/// What the log knows of a block.
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    /// Position of its newest durable copy, or [`NOWHERE`].
-    position: u32,
-    /// Its place in the dirty cache, or [`CLEAN`].
-    slot: u32,
-    heat: Heat,
-    /// Time of its last write.
-    modified: Time,
-}
-
-const _: () = assert!(size_of::<Block>() == 20);
-
-/// A block that holds no data.
-const NO_DATA: Block = Block { position: NOWHERE, slot: CLEAN, heat: Heat { writes: 0, time: 0 }, modified: 0 };
-
-/// The segment that partial writes fill.
-#[derive(Clone, Copy, Debug)]
-struct OpenSegment {
-    segment: u32,
-    next: u32,
-}
+use std::slice;
 
 /// See the module's text.
 #[derive(Clone, Debug)]
-pub struct SegmentLog<S> {
+pub struct SegmentLog<S: Disk> {
     options: LogOptions,
     store: S,
     blocks: Vec<Block>,
@@ -68,12 +47,14 @@ pub struct SegmentLog<S> {
     segments: Segments,
     files: Files,
     quantiser: Quantiser,
-    dirty: DirtyCache,
+    dirty: DirtyCache<S::Block>,
     open: Option<OpenSegment>,
     /// Host block writes so far: the clock of every policy.
     now: u64,
     sequence: u64,
     checkpoints: u64,
+    /// Recoveries so far.
+    incarnation: u32,
     segments_since_checkpoint: u32,
     last_write_ns: u64,
     last_checkpoint_ns: u64,
@@ -83,6 +64,8 @@ pub struct SegmentLog<S> {
     cursors: Vec<usize>,
     /// Blocks of the run that is being written.
     run: Vec<u32>,
+    /// Room for what the cleaner reads at a time: a segment.
+    contents: Vec<S::Block>,
 }
 
 impl<S: Disk> SegmentLog<S> {
@@ -101,6 +84,7 @@ impl<S: Disk> SegmentLog<S> {
             now: 0,
             sequence: 0,
             checkpoints: 0,
+            incarnation: 0,
             segments_since_checkpoint: 0,
             last_write_ns: 0,
             last_checkpoint_ns: 0,
@@ -108,6 +92,7 @@ impl<S: Disk> SegmentLog<S> {
             groups: vec![Vec::new(); groups],
             cursors: vec![0; groups],
             run: Vec::with_capacity(options.segment_blocks as usize),
+            contents: vec![S::Block::default(); options.segment_blocks as usize],
             options,
             store,
         }
@@ -120,6 +105,10 @@ impl<S: Disk> SegmentLog<S> {
     /// The device below, to tell it the time.
     pub fn store_mut(&mut self) -> &mut S {
         &mut self.store
+    }
+    /// Gives the device below back; what is dirty is lost.
+    pub fn into_store(self) -> S {
+        self.store
     }
     /// What was set.
     pub fn options(&self) -> &LogOptions {
@@ -166,7 +155,7 @@ impl<S: Disk> SegmentLog<S> {
     /// # Errors
     /// No space, or faults below.
     #[inline(always)]
-    pub fn write(&mut self, block: u32) -> Result<(), DeviceError> {
+    pub fn write(&mut self, block: u32, content: S::Block) -> Result<(), DeviceError> {
         let now = self.now as Time;
         self.now += 1;
         self.counters.host_blocks += 1;
@@ -176,8 +165,8 @@ impl<S: Disk> SegmentLog<S> {
             if state.position != NOWHERE {
                 self.segments.on_death(state.position / self.options.segment_blocks, state.heat);
             }
-            state.slot = self.dirty.push(Dirty { block, origin: Origin::Host });
-        } else if self.dirty.rewrite(state.slot) == Origin::Host {
+            state.slot = self.dirty.push(Dirty { block, origin: Origin::Host, content });
+        } else if self.dirty.rewrite(state.slot, content) == Origin::Host {
             self.counters.absorbed_blocks += 1;
             absorbed = true;
         }
@@ -189,20 +178,21 @@ impl<S: Disk> SegmentLog<S> {
         if self.dirty.len() >= self.options.dirty_blocks { self.write_segments(false) } else { Ok(()) }
     }
 
-    /// The host reads a block; false if it was never written.
+    /// The host reads a block into `out`; false if it was never written, and `out` is as it was.
     ///
     /// # Errors
     /// Faults below.
-    pub fn read(&mut self, block: u32) -> Result<bool, DeviceError> {
+    pub fn read(&mut self, block: u32, out: &mut S::Block) -> Result<bool, DeviceError> {
         let state = self.blocks[block as usize];
         if state.slot != CLEAN {
             self.counters.reads_from_cache += 1;
+            out.clone_from(self.dirty.content(state.slot));
             return Ok(true);
         }
         if state.position == NOWHERE {
             return Ok(false);
         }
-        self.store.read(state.position, 1)?;
+        self.store.read(state.position, slice::from_mut(out))?;
         Ok(true)
     }
 

@@ -1,8 +1,10 @@
 //! Segment writes: dirty blocks into groups, full groups into segments, the rest into the open one, and checkpoints.
 
-use super::{CLEAN, NOWHERE, OpenSegment, SegmentLog};
+use super::SegmentLog;
+use crate::blocks::{CLEAN, NOWHERE};
+use crate::checkpoint::{CheckpointWrite, OpenSegment, Superblock, checkpoint_blocks};
 use crate::dirty::Origin;
-use crate::disk::{Disk, NO_BLOCK, SegmentWrite, checkpoint_blocks};
+use crate::disk::{Disk, NO_BLOCK, SegmentWrite};
 use crate::options::TrimPoint;
 use crate::segments::SegmentState;
 use isotherm::device::DeviceError;
@@ -237,16 +239,28 @@ impl<S: Disk> SegmentLog<S> {
             cleaned += u32::from(self.dirty.origin(self.blocks[*block as usize].slot) == Origin::Cleaning);
         }
         let sequence = self.sequence + 1;
-        self.store.write(&SegmentWrite { position, summary_blocks, blocks: run, cleaned, sequence })?;
+        // A segment is taken from the queue only while another is left in it.
+        let next_segment = self.segments.next_two().0.unwrap_or(u32::MAX);
+        self.store.write(&SegmentWrite {
+            position,
+            summary_blocks,
+            blocks: run,
+            cleaned,
+            sequence,
+            incarnation: self.incarnation,
+            now: self.now,
+            next_segment,
+            table: &self.blocks,
+            dirty: &self.dirty,
+        })?;
         self.sequence = sequence;
         let segment = self.segment_of(position);
-        let urgent = self.segments.next_two().0;
         let mut guarded = 0;
         for (to, block) in (position + summary_blocks..).zip(run) {
             let state = &mut self.blocks[*block as usize];
             if state.position != NOWHERE {
                 let from = state.position / self.options.segment_blocks;
-                guarded += u64::from(Some(from) == urgent);
+                guarded += u64::from(from == next_segment);
                 self.segments.release(from);
             }
             state.position = to;
@@ -277,7 +291,17 @@ impl<S: Disk> SegmentLog<S> {
     /// Writes the superblock, and trims the segments that are reusable from now on.
     pub(super) fn commit(&mut self) -> Result<(), DeviceError> {
         self.store.flush()?;
-        self.store.checkpoint(self.checkpoints + 1, self.sequence)?;
+        let superblock = Superblock {
+            incarnation: self.incarnation,
+            number: self.checkpoints + 1,
+            sequence: self.sequence,
+            now: self.now,
+            segment_blocks: self.options.segment_blocks,
+            blocks: self.blocks.len() as u32,
+            open: self.open,
+            centres: self.quantiser.centres(),
+        };
+        self.store.checkpoint(&CheckpointWrite { superblock, segments: &self.segments })?;
         self.checkpoints += 1;
         self.counters.checkpoints += 1;
         self.counters.checkpoint_blocks += u64::from(checkpoint_blocks(self.segments.count()));

@@ -1,11 +1,26 @@
 //! The log: its laws, its baselines, and what grouping gains.
 
+use isotherm::address::Geometry;
+use isotherm::blocks::AgeBase;
 use isotherm::build::Environment;
-use isotherm::device::Replay;
+use isotherm::device::{BlockDevice, Observe, Replay};
+use isotherm::ftl::page::PageFtl;
+use isotherm::nand::Medium;
+use isotherm::nand::array::NandArray;
+use isotherm::placement::{AnyPlacement, PlacementContext, build_placement};
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
+use isotherm::ssd::Ssd;
+use isotherm::store::StoreOptions;
+use isotherm::victim::{AnyVictim, VictimContext, build_victim};
+use isotherm_sfs::below::{Below, below_bytes};
+use isotherm_sfs::device::LogDevice;
+use isotherm_sfs::drive::DRIVES;
+use isotherm_sfs::log::SegmentLog;
+use isotherm_sfs::options::{LogOptions, parse_log};
 use isotherm_sfs::snapshot::LogSnapshot;
 use isotherm_sfs::{SystemSpec, build};
+use proptest::prelude::*;
 
 fn device(log: &str, below: &str, utilisation: &str, blocks: u32) -> Box<dyn Replay> {
     let sets = [
@@ -209,4 +224,113 @@ fn in_place_needs_a_device_and_small_logs_are_refused_with_the_fix() {
     assert!(error.contains("a multiple of 4KiB"), "{error}");
     spec(&["log=sfs:segment=1MiB"]).unwrap();
     spec(&["log.name=in_place", "log.below=page"]).unwrap();
+}
+
+const LOG_BLOCKS: u32 = 90;
+const LOG_SEGMENTS: u32 = 20;
+
+/// A page-mapped SSD that is large enough to lie below a log of [`LOG_BLOCKS`].
+fn ssd<P>(array: impl FnOnce(Geometry) -> NandArray<P>, segment_blocks: u32) -> Ssd<ByteFtl<P>>
+where
+    NandArray<P>: Medium,
+{
+    let pages = (below_bytes(LOG_SEGMENTS, segment_blocks) / 4096) as u32;
+    let geometry = Geometry::simple(pages / 8 * 5 / 4 + 4, 8, 4096);
+    let (logical_pages, pages_per_block, blocks) = (pages, 8, geometry.blocks);
+    let context = PlacementContext { logical_pages, pages_per_block, page_bytes: 4096, blocks, seed: 5, future: None };
+    let placement = build_placement(&"single".parse().unwrap(), &context).unwrap();
+    let context = VictimContext { blocks, pages_per_block, logical_pages, seed: 5 };
+    let victim = build_victim(&"greedy".parse().unwrap(), &context).unwrap();
+    let options =
+        StoreOptions { floor: 2, age: AgeBase::Closed, meta_streams: 0, meta_blocks: 0, wear_threshold: None };
+    Ssd::new(PageFtl::new(array(geometry), placement, victim, pages, options), false)
+}
+
+type ByteFtl<P> = PageFtl<NandArray<P>, AnyPlacement, AnyVictim>;
+
+/// What a device over a log and that below it have counted, in words.
+fn counted(device: &dyn Observe) -> String {
+    let snapshot = device.snapshot();
+    let log = snapshot.sections.get::<LogSnapshot>().unwrap();
+    let below = log.below.as_ref().unwrap();
+    format!("{:?} {:?} {:?} {:?} {:?}", snapshot.host, snapshot.medium, log.counters, below.host, below.collector)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Bytes of any length at any place, against an array; the same requests without bytes; and the device opened again.
+    #[test]
+    fn a_log_over_bytes_is_a_block_device_that_counts_as_one_without(
+        seed in any::<u64>(),
+        turns in 1..600u32,
+        text in prop::sample::select(vec!["sfs:segment=32KiB,dirty=112KiB", "lfs:segment=32KiB,dirty=112KiB"]),
+    ) {
+        let options = LogOptions { clean_below: 4, ..parse_log(&text.parse().unwrap(), 3).unwrap().options };
+        let shape = (LOG_BLOCKS, LOG_SEGMENTS, options);
+        let lower: Box<dyn BlockDevice> = Box::new(ssd(|g| NandArray::with_bytes(g, 0), options.segment_blocks));
+        let below = Below::new(lower, LOG_SEGMENTS, options.segment_blocks);
+        let mut device = LogDevice::new(SegmentLog::new(below, shape.0, shape.1, shape.2), true, DRIVES[0].build);
+        let lower: Box<dyn Replay> = Box::new(ssd(|g| NandArray::without_bytes(g, 0, false), options.segment_blocks));
+        let below = Below::new(Some(lower), LOG_SEGMENTS, options.segment_blocks);
+        let mut simulated = LogDevice::new(SegmentLog::new(below, shape.0, shape.1, shape.2), true, DRIVES[0].build);
+
+        let mut random = Random::new(seed);
+        let mut model = vec![0u8; LOG_BLOCKS as usize * 4096];
+        let mut trimmed = vec![false; LOG_BLOCKS as usize];
+        let mut now_ns = 0;
+        for turn in 0..turns {
+            now_ns += random.below(400_000_000);
+            let (offset, length) = (random.below(model.len() as u64), random.below(20_000));
+            let length = length.min(model.len() as u64 - offset);
+            let range = offset as usize..(offset + length) as usize;
+            device.arrive(now_ns);
+            let op = match random.below(10) {
+                0 => Op::Flush,
+                1 | 2 => Op::Trim,
+                3 => Op::Read,
+                _ => Op::Write,
+            };
+            match op {
+                Op::Flush => device.flush().unwrap(),
+                Op::Trim => {
+                    device.trim(offset, length).unwrap();
+                    for block in range.start.div_ceil(4096)..range.end / 4096 {
+                        model[block * 4096..(block + 1) * 4096].fill(0);
+                        trimmed[block] = true;
+                    }
+                }
+                Op::Read => {
+                    let mut out = vec![0xEE; range.len()];
+                    device.read(offset, &mut out).unwrap();
+                    prop_assert!(out == model[range], "turn {}: bytes {} to {}", turn, offset, offset + length);
+                }
+                Op::Write => {
+                    let data: Vec<u8> = (0..length).map(|i| (u64::from(turn) + i / 512 + 1) as u8).collect();
+                    device.write(offset, &data).unwrap();
+                    if length > 0 {
+                        trimmed[range.start / 4096..range.end.div_ceil(4096)].fill(false);
+                    }
+                    model[range].copy_from_slice(&data);
+                }
+            }
+            simulated.submit(&[Request { arrival_ns: now_ns, offset, length, op }]).unwrap();
+        }
+        device.check().map_err(TestCaseError::fail)?;
+        prop_assert_eq!(counted(&device), counted(&simulated));
+
+        device.flush().unwrap();
+        let mut device = LogDevice::open(device.into_lower(), shape.0, shape.1, shape.2, true, DRIVES[0].build).unwrap();
+        let mut out = vec![0xEE; model.len()];
+        device.read(0, &mut out).unwrap();
+        // A trimmed block may hold older data again.
+        for block in (0..LOG_BLOCKS as usize).filter(|block| !trimmed[*block]) {
+            let range = block * 4096..(block + 1) * 4096;
+            prop_assert!(out[range.clone()] == model[range], "block {} after a recovery", block);
+        }
+        device.write(0, &model).unwrap();
+        device.read(0, &mut out).unwrap();
+        prop_assert!(out == model);
+        device.check().map_err(TestCaseError::fail)?;
+    }
 }

@@ -123,6 +123,17 @@ impl Files {
         self.heats[(block >> self.log2_blocks) as usize].on_write(now, age);
     }
 
+    /// Counts what is known of a block, where nothing is known of files: writes of their blocks together, age from the first of
+    /// them or from the last.
+    pub fn restore(&mut self, block: u32, heat: Heat, age: AgeFrom, now: Time) {
+        let file = &mut self.heats[(block >> self.log2_blocks) as usize];
+        let is_older = now.wrapping_sub(heat.time) > now.wrapping_sub(file.time);
+        if file.writes == 0 || is_older == (age == AgeFrom::Created) {
+            file.time = heat.time;
+        }
+        file.writes = file.writes.saturating_add(heat.writes);
+    }
+
     /// Hotness of the file that a block belongs to.
     #[inline(always)]
     pub fn hotness(&self, block: u32, now: Time) -> f64 {
@@ -158,5 +169,25 @@ mod tests {
         [a, b, c].into_iter().for_each(|heat| sums.add(heat));
         sums.remove(c);
         assert_eq!(sums.hotness(2, 49), 6.0 / (2.0 * 50.0 - 40.0));
+    }
+
+    #[test]
+    fn files_are_restored_from_their_blocks() {
+        for age in [AgeFrom::Created, AgeFrom::Modified] {
+            let (mut files, mut restored) = (Files::new(8, 2), Files::new(8, 2));
+            let mut blocks = [Heat::default(); 8];
+            // The clock wraps on the way.
+            let start = Time::MAX - 4;
+            for (turn, block) in [6, 1, 0, 1, 7, 3, 0, 1].into_iter().enumerate() {
+                let now = start.wrapping_add(turn as Time);
+                files.on_write(block, now, age);
+                blocks[block as usize].on_write(now, age);
+            }
+            let now = start.wrapping_add(8);
+            for (block, heat) in (0..).zip(blocks).filter(|(_, heat)| heat.writes > 0) {
+                restored.restore(block, heat, age, now);
+            }
+            assert_eq!(restored.heats, files.heats, "{age:?}");
+        }
     }
 }
