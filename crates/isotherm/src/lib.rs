@@ -46,3 +46,8 @@ pub mod ssd;
 pub mod stats;
 pub mod store;
 pub mod victim;
+
+/// The examples of the contributor's guide, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+pub struct Contributing;

@@ -134,8 +134,8 @@ fn log_blocks_are_a_number_a_share_or_all_spare_blocks() {
 
 #[test]
 fn what_fast_has_no_use_for_is_refused() {
-    assert!(refusal(&["placement.name=host_gc"]).contains("FAST's own rules decide"));
-    assert!(refusal(&["gc.victim=fifo"]).contains("FAST's own rules decide"));
+    assert!(refusal(&["placement.name=host_gc"]).contains("the FTL's own rules decide"));
+    assert!(refusal(&["gc.victim=fifo"]).contains("the FTL's own rules decide"));
     assert!(refusal(&["gc.floor=2"]).contains("give 3 to 65536"));
     assert!(refusal(&["device.over_provisioning=1%"]).contains("two spare blocks"));
     assert_eq!(plan(&spec(&[]), &environment()).unwrap().reserve_blocks, RESERVE_BLOCKS);

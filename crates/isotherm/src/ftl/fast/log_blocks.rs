@@ -7,7 +7,7 @@ use super::block_pool::{BlockPool, Role, succeeded};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::nand::{Medium, MediumError, Oob, Owner};
+use crate::nand::{Medium, MediumError, Oob, Owner, PageRef};
 use crate::store::tombstones::TombstoneSpace;
 use std::collections::VecDeque;
 
@@ -111,28 +111,41 @@ impl<M: Medium> LogBlocks<M> {
         self.random.push_front(victim);
     }
 
-    /// Programs the next page of the random-write log by `write`, in another block where a program fails. Opens a block
-    /// when there is no room, from the reserve if need be.
+    /// Programs a page of data as the next of the random-write log, in another block where a program fails. Opens a block when
+    /// there is no room, from the reserve if need be.
     #[inline(always)]
-    pub(super) fn append(
-        &mut self,
-        mut write: impl FnMut(&mut M, Ppn) -> Result<(), MediumError>,
-    ) -> Result<Ppn, DeviceError> {
+    pub(super) fn append_page(&mut self, oob: Oob, page: PageRef<'_, M>, cause: Cause) -> Result<Ppn, DeviceError> {
         loop {
-            if self.next == self.end {
-                self.open()?;
-            }
-            let at = Ppn(self.next);
-            let programmed = succeeded(write(&mut self.pool.medium, at))?;
-            self.next += 1;
-            if programmed {
-                self.pool.count_valid();
+            let at = self.next_page()?;
+            let programmed = self.pool.medium.program(at, oob, page, cause);
+            if self.appended(at, programmed)? {
                 return Ok(at);
             }
+        }
+    }
+
+    /// The page that is programmed next.
+    #[inline(always)]
+    fn next_page(&mut self) -> Result<Ppn, DeviceError> {
+        if self.next == self.end {
+            self.open()?;
+        }
+        Ok(Ppn(self.next))
+    }
+
+    /// The page at `at`, the next of the log, was programmed with this result; false if another must be tried.
+    #[inline(always)]
+    fn appended(&mut self, at: Ppn, result: Result<(), MediumError>) -> Result<bool, DeviceError> {
+        let programmed = succeeded(result)?;
+        self.next += 1;
+        if programmed {
+            self.pool.count_valid();
+        } else {
             let block = self.pool.medium.geometry().block_of(at);
             self.pool.mark_failing(block);
             (self.next, self.end) = (0, 0);
         }
+        Ok(programmed)
     }
 
     #[inline(never)]
@@ -146,7 +159,13 @@ impl<M: Medium> LogBlocks<M> {
 impl<M: Medium> TombstoneSpace for LogBlocks<M> {
     fn append_tombstone(&mut self, owner: Owner, content: &[u8]) -> Result<Ppn, DeviceError> {
         let oob = Oob { owner, sequence: self.next_sequence() };
-        self.append(|medium, at| medium.program_meta(at, oob, content, Cause::Trim))
+        loop {
+            let at = self.next_page()?;
+            let programmed = self.pool.medium.program_meta(at, oob, content, Cause::Trim);
+            if self.appended(at, programmed)? {
+                return Ok(at);
+            }
+        }
     }
 
     fn invalidate_tombstone(&mut self, _: Ppn) {

@@ -255,7 +255,7 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
             self.make_room()?;
         }
         let oob = self.oob(lpn);
-        let at = self.log.append(|medium, at| medium.program(at, oob, page, cause))?;
+        let at = self.log.append_page(oob, page, cause)?;
         self.point(lpn, at);
         Ok(())
     }
