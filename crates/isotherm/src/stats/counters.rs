@@ -3,8 +3,7 @@
 
 /// What adds up over time: counters, and whatever is made of them.
 ///
-/// Contract: `later.since(&earlier).plus(...)` undoes itself: `earlier.plus(&later.since(&earlier))` is `later` again, but for
-/// the rounding of real numbers.
+/// Contract: `earlier.plus(&later.since(&earlier))` is `later` again, but for the rounding of real numbers.
 pub trait Counter: Clone {
     /// What was counted since `earlier`.
     #[must_use]
@@ -89,7 +88,7 @@ impl<T: Counter> Counter for Option<T> {
 /// assert_eq!((ExampleCounters::NAME, early.plus(&window) == late), ("example", true));
 /// ```
 ///
-/// - A plain field is counted and stands in results under its name. Its type is a [`Counter`](crate::stats::Counter), and
+/// - A plain field is counted and stands in results under its name. Its type is a [`Counter`], and
 ///   [`Reported`](crate::stats::Reported).
 /// - `unreported` keeps a field out of results.
 /// - `latest` is for what does not add up: the last value counts.

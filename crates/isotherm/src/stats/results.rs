@@ -174,7 +174,7 @@ impl<T: Results> Reported for Option<T> {
     }
 }
 
-/// Declares a table of results: a structure whose fields are [`Reported`](crate::stats::Reported), with the description that
+/// Declares a table of results: a structure whose fields are [`Reported`], with the description that
 /// the schema is made from. [`counters!`](crate::counters) uses it; what is not made of counters alone uses it directly.
 #[macro_export]
 macro_rules! results {
