@@ -177,15 +177,11 @@ fn a_worn_out_device_says_so() {
 
 #[test]
 fn whatever_is_stacked_keeps_its_laws_when_the_device_wears_out() {
-    let stacks: [&[&str]; 8] = [
+    let stacks: [&[&str]; 4] = [
         &["dram.size=1MiB", "dram.buffer=cflru"],
         &["dram.size=1MiB", "dram.buffer=arc"],
         &["ftl=dftl", "dram.size=256KiB", "dram.buffer=lru", "dram.split=adaptive_paper"],
         &["ftl=fast", "dram.size=256KiB", "dram.split=least_cost"],
-        &["log.name=sfs:segment=256KiB", "log.below=page"],
-        &["log.name=lfs:segment=256KiB", "log.below=dftl"],
-        &["log.name=sfs:segment=256KiB", "log.below=fast"],
-        &["log.name=in_place", "log.below=page"],
     ];
     for (stack, endurance) in stacks.into_iter().flat_map(|stack| [(stack, 3), (stack, 5)]) {
         let endurance = format!("device.endurance={endurance}");
