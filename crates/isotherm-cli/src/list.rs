@@ -135,7 +135,7 @@ fn to_text(rows: &[Row]) -> String {
         }
         for p in row.parameters {
             let default = if p.default.is_empty() { "none" } else { p.default };
-            text.push_str(&format!("    {}={default}  ({})  {}\n", p.key, p.allowed, p.help));
+            text.push_str(&format!("    {}={default}  ({})  {}\n", p.key, p.allowed(), p.help));
         }
     }
     text
@@ -145,7 +145,7 @@ fn to_json(row: &Row) -> Value {
     let parameters: Vec<Value> = row
         .parameters
         .iter()
-        .map(|p| json!({"key": p.key, "default": p.default, "allowed": p.allowed, "help": p.help}))
+        .map(|p| json!({"key": p.key, "kind": p.kind.name(), "unit": p.unit, "default": p.default, "allowed": p.kind.allowed(), "help": p.help}))
         .collect();
     let mut object = json!({"name": row.name, "summary": row.summary});
     for (label, fact) in &row.facts {
