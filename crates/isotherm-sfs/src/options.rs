@@ -195,7 +195,7 @@ pub struct LogChoice {
 /// # Errors
 /// Unknown name, unknown parameter, or a value out of range.
 pub fn parse_log(name: &PolicyName, seed: u64) -> Result<LogChoice, SpecError> {
-    let entry = find(LOGS, "log (--log)", name)?;
+    let entry = find(LOGS, "log.name", name)?;
     let given = Parameters::new(name, entry.parameters)?;
     let mut choice = LogChoice { kind: entry.build, options: LogOptions::plain(seed), clean_at: 0.95, sync: true };
     if entry.build == LogKind::InPlace {

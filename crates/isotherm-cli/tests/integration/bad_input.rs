@@ -69,11 +69,8 @@ fn devices() {
         refused(&["run", SYNTH, "--log", "sfs:segment=64KiB", option], &[name, "nothing lies below", "--below"]);
     }
     refused(&["compare", SYNTH, "--log", "sfs:segment=64KiB", "--op", "7%,9%"], &["no device", "OP 7 %"]);
-    refused(
-        &["compare", SYNTH, "--log", "sfs:segment=64KiB,in_place"],
-        &["in_place", "no device below", "--below page"],
-    );
-    refused(&["run", SYNTH, "--log", "in_place"], &["in_place", "no device below", "--below page"]);
+    refused(&["compare", SYNTH, "--log", "sfs:segment=64KiB,in_place"], &["in_place", "no device below", "--below"]);
+    refused(&["run", SYNTH, "--log", "in_place"], &["in_place", "no device below", "--below"]);
     refused(&["compare", SYNTH, "--dram", "1MiB", "--split", "30%"], &["no device", "30%"]);
     refused(&["compare", SYNTH, "--ftl", "fast", "--victim", "greedy,nonsense"], &["nonsense", "--victim"]);
     refused(&["run", SYNTH, "--log", "sfs:segment=64KiB", "--below", "nonsense"], &["--below", "nonsense"]);
@@ -88,13 +85,13 @@ fn devices() {
         refused(&[verb, SYNTH, "--page-size", "0"], &["page_size", "power of two"]);
         refused(&[verb, SYNTH, "--seed", "-1"], &["--seed", "-1"]);
     }
-    refused(&["run", SYNTH, "--op", "0"], &["over_provisioning", "more than 0"]);
+    refused(&["run", SYNTH, "--op", "0"], &["over_provisioning", "above 0"]);
     refused(&["run", SYNTH, "--op", "-5%"], &["--op"]);
     refused(&["run", SYNTH, "--op", "7%", "--spare", "7%"], &["--op", "--spare"]);
-    refused(&["run", SYNTH, "--spare", "100%"], &["spare", "less than"]);
+    refused(&["run", SYNTH, "--spare", "100%"], &["spare", "at most 95%"]);
     refused(&["run", SYNTH, "--pages-per-block", "63"], &["pages_per_block", "power of two"]);
     refused(&["run", SYNTH, "--page-size", "3000B"], &["page_size", "power of two"]);
-    refused(&["run", SYNTH, "--logical-size", "0"], &["logical_size", "at least one page"]);
+    refused(&["run", SYNTH, "--logical-size", "0"], &["logical_size", "out of range"]);
     refused(&["run", SYNTH, "--logical-size", "4 potatoes"], &["potatoes", "GiB"]);
     refused(&["run", SYNTH, "--logical-size", "500TiB"], &["logical_size"]);
     refused(&["run", SYNTH, "--victim", "gredy"], &["gredy", "greedy", "cost_benefit"]);

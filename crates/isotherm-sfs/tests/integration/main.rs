@@ -3,3 +3,4 @@
 mod crash;
 mod device;
 mod laws;
+mod parameters;

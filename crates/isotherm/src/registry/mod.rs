@@ -8,12 +8,14 @@ mod error;
 mod kind;
 mod name;
 mod parameter;
+mod suggest;
 mod values;
 
 pub use error::SpecError;
 pub use kind::{Grain, Kind, parse_integer};
 pub use name::{PolicyName, WRAPPED};
 pub use parameter::Parameter;
+pub use suggest::closest;
 pub use values::Parameters;
 
 /// One policy of a registry table.

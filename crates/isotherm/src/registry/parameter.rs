@@ -1,5 +1,6 @@
 //! One parameter of a policy or one key of a specification: a row of the table that everything else is made from.
 
+use super::error::SpecError;
 use super::kind::{Grain, Kind};
 
 /// A parameter as checks, help, the command line, schemas and signatures see it.
@@ -25,6 +26,10 @@ pub struct Parameter {
     pub unit: &'static str,
     /// The value in force when the user gives none; empty where there is none.
     pub default: &'static str,
+    /// Where there is no default: what holds when the user gives none, in words.
+    pub absent: &'static str,
+    /// Option of the command line, without its dashes; `None` where `--set` alone reaches the key.
+    pub option: Option<&'static str>,
     /// Meaning, in one line.
     pub help: &'static str,
 }
@@ -32,7 +37,7 @@ pub struct Parameter {
 impl Parameter {
     /// A parameter of any kind.
     pub const fn new(key: &'static str, kind: Kind, default: &'static str) -> Self {
-        Self { key, kind, unit: "", default, help: "" }
+        Self { key, kind, unit: "", default, absent: "", option: None, help: "" }
     }
 
     /// A whole number.
@@ -85,9 +90,33 @@ impl Parameter {
         Self { unit, ..self }
     }
 
+    /// With words that say what holds when the user gives none.
+    pub const fn absent(self, absent: &'static str) -> Self {
+        Self { absent, ..self }
+    }
+
+    /// With an option of the command line.
+    pub const fn option(self, option: &'static str) -> Self {
+        Self { option: Some(option), ..self }
+    }
+
     /// With its meaning.
     pub const fn help(self, help: &'static str) -> Self {
         Self { help, ..self }
+    }
+
+    /// What holds when the user gives none, in words.
+    pub const fn default_words(&self) -> &'static str {
+        if self.default.is_empty() { self.absent } else { self.default }
+    }
+
+    /// Checks a value, as the user writes it.
+    ///
+    /// # Errors
+    /// The kind does not take it; the error names the key.
+    pub fn check(&self, text: &str) -> Result<(), SpecError> {
+        let allowed = || format!("allowed: {}", self.allowed());
+        self.kind.problem(text).map_or(Ok(()), |problem| Err(SpecError::new(self.key, problem, allowed())))
     }
 
     /// The allowed values and their unit in words.

@@ -38,10 +38,8 @@ impl<'a> Parameters<'a> {
             if policy.parameters[..i].iter().any(|(k, _)| k == key) {
                 return Err(SpecError::new(&policy.name, format!("\"{key}\" is given twice"), "give it once"));
             }
-            if let Some((declared, problem)) = declared.and_then(|p| Some((p, p.kind.problem(value)?))) {
-                let place = format!("{}:{key}", policy.name);
-                return Err(SpecError::new(place, problem, format!("allowed: {}", declared.allowed())));
-            }
+            let named = |error: SpecError| SpecError { place: format!("{}:{key}", policy.name), ..error };
+            declared.map_or(Ok(()), |declared| declared.check(value)).map_err(named)?;
         }
         Ok(Self { policy, table })
     }

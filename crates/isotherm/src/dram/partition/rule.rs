@@ -119,7 +119,7 @@ fn find_split(name: &PolicyName) -> Result<(&'static Entry<BuildSplit>, PolicyNa
         name = PolicyName { name: "fixed".to_owned(), parameters: vec![("share".to_owned(), name.to_string())] };
     }
     let or_share = |e: SpecError| SpecError { fix: format!("{}, or give a share such as 30%", e.fix), ..e };
-    Ok((find(SPLITS, "dram.split (--split)", &name).map_err(or_share)?, name))
+    Ok((find(SPLITS, "dram.split", &name).map_err(or_share)?, name))
 }
 
 /// Looks up the rule that `name` names, and the keys of its parameters.

@@ -156,7 +156,7 @@ impl DemandOptions {
             return Ok(());
         }
         Err(SpecError::new(
-            "dram.cache_bytes (--cache-bytes)",
+            "dram.cache_bytes",
             format!("{} bytes do not hold the directory, the samples and one entry", self.cache_bytes),
             format!("give at least {least} bytes"),
         ))

@@ -73,7 +73,7 @@ impl FastDesign {
             return Err(SpecError::new(
                 "ftl",
                 format!("FAST needs two spare blocks for its log, there is {spare_blocks}"),
-                "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
+                "give more device.over_provisioning, fewer device.pages_per_block or a larger device",
             ));
         }
         let most = spare_blocks - 1;
@@ -86,7 +86,7 @@ impl FastDesign {
             return Err(SpecError::new(
                 "fast:log_blocks",
                 format!("{log_blocks} blocks are too many beside {data_blocks} data blocks"),
-                format!("1 to {most} fit: give fewer, or more over-provisioning (--op)"),
+                format!("1 to {most} fit: give fewer, or more device.over_provisioning"),
             ));
         }
         Ok(FastOptions {
