@@ -105,7 +105,7 @@ fn check(spec: &SystemSpec, section: &LogSection) -> Result<(), SpecError> {
 impl LogPlan {
     fn new(spec: &SystemSpec, section: &LogSection, environment: &Environment) -> Result<Self, SpecError> {
         check(spec, section)?;
-        let drive = find(DRIVES, "log.drive (--drive)", &section.drive)?.build;
+        let drive = find(DRIVES, "log.drive", &section.drive)?.build;
         let mut choice = parse_log(&section.name, environment.seed)?;
         let utilisation = section.utilisation.0;
         let logical_bytes = spec.device.logical_size.map_or(environment.logical_bytes, |size| size.0);

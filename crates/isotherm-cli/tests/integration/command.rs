@@ -395,6 +395,7 @@ fn every_registry_is_listed_with_its_parameters() {
         ("formats", "csv"),
         ("patterns", "zipf"),
         ("timings", "epoch"),
+        ("parameters", "device.over_provisioning"),
     ] {
         let output = isotherm(&["list", kind, "--json"]);
         let rows: Value = serde_json::from_slice(&output.stdout).unwrap();

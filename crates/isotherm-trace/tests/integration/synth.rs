@@ -177,5 +177,5 @@ fn wrong_specifications_say_what_is_right() {
 
 #[test]
 fn every_range_of_a_pattern_is_enforced_as_it_is_declared() {
-    assert_eq!(isotherm::registry::audit(isotherm_trace::synth::PATTERNS), Vec::<String>::new());
+    assert_eq!(isotherm::registry::audit(PATTERNS), Vec::<String>::new());
 }
