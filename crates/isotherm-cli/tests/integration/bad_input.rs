@@ -60,6 +60,11 @@ fn devices() {
         let arguments = [&["run", SYNTH, "--cache-bytes", "1MiB"], &without[..]].concat();
         refused(&arguments, &["--cache-bytes", "no cache", "dftl or asa"]);
     }
+    let twice = ["run", SYNTH, "--op", "7%", "--set", "device.over_provisioning=10%"];
+    refused(&twice, &["device.over_provisioning (--op)", "7", "10%", "--set", "give one"]);
+    let twice = ["run", SYNTH, "--ftl", "dftl:cache=64KiB", "--cache-bytes", "1MiB"];
+    refused(&twice, &["dram.cache_bytes (--cache-bytes)", "1MiB", "cache=64KiB", "give one"]);
+    refused(&["run", SYNTH, "--set", "gc.victm=fifo"], &["gc.victm", "did you mean gc.victim"]);
     refused(&["run", SYNTH, "--ftl", "page,dftl"], &["--ftl", "a run has one", "isotherm compare"]);
     refused(&["run", SYNTH, "--ftl", "dftl", "--log", "sfs"], &["--below dftl"]);
     refused(&["run", SYNTH, "--set", "log.name=sfs", "--ftl", "dftl"], &["--below dftl"]);
@@ -98,7 +103,7 @@ fn devices() {
     refused(&["run", SYNTH, "--placement", "epoch:lenght=2"], &["lenght", "length"]);
     refused(&["run", SYNTH, "--ftl", "magic"], &["magic", "page"]);
     refused(&["run", SYNTH, "--timing", "fast"], &["fast", "mlc"]);
-    refused(&["run", SYNTH, "--set", "gc.victm=fifo"], &["victm", "--print-config"]);
+    refused(&["run", SYNTH, "--set", "gc.victm=fifo"], &["victm", "did you mean gc.victim"]);
     refused(&["run", SYNTH, "--set", "gc.victim"], &["KEY=VALUE"]);
     let folder = Folder::new();
     let spec = folder.file("device.toml", b"[gc]\nvictim = \"fifo\"\ncolour = \"red\"\n");

@@ -3,6 +3,7 @@
 use super::cmt::Replacement;
 use super::translation::{Layout, Writeback};
 use crate::ftl::Wishes;
+use crate::quantity::ByteSize;
 use crate::registry::{Parameter, Parameters, SpecError};
 
 /// What a write does whose entry is not cached.
@@ -100,8 +101,16 @@ pub(in crate::ftl) const SHARED_PARAMETERS: usize = 5;
 impl DemandOptions {
     /// Reads what DFTL and those built on it share.
     pub(in crate::ftl) fn read_shared(parameters: &Parameters<'_>, wishes: &Wishes) -> Result<Self, SpecError> {
+        let own = parameters.bytes("cache");
+        if let Some(other) = wishes.cache_bytes.filter(|bytes| parameters.is_given("cache") && *bytes != own) {
+            return Err(SpecError::new(
+                "dram.cache_bytes",
+                format!("{} is given, but the FTL's own parameter is cache={}", ByteSize(other), ByteSize(own)),
+                "both say the same: give one of them",
+            ));
+        }
         Ok(Self {
-            cache_bytes: wishes.cache_bytes.unwrap_or_else(|| parameters.bytes("cache")),
+            cache_bytes: wishes.cache_bytes.unwrap_or(own),
             entry_bytes: parameters.integer("entry_bytes") as u32,
             writeback: parameters.choice("writeback", &[("batch", Writeback::Batch), ("single", Writeback::Single)]),
             replacement: parameters.choice(
