@@ -113,6 +113,14 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
 /// Everything that is compared, axis by axis.
 fn axes(args: &CompareArgs, base: &SystemSpec) -> anyhow::Result<Vec<Vec<Choice>>> {
     let of = |list: &PolicyList, choice: fn(PolicyName) -> Choice| list.0.iter().cloned().map(choice).collect();
+    let names = |list: &Option<PolicyList>| list.as_ref().map(|list| options::joined(&list.0));
+    let given = [
+        ("placement.name", names(&args.placement)),
+        ("gc.victim", names(&args.victim)),
+        ("device.over_provisioning", args.op.clone()),
+        ("device.spare", args.spare.clone()),
+    ];
+    options::refuse_twice(&args.device.set, &given)?;
     let spares = match (&args.op, &args.spare) {
         (Some(op), _) => options::shares("--op", op)?.into_iter().map(Spare::OverProvisioning).collect(),
         (_, Some(spare)) => options::shares("--spare", spare)?.into_iter().map(Spare::SpareFactor).collect(),

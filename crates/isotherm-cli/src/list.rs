@@ -9,8 +9,10 @@ use isotherm::hotness::SCHEMES;
 use isotherm::nand::timing::TIMINGS;
 use isotherm::placement::PLACEMENTS;
 use isotherm::registry::{Entry, Parameter};
+use isotherm::spec::Specification as _;
 use isotherm::stats::SectionEntry;
 use isotherm::victim::VICTIMS;
+use isotherm_sfs::SystemSpec;
 use isotherm_sfs::drive::DRIVES;
 use isotherm_sfs::options::LOGS;
 use isotherm_trace::FORMATS;
@@ -54,6 +56,8 @@ enum Kind {
     Counters,
     /// Drives that a log's write cost is counted in
     Drives,
+    /// Every key of a specification, as --set, TOML files and experiments take it
+    Parameters,
 }
 
 /// One line of any registry.
@@ -80,6 +84,7 @@ pub fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
         Kind::Counters => isotherm_eval::results::sections().map(counters).collect(),
         Kind::Formats => formats(),
         Kind::Patterns => patterns(),
+        Kind::Parameters => keys(),
     };
     print(&if args.json { format!("{:#}\n", Value::from_iter(rows.iter().map(to_json))) } else { to_text(&rows) })?;
     Ok(ExitCode::SUCCESS)
@@ -115,6 +120,23 @@ fn formats() -> Vec<Row> {
     FORMATS.iter().map(row).collect()
 }
 
+/// The keys of a specification, from the table that parses them.
+fn keys() -> Vec<Row> {
+    let row = |key: &'static Parameter| Row {
+        name: key.key,
+        summary: key.help.to_owned(),
+        facts: vec![
+            ("kind", key.kind.name().to_owned()),
+            ("allowed", key.kind.allowed()),
+            ("unit", key.unit.to_owned()),
+            ("default", key.default_words().to_owned()),
+            ("option", key.option.map_or_else(String::new, |option| format!("--{option}"))),
+        ],
+        parameters: &[],
+    };
+    SystemSpec::rows().map(row).collect()
+}
+
 fn patterns() -> Vec<Row> {
     let mut rows = rows(PATTERNS);
     rows.push(Row {
@@ -135,18 +157,18 @@ fn to_text(rows: &[Row]) -> String {
         }
         for p in row.parameters {
             let default = if p.default.is_empty() { "none" } else { p.default };
-            text.push_str(&format!("    {}={default}  ({})  {}\n", p.key, p.allowed, p.help));
+            text.push_str(&format!("    {}={default}  ({})  {}\n", p.key, p.allowed(), p.help));
         }
     }
     text
 }
 
 fn to_json(row: &Row) -> Value {
-    let parameters: Vec<Value> = row
-        .parameters
-        .iter()
-        .map(|p| json!({"key": p.key, "default": p.default, "allowed": p.allowed, "help": p.help}))
-        .collect();
+    let to_value = |p: &Parameter| {
+        let (kind, allowed) = (p.kind.name(), p.kind.allowed());
+        json!({"key": p.key, "kind": kind, "unit": p.unit, "default": p.default, "allowed": allowed, "help": p.help})
+    };
+    let parameters: Vec<Value> = row.parameters.iter().map(to_value).collect();
     let mut object = json!({"name": row.name, "summary": row.summary});
     for (label, fact) in &row.facts {
         object[*label] = Value::from(fact.as_str());

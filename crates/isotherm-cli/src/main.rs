@@ -3,6 +3,7 @@
 mod compare;
 mod hotness;
 mod list;
+mod message;
 mod options;
 mod output;
 mod progress;
@@ -72,7 +73,7 @@ fn main() -> ExitCode {
         Verb::List(args) => list::run(&args),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("isotherm: {error:#}");
+        eprintln!("isotherm: {}", message::with_options(&format!("{error:#}")));
         ExitCode::from(match error.downcast_ref::<EvalError>() {
             Some(EvalError::Law(_)) => CHECK_FAILED,
             Some(EvalError::Interrupted) => INTERRUPTED,

@@ -79,6 +79,25 @@ impl DeviceOptions {
             Some(path) => anyhow::Error::new(e).context(path.display().to_string()),
             None => e.into(),
         })?;
+        let first = |list: &Option<PolicyList>| list.as_ref().map(|list| joined(&list.0));
+        refuse_twice(
+            &self.set,
+            &[
+                ("device.logical_size", self.logical_size.map(String::from)),
+                ("device.page_size", self.page_size.map(String::from)),
+                ("device.pages_per_block", self.pages_per_block.map(|pages| pages.to_string())),
+                ("timing.preset", self.timing.clone()),
+                ("dram.size", self.dram.map(String::from)),
+                ("dram.cache_bytes", self.cache_bytes.map(String::from)),
+                ("dram.buffer", first(&self.buffer)),
+                ("dram.split", first(&self.split)),
+                ("ftl.name", first(&self.ftl)),
+                ("log.name", first(&self.log)),
+                ("log.below", first(&self.below)),
+                ("log.utilisation", self.utilisation.map(String::from)),
+                ("log.drive", self.drive.as_ref().map(ToString::to_string)),
+            ],
+        )?;
         if let Some(size) = self.logical_size {
             spec.device.logical_size = Some(size);
         }
@@ -214,6 +233,24 @@ impl DeviceOptions {
     }
 }
 
+/// Refuses a key that `--set` and the key's own option give different values. `given` holds keys and what their options say.
+pub fn refuse_twice(sets: &[String], given: &[(&str, Option<String>)]) -> anyhow::Result<()> {
+    for (key, value) in sets.iter().filter_map(|set| set.split_once('=')) {
+        let is_same = |full: &str| full == key.trim() || full.strip_suffix(".name") == Some(key.trim());
+        let Some((key, Some(other))) = given.iter().find(|(full, _)| is_same(full)) else { continue };
+        // Sizes and shares have several forms.
+        let form = |text: &str| match (text.parse::<ByteSize>(), text.parse::<Share>()) {
+            (Ok(size), _) => size.to_string(),
+            (_, Ok(share)) => share.to_string(),
+            _ => text.to_owned(),
+        };
+        if form(value.trim()) != form(other) {
+            bail!("{key} is {other} by its option and {} by --set; give one of them", value.trim());
+        }
+    }
+    Ok(())
+}
+
 /// Why what describes a device is refused where there is none.
 pub const NOTHING_BELOW: &str = "nothing lies below the log; name an FTL with --below, or leave it out";
 
@@ -226,7 +263,7 @@ pub fn refuse(idle: bool, options: &[(&str, bool)], why: &str) -> anyhow::Result
 }
 
 /// Policies as they are typed.
-fn joined(policies: &[PolicyName]) -> String {
+pub fn joined(policies: &[PolicyName]) -> String {
     policies.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 

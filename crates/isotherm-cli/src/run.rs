@@ -61,6 +61,13 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         ("--spare", args.spare.is_some()),
     ];
     options::refuse(args.device.is_over_nothing(&device), &of_device, options::NOTHING_BELOW)?;
+    let given = [
+        ("placement.name", args.placement.as_ref().map(ToString::to_string)),
+        ("gc.victim", args.victim.as_ref().map(ToString::to_string)),
+        ("device.over_provisioning", args.op.map(String::from)),
+        ("device.spare", args.spare.map(String::from)),
+    ];
+    options::refuse_twice(&args.device.set, &given)?;
     if let Some(placement) = &args.placement {
         device.placement.name = placement.clone();
     }

@@ -76,7 +76,7 @@ fn page_size(text: &str) -> Result<u64, String> {
 fn patterns_help() -> String {
     use isotherm_trace::synth::{COMMON, PATTERNS};
     let parameter = |p: &isotherm::registry::Parameter| {
-        format!("    {:<12}{} [{}; default {}]\n", p.key, p.help, p.allowed, p.default)
+        format!("    {:<12}{} [{}; default {}]\n", p.key, p.help, p.allowed(), p.default)
     };
     let mut help =
         "Patterns (join them with + to mix, share=WEIGHT; append @WRITES,PATTERN,... to change at a page write):\n"

@@ -12,7 +12,7 @@ use isotherm::device::Replay;
 use isotherm::ftl::FTLS;
 use isotherm::quantity::ByteSize;
 use isotherm::registry::{SpecError, find};
-use isotherm::spec::DeviceSpec;
+use isotherm::spec::{self, DeviceSpec};
 
 /// The system that `spec` describes, with every default decided, without building it. A log and the device below it count as
 /// one: U is what the files hold, T what the device below can hold, or the log's own disk where there is none.
@@ -46,7 +46,7 @@ pub fn plan(spec: &SystemSpec, environment: &Environment) -> Result<Plan, SpecEr
 pub fn check_names(spec: &SystemSpec) -> Result<(), SpecError> {
     isotherm::build::check_names(&spec.ssd())?;
     let below = spec.log.as_ref().map(|log| &log.below).filter(|below| below.name != NO_DEVICE);
-    below.map_or(Ok(()), |below| isotherm::build::check_name(FTLS, "log.below (--below)", below))
+    below.map_or(Ok(()), |below| isotherm::build::check_name(FTLS, "log.below", below))
 }
 
 /// The device below the log of `spec` as a specification of its own, with its plan; `None` without one.
@@ -80,33 +80,23 @@ struct LogPlan {
 /// # Errors
 /// An unknown log, or nothing below one that needs a device.
 pub fn check_below(section: &LogSection) -> Result<(), SpecError> {
-    let kind = find(LOGS, "log (--log)", &section.name)?.build;
+    let kind = find(LOGS, "log.name", &section.name)?.build;
     if kind == LogKind::InPlace && section.below.name == NO_DEVICE {
-        let fix = "name the FTL that the trace goes to: --below page";
-        return Err(SpecError::new(format!("--log {}", section.name), "there is no device below", fix));
+        let fix = "name the FTL that the trace goes to in log.below, page for instance";
+        return Err(SpecError::new("log.name", format!("\"{}\" has no device below", section.name), fix));
     }
     Ok(())
 }
 
 /// Checks what does not depend on the log's size.
 fn check(spec: &SystemSpec, section: &LogSection) -> Result<(), SpecError> {
+    spec::check(spec)?;
     check_below(section)?;
     if spec.device.page_size.0 != u64::from(BLOCK_BYTES) {
         return Err(SpecError::new(
-            "device.page_size (--page-size)",
+            "device.page_size",
             format!("{} is not the block of the log", spec.device.page_size),
             "leave it at 4KiB under a log",
-        ));
-    }
-    if !(0.01..=0.99).contains(&section.active.0) {
-        let problem = format!("{} is out of range", section.active);
-        return Err(SpecError::new("log.active", problem, "give 1% to 99%"));
-    }
-    if !(0.01..=0.99).contains(&section.utilisation.0) {
-        return Err(SpecError::new(
-            "log.utilisation (--utilisation)",
-            format!("{} is out of range", section.utilisation),
-            "give 1% to 99%",
         ));
     }
     Ok(())
@@ -115,7 +105,7 @@ fn check(spec: &SystemSpec, section: &LogSection) -> Result<(), SpecError> {
 impl LogPlan {
     fn new(spec: &SystemSpec, section: &LogSection, environment: &Environment) -> Result<Self, SpecError> {
         check(spec, section)?;
-        let drive = find(DRIVES, "log.drive (--drive)", &section.drive)?.build;
+        let drive = find(DRIVES, "log.drive", &section.drive)?.build;
         let mut choice = parse_log(&section.name, environment.seed)?;
         let utilisation = section.utilisation.0;
         let logical_bytes = spec.device.logical_size.map_or(environment.logical_bytes, |size| size.0);
@@ -123,7 +113,7 @@ impl LogPlan {
         let capacity = blocks as f64 / utilisation;
         if blocks == 0 || capacity >= f64::from(MAX_PAGES / 2) {
             return Err(SpecError::new(
-                "device.logical_size (--logical-size)",
+                "device.logical_size",
                 format!("{blocks} blocks at a utilisation of {} are {capacity:.0}", section.utilisation),
                 format!("give at least one block, and fewer than {} in all", MAX_PAGES / 2),
             ));
@@ -138,7 +128,7 @@ impl LogPlan {
                 "log",
                 format!("{segments} segments hold the data, but {needed} are needed to clean"),
                 format!(
-                    "use smaller segments ({}:segment=...), a lower --utilisation or a larger device",
+                    "use smaller segments ({}:segment=...), a lower log.utilisation or a larger device",
                     section.name.name
                 ),
             ));

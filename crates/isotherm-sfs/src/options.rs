@@ -3,8 +3,7 @@
 use crate::segments::SegmentVictim;
 use isotherm::hotness::heat::{AgeFrom, CountWrites};
 use isotherm::hotness::quantise::{MAX_GROUPS, QuantiserOptions};
-use isotherm::quantity::{ByteSize, Share};
-use isotherm::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
+use isotherm::registry::{Entry, Grain, Kind, Parameter, Parameters, PolicyName, SpecError, find};
 
 /// Bytes of a block of the log.
 pub const BLOCK_BYTES: u32 = 4096;
@@ -88,36 +87,27 @@ pub enum LogKind {
     InPlace,
 }
 
-const fn parameter(key: &'static str, default: &'static str, allowed: &'static str, help: &'static str) -> Parameter {
-    Parameter { key, default, allowed, help }
-}
-
 const QUANTISER: [Parameter; 6] = QuantiserOptions::parameters("10000");
-const SEGMENT: Parameter = parameter("segment", "32MiB", "a multiple of 4KiB, 8KiB..4GiB", "segment size");
+/// Seconds of the trace, or never.
+const SECONDS: &[Kind] = &[Kind::real(0.0..=86_400.0), Kind::word(&["inf"])];
+const SEGMENT: Parameter =
+    Parameter::new("segment", Kind::bytes(8192..=1 << 32, Grain::Multiple(4096)), "32MiB").help("segment size");
 const CLEAN_AT: Parameter =
-    parameter("clean_at", "95%", "50%..99.9%", "share of segments in use at which cleaning starts");
-const CLEAN_SEGMENTS: Parameter = parameter("clean_segments", "3", "1..=1024", "segments cleaned at a time");
-const SUMMARY: Parameter =
-    parameter("summary_bytes", "16", "0..=1024", "metadata of each block in a segment's summary; 0 for none");
+    Parameter::share("clean_at", 0.5..=0.999, "95%").help("share of segments in use at which cleaning starts");
+const CLEAN_SEGMENTS: Parameter =
+    Parameter::integer("clean_segments", 1..=1024, "3").help("segments cleaned at a time");
+const SUMMARY: Parameter = Parameter::integer("summary_bytes", 0..=1024, "16")
+    .help("metadata of each block in a segment's summary; 0 for none");
 const WRITE_INTERVAL: Parameter =
-    parameter("write_interval", "5", "0..=86400 s, or inf", "seconds of the trace between segment writes");
+    Parameter::any("write_interval", SECONDS, "5").unit("s").help("time of the trace between segment writes");
 const CHECKPOINT_INTERVAL: Parameter =
-    parameter("checkpoint_interval", "30", "0..=86400 s, or inf", "seconds of the trace between checkpoints");
+    Parameter::any("checkpoint_interval", SECONDS, "30").unit("s").help("time of the trace between checkpoints");
 const CHECKPOINT_SEGMENTS: Parameter =
-    parameter("checkpoint_segments", "20", "1..=1000000", "segments written between checkpoints");
-const DIRTY: Parameter = parameter(
-    "dirty",
-    "auto",
-    "auto, or a size",
-    "dirty data at which a segment write begins; auto is eight segments: with up to eight groups, one of them then fills a segment",
-);
-const SYNC: Parameter = parameter("sync", "true", "true | false", "whether flushes of the trace are carried out");
-const TRIM: Parameter = parameter(
-    "trim",
-    "reusable",
-    "reusable | at_free | never",
-    "when freed segments are trimmed; at_free loses data in a power cut",
-);
+    Parameter::integer("checkpoint_segments", 1..=1_000_000, "20").help("segments written between checkpoints");
+const DIRTY: Parameter = Parameter::any("dirty", &[Kind::word(&["auto"]), Kind::bytes(4096..=1 << 42, Grain::Any)], "auto").help("dirty data at which a segment write begins; auto is eight segments: with up to eight groups, one of them then fills a segment");
+const SYNC: Parameter = Parameter::boolean("sync", "true").help("whether flushes of the trace are carried out");
+const TRIM: Parameter = Parameter::choice("trim", &["reusable", "at_free", "never"], "reusable")
+    .help("when freed segments are trimmed; at_free loses data in a power cut");
 
 /// The logs.
 pub const LOGS: &[Entry<LogKind>] = &[
@@ -134,17 +124,15 @@ pub const LOGS: &[Entry<LogKind>] = &[
             QUANTISER[4],
             QUANTISER[5],
             SEGMENT,
-            parameter("victim", "cost_hotness", "cost_hotness | cost_benefit | greedy", "which segment is cleaned"),
-            parameter("defer", "true", "true | false", "whether groups that do not fill a segment stay dirty"),
+            Parameter::choice("victim", &["cost_hotness", "cost_benefit", "greedy"], "cost_hotness")
+                .help("which segment is cleaned"),
+            Parameter::boolean("defer", "true").help("whether groups that do not fill a segment stay dirty"),
             DIRTY,
-            parameter("age", "created", "created | modified", "what the age of a block counts from"),
-            parameter(
-                "count",
-                "host",
-                "host | logged",
-                "which writes make a block hot: all of the host, or those that reach the log",
-            ),
-            parameter("file", "1MiB", "a power of two, 4KiB..1GiB", "range of addresses that counts as one file"),
+            Parameter::choice("age", &["created", "modified"], "created").help("what the age of a block counts from"),
+            Parameter::choice("count", &["host", "logged"], "host")
+                .help("which writes make a block hot: all of the host, or those that reach the log"),
+            Parameter::new("file", Kind::bytes(4096..=1 << 30, Grain::PowerOfTwo), "1MiB")
+                .help("range of addresses that counts as one file"),
             WRITE_INTERVAL,
             CHECKPOINT_INTERVAL,
             CHECKPOINT_SEGMENTS,
@@ -153,12 +141,8 @@ pub const LOGS: &[Entry<LogKind>] = &[
             SUMMARY,
             SYNC,
             TRIM,
-            parameter(
-                "guard",
-                "true",
-                "true | false",
-                "write blocks before their only copy is overwritten; without it a power cut loses data",
-            ),
+            Parameter::boolean("guard", "true")
+                .help("write blocks before their only copy is overwritten; without it a power cut loses data"),
         ],
         build: LogKind::Segments,
     },
@@ -169,7 +153,8 @@ pub const LOGS: &[Entry<LogKind>] = &[
         memory: "20 bytes a block, 4 bytes a position, 56 bytes a segment",
         parameters: &[
             SEGMENT,
-            parameter("victim", "cost_benefit", "cost_hotness | cost_benefit | greedy", "which segment is cleaned"),
+            Parameter::choice("victim", &["cost_hotness", "cost_benefit", "greedy"], "cost_benefit")
+                .help("which segment is cleaned"),
             DIRTY,
             WRITE_INTERVAL,
             CHECKPOINT_INTERVAL,
@@ -210,25 +195,14 @@ pub struct LogChoice {
 /// # Errors
 /// Unknown name, unknown parameter, or a value out of range.
 pub fn parse_log(name: &PolicyName, seed: u64) -> Result<LogChoice, SpecError> {
-    let entry = find(LOGS, "log (--log)", name)?;
+    let entry = find(LOGS, "log.name", name)?;
     let given = Parameters::new(name, entry.parameters)?;
-    let has = |key: &str| entry.parameters.iter().any(|p| p.key == key);
-    let refuse = |key: &str| {
-        let allowed = entry.parameters.iter().find(|p| p.key == key).map_or("", |p| p.allowed);
-        let problem = format!("\"{}\" is out of range", given.text(key));
-        SpecError::new(format!("{}:{key}", name.name), problem, format!("allowed: {allowed}"))
-    };
     let mut choice = LogChoice { kind: entry.build, options: LogOptions::plain(seed), clean_at: 0.95, sync: true };
     if entry.build == LogKind::InPlace {
         return Ok(choice);
     }
     let options = &mut choice.options;
-    let segment: ByteSize = given.text("segment").parse().map_err(|_| refuse("segment"))?;
-    let blocks = segment.0 / u64::from(BLOCK_BYTES);
-    if !segment.0.is_multiple_of(u64::from(BLOCK_BYTES)) || !(2..=1 << 20).contains(&blocks) {
-        return Err(refuse("segment"));
-    }
-    options.segment_blocks = blocks as u32;
+    options.segment_blocks = (given.bytes("segment") / u64::from(BLOCK_BYTES)) as u32;
     options.victim = given.choice(
         "victim",
         &[
@@ -236,43 +210,34 @@ pub fn parse_log(name: &PolicyName, seed: u64) -> Result<LogChoice, SpecError> {
             ("cost_benefit", SegmentVictim::CostBenefit),
             ("greedy", SegmentVictim::Greedy),
         ],
-    )?;
-    let seconds = |key: &str| -> Result<u64, SpecError> {
-        let value = given.real(key, 0.0..=f64::INFINITY)?;
-        Ok(if value > 0.0 && value <= 86_400.0 { (value * 1e9) as u64 } else { u64::MAX })
+    );
+    let nanoseconds = |key: &str| match given.real(key) {
+        seconds if seconds > 0.0 && seconds.is_finite() => (seconds * 1e9) as u64,
+        _ => u64::MAX,
     };
-    options.write_interval_ns = seconds("write_interval")?;
-    options.checkpoint_interval_ns = seconds("checkpoint_interval")?;
-    options.checkpoint_segments = given.integer("checkpoint_segments", 1..=1_000_000)? as u32;
-    options.clean_segments = given.integer("clean_segments", 1..=1024)? as u32;
-    options.summary_bytes = given.integer("summary_bytes", 0..=1024)? as u32;
+    options.write_interval_ns = nanoseconds("write_interval");
+    options.checkpoint_interval_ns = nanoseconds("checkpoint_interval");
+    options.checkpoint_segments = given.integer("checkpoint_segments") as u32;
+    options.clean_segments = given.integer("clean_segments") as u32;
+    options.summary_bytes = given.integer("summary_bytes") as u32;
     options.trim = given.choice(
         "trim",
         &[("reusable", TrimPoint::Reusable), ("at_free", TrimPoint::AtFree), ("never", TrimPoint::Never)],
-    )?;
-    let clean_at: Share = given.text("clean_at").parse().map_err(|_| refuse("clean_at"))?;
-    choice.clean_at = Some(clean_at.0).filter(|s| (0.5..=0.999).contains(s)).ok_or_else(|| refuse("clean_at"))?;
-    choice.sync = given.boolean("sync")?;
-    if has("groups") {
-        options.quantiser = QuantiserOptions::read(&given)?;
-        options.defer = given.boolean("defer")?;
-        options.age = given.choice("age", AgeFrom::NAMES)?;
-        options.count = given.choice("count", CountWrites::NAMES)?;
-        options.guard = given.boolean("guard")?;
-        let file: ByteSize = given.text("file").parse().map_err(|_| refuse("file"))?;
-        if !file.0.is_power_of_two() || !(u64::from(BLOCK_BYTES)..=1 << 30).contains(&file.0) {
-            return Err(refuse("file"));
-        }
-        options.log2_file_blocks = (file.0 / u64::from(BLOCK_BYTES)).trailing_zeros();
+    );
+    choice.clean_at = given.share("clean_at");
+    choice.sync = given.boolean("sync");
+    if given.has("groups") {
+        options.quantiser = QuantiserOptions::read(&given);
+        options.defer = given.boolean("defer");
+        options.age = given.choice("age", AgeFrom::NAMES);
+        options.count = given.choice("count", CountWrites::NAMES);
+        options.guard = given.boolean("guard");
+        options.log2_file_blocks = (given.bytes("file") / u64::from(BLOCK_BYTES)).trailing_zeros();
     }
     // One segment for each group is enough for one of them to be full; the same for all makes results comparable.
     options.dirty_blocks = MAX_GROUPS * options.payload_blocks() as usize;
-    if given.text("dirty") != "auto" {
-        let dirty: ByteSize = given.text("dirty").parse().map_err(|_| refuse("dirty"))?;
-        options.dirty_blocks = (dirty.0 / u64::from(BLOCK_BYTES)) as usize;
-        if options.dirty_blocks == 0 || options.dirty_blocks > 1 << 30 {
-            return Err(refuse("dirty"));
-        }
+    if !given.is("dirty", "auto") {
+        options.dirty_blocks = (given.bytes("dirty") / u64::from(BLOCK_BYTES)) as usize;
     }
     Ok(choice)
 }

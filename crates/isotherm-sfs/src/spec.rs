@@ -1,9 +1,10 @@
 //! The specification of a system: an SSD, and perhaps a log-structured file system on it.
 
 use isotherm::quantity::Share;
-use isotherm::registry::{PolicyName, SpecError};
+use isotherm::registry::{Kind, Parameter, PolicyName, SpecError};
 use isotherm::spec::{
-    self, DeviceSection, DeviceSpec, DramSection, FtlSection, GcSection, PlacementSection, TimingSection, WearSection,
+    self, DeviceSection, DeviceSpec, DramSection, FtlSection, GcSection, PlacementSection, Specification,
+    TimingSection, WearSection,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,13 +31,28 @@ pub struct SystemSpec {
     pub log: Option<LogSection>,
 }
 
+impl Specification for SystemSpec {
+    const TABLES: &'static [&'static [Parameter]] = &[
+        DeviceSection::TABLE,
+        FtlSection::TABLE,
+        DramSection::TABLE,
+        PlacementSection::TABLE,
+        GcSection::TABLE,
+        WearSection::TABLE,
+        TimingSection::TABLE,
+        LogSection::TABLE,
+    ];
+    const MAIN_KEYS: &'static [(&'static str, &'static str)] =
+        &[("ftl", "name"), ("placement", "name"), ("log", "name")];
+}
+
 impl SystemSpec {
     /// Parses a TOML text and applies `sets` (`log.name=sfs`) over it.
     ///
     /// # Errors
     /// Broken TOML (with line and column), unknown keys, values out of range.
     pub fn from_toml(text: &str, sets: &[String]) -> Result<Self, SpecError> {
-        spec::parse(text, sets, &[("log", "name")])
+        spec::parse(text, sets)
     }
 
     /// The specification as TOML, every key in force.
@@ -66,22 +82,23 @@ impl From<DeviceSpec> for SystemSpec {
     }
 }
 
-/// A log-structured file system on top of the device.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LogSection {
-    /// Registry name with parameters.
-    pub name: PolicyName,
-    /// The FTL below it, or `none` for a device that costs nothing.
-    pub below: PolicyName,
-    /// Share of the log's blocks that hold data: above 0, below 100 %.
-    pub utilisation: Share,
-    /// Whether filler or the workload makes up the utilisation.
-    pub fill_mode: FillMode,
-    /// With filler: share of the log's blocks that the workload itself uses; the filler is the rest of the utilisation.
-    pub active: Share,
-    /// Drive whose speeds write cost and throughput are counted in.
-    pub drive: PolicyName,
+isotherm::section! {
+    /// A log-structured file system on top of the device.
+    pub struct LogSection("log") {
+        /// Log-structured file system on top; `in_place` is the trace as it is on a disk of the same size.
+        name: PolicyName = "sfs", Kind::Policy("logs"), option "log";
+        /// FTL below the log, or `none` for a device that costs nothing.
+        below: PolicyName = "none", Kind::Policy("ftls"), option "below";
+        /// Share of the log's blocks that hold data.
+        utilisation: Share = "85%", Kind::share(0.01..=0.99), option "utilisation";
+        /// What the utilisation is made of: filler (written first, never updated, beside the workload's own blocks) or active
+        /// (the workload's own blocks alone).
+        fill_mode: FillMode = "active", Kind::Choice(&["active", "filler"]), option "fill-mode";
+        /// With filler: share of the log's blocks that the workload itself uses; the filler is the rest of the utilisation.
+        active: Share = "20%", Kind::share(0.01..=0.99);
+        /// Drive profile used to compute write cost and throughput.
+        drive: PolicyName = "ssd_m", Kind::Policy("drives"), option "drive";
+    }
 }
 
 /// What a log's utilisation is made of.
@@ -101,19 +118,6 @@ impl LogSection {
         match self.fill_mode {
             FillMode::Active => 0.0,
             FillMode::Filler => (1.0 - self.active.0 / self.utilisation.0).max(0.0),
-        }
-    }
-}
-
-impl Default for LogSection {
-    fn default() -> Self {
-        Self {
-            name: PolicyName::plain("sfs"),
-            below: PolicyName::plain("none"),
-            utilisation: Share(0.85),
-            fill_mode: FillMode::Active,
-            active: Share(0.2),
-            drive: PolicyName::plain("ssd_m"),
         }
     }
 }

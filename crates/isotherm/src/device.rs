@@ -11,7 +11,7 @@ use crate::stats::{Latencies, Snapshot, WearSummary};
 pub enum DeviceError {
     /// A request reaches past the end of the device.
     #[error(
-        "bytes {offset} to {end} reach past the device's {capacity_bytes} bytes; give a larger --logical-size, or fold addresses with --address wrap or compact"
+        "bytes {offset} to {end} reach past the device's {capacity_bytes} bytes; give a larger device.logical_size, or fold addresses by replay.address, wrap or compact"
     )]
     OutOfRange {
         /// Index of the request in its batch.
@@ -24,7 +24,7 @@ pub enum DeviceError {
         capacity_bytes: u64,
     },
     /// No free block is left and no victim would free one.
-    #[error("the device is full: {detail}; give more over-provisioning (--op) or fewer streams")]
+    #[error("the device is full: {detail}; give more device.over_provisioning or fewer streams")]
     NoSpace {
         /// What the collector found.
         detail: String,

@@ -60,6 +60,11 @@ fn devices() {
         let arguments = [&["run", SYNTH, "--cache-bytes", "1MiB"], &without[..]].concat();
         refused(&arguments, &["--cache-bytes", "no cache", "dftl or asa"]);
     }
+    let twice = ["run", SYNTH, "--op", "7%", "--set", "device.over_provisioning=10%"];
+    refused(&twice, &["device.over_provisioning (--op)", "7", "10%", "--set", "give one"]);
+    let twice = ["run", SYNTH, "--ftl", "dftl:cache=64KiB", "--cache-bytes", "1MiB"];
+    refused(&twice, &["dram.cache_bytes (--cache-bytes)", "1MiB", "cache=64KiB", "give one"]);
+    refused(&["run", SYNTH, "--set", "gc.victm=fifo"], &["gc.victm", "did you mean gc.victim"]);
     refused(&["run", SYNTH, "--ftl", "page,dftl"], &["--ftl", "a run has one", "isotherm compare"]);
     refused(&["run", SYNTH, "--ftl", "dftl", "--log", "sfs"], &["--below dftl"]);
     refused(&["run", SYNTH, "--set", "log.name=sfs", "--ftl", "dftl"], &["--below dftl"]);
@@ -69,11 +74,8 @@ fn devices() {
         refused(&["run", SYNTH, "--log", "sfs:segment=64KiB", option], &[name, "nothing lies below", "--below"]);
     }
     refused(&["compare", SYNTH, "--log", "sfs:segment=64KiB", "--op", "7%,9%"], &["no device", "OP 7 %"]);
-    refused(
-        &["compare", SYNTH, "--log", "sfs:segment=64KiB,in_place"],
-        &["in_place", "no device below", "--below page"],
-    );
-    refused(&["run", SYNTH, "--log", "in_place"], &["in_place", "no device below", "--below page"]);
+    refused(&["compare", SYNTH, "--log", "sfs:segment=64KiB,in_place"], &["in_place", "no device below", "--below"]);
+    refused(&["run", SYNTH, "--log", "in_place"], &["in_place", "no device below", "--below"]);
     refused(&["compare", SYNTH, "--dram", "1MiB", "--split", "30%"], &["no device", "30%"]);
     refused(&["compare", SYNTH, "--ftl", "fast", "--victim", "greedy,nonsense"], &["nonsense", "--victim"]);
     refused(&["run", SYNTH, "--log", "sfs:segment=64KiB", "--below", "nonsense"], &["--below", "nonsense"]);
@@ -88,20 +90,20 @@ fn devices() {
         refused(&[verb, SYNTH, "--page-size", "0"], &["page_size", "power of two"]);
         refused(&[verb, SYNTH, "--seed", "-1"], &["--seed", "-1"]);
     }
-    refused(&["run", SYNTH, "--op", "0"], &["over_provisioning", "more than 0"]);
+    refused(&["run", SYNTH, "--op", "0"], &["over_provisioning", "above 0"]);
     refused(&["run", SYNTH, "--op", "-5%"], &["--op"]);
     refused(&["run", SYNTH, "--op", "7%", "--spare", "7%"], &["--op", "--spare"]);
-    refused(&["run", SYNTH, "--spare", "100%"], &["spare", "less than"]);
+    refused(&["run", SYNTH, "--spare", "100%"], &["spare", "at most 95%"]);
     refused(&["run", SYNTH, "--pages-per-block", "63"], &["pages_per_block", "power of two"]);
     refused(&["run", SYNTH, "--page-size", "3000B"], &["page_size", "power of two"]);
-    refused(&["run", SYNTH, "--logical-size", "0"], &["logical_size", "at least one page"]);
+    refused(&["run", SYNTH, "--logical-size", "0"], &["logical_size", "out of range"]);
     refused(&["run", SYNTH, "--logical-size", "4 potatoes"], &["potatoes", "GiB"]);
     refused(&["run", SYNTH, "--logical-size", "500TiB"], &["logical_size"]);
     refused(&["run", SYNTH, "--victim", "gredy"], &["gredy", "greedy", "cost_benefit"]);
     refused(&["run", SYNTH, "--placement", "epoch:lenght=2"], &["lenght", "length"]);
     refused(&["run", SYNTH, "--ftl", "magic"], &["magic", "page"]);
     refused(&["run", SYNTH, "--timing", "fast"], &["fast", "mlc"]);
-    refused(&["run", SYNTH, "--set", "gc.victm=fifo"], &["victm", "--print-config"]);
+    refused(&["run", SYNTH, "--set", "gc.victm=fifo"], &["victm", "did you mean gc.victim"]);
     refused(&["run", SYNTH, "--set", "gc.victim"], &["KEY=VALUE"]);
     let folder = Folder::new();
     let spec = folder.file("device.toml", b"[gc]\nvictim = \"fifo\"\ncolour = \"red\"\n");

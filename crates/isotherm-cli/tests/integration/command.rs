@@ -237,12 +237,17 @@ fn compare_takes_policies_from_the_specification_too() {
     };
     let named = ["--set", "gc.victim=fifo", "--set", "placement=host_gc"];
     assert_eq!(compared(&named), [r#""host_gc" "fifo""#]);
-    let options = ["--placement", "single", "--victim", "greedy"];
-    assert_eq!(compared(&[named, options].concat()), [r#""single" "greedy""#]);
     assert_eq!(compared(&named[..2]).len(), 3);
     let file = folder.path().join("device.toml");
-    std::fs::write(&file, "[placement]\nname = \"single\"\n").unwrap();
-    assert_eq!(compared(&["--spec", file.to_str().unwrap()]), [r#""single" "greedy""#]);
+    std::fs::write(&file, "[placement]\nname = \"host_gc\"\n").unwrap();
+    let from_file = ["--spec", file.to_str().unwrap()];
+    assert_eq!(compared(&from_file), [r#""host_gc" "greedy""#]);
+    // Options go before the file; beside --set they are refused where they differ.
+    let options = ["--placement", "single", "--victim", "fifo"];
+    assert_eq!(compared(&[from_file, options[..2].try_into().unwrap()].concat()), [r#""single" "greedy""#]);
+    let both = isotherm(&[&["compare", ZIPF][..], &named, &options].concat());
+    let message = String::from_utf8(both.stderr).unwrap();
+    assert!(message.contains("placement.name (--placement)") && message.contains("give one"), "{message}");
 }
 
 #[test]
@@ -395,6 +400,7 @@ fn every_registry_is_listed_with_its_parameters() {
         ("formats", "csv"),
         ("patterns", "zipf"),
         ("timings", "epoch"),
+        ("parameters", "device.over_provisioning"),
     ] {
         let output = isotherm(&["list", kind, "--json"]);
         let rows: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -217,7 +217,7 @@ fn in_place_needs_a_device_and_small_logs_are_refused_with_the_fix() {
         build(&spec, &Environment { logical_bytes: 64 << 20, seed: 1, future: None }).map(|_| ())
     };
     let error = spec(&["log=in_place"]).unwrap_err().to_string();
-    assert!(error.contains("--below page"), "{error}");
+    assert!(error.contains("log.below"), "{error}");
     let error = spec(&["log=sfs"]).unwrap_err().to_string();
     assert!(error.contains("smaller segments"), "{error}");
     let error = spec(&["log=sfs:segment=5000"]).unwrap_err().to_string();

@@ -3,4 +3,5 @@
 mod crash;
 mod device;
 mod laws;
+mod parameters;
 mod worn_out;

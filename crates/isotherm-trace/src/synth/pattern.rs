@@ -36,12 +36,8 @@ type BuildFunction = fn(&Parameters<'_>, &Ground) -> Result<(Pattern, u32), Trac
 /// One line of [`PATTERNS`].
 pub type PatternEntry = Entry<Build>;
 
-const ORDER: Parameter = Parameter {
-    key: "order",
-    default: "scattered",
-    allowed: "scattered | ranked",
-    help: "whether popular pages lie scattered over the address space (by the seed) or first, in order of rank",
-};
+const ORDER: Parameter = Parameter::choice("order", &["scattered", "ranked"], "scattered")
+    .help("whether popular pages lie scattered over the address space (by the seed) or first, in order of rank");
 
 /// Every pattern there is.
 pub const PATTERNS: &[PatternEntry] = &[
@@ -58,14 +54,11 @@ pub const PATTERNS: &[PatternEntry] = &[
         summary: "page of rank r is drawn in proportion to r^-theta",
         paper: "fio random_distribution=zipf:theta; Gray et al., SIGMOD 1994",
         memory: "up to 64 KiB",
-        parameters: &[
-            Parameter { key: "theta", default: "0.99", allowed: "0..=10", help: "skew; 0 is uniform" },
-            ORDER,
-        ],
+        parameters: &[Parameter::real("theta", 0.0..=10.0, "0.99").help("skew; 0 is uniform"), ORDER],
         build: Build(|parameters, ground| {
             let pages = ground.pages();
-            let law = Zipf::new(pages, parameters.real("theta", 0.0..=10.0)?);
-            let place = RankPlace::new(parameters, pages, ground.seed)?;
+            let law = Zipf::new(pages, parameters.real("theta"));
+            let place = RankPlace::new(parameters, pages, ground.seed);
             Ok((Pattern::Zipf(Ranked { law, place }), pages))
         }),
     },
@@ -75,13 +68,8 @@ pub const PATTERNS: &[PatternEntry] = &[
         paper: "Rosenblum and Ousterhout, TOCS 1992",
         memory: "none",
         parameters: &[
-            Parameter { key: "hot", default: "0.1", allowed: "0..=1", help: "share of the pages that are hot" },
-            Parameter {
-                key: "hot_writes",
-                default: "0.9",
-                allowed: "0..=1",
-                help: "share of the requests that go there",
-            },
+            Parameter::real("hot", 0.0..=1.0, "0.1").help("share of the pages that are hot"),
+            Parameter::real("hot_writes", 0.0..=1.0, "0.9").help("share of the requests that go there"),
             ORDER,
         ],
         build: Build(build_hot_cold),
@@ -103,13 +91,9 @@ pub const PATTERNS: &[PatternEntry] = &[
         paper: "MSR Cambridge write counts and the like",
         memory: "8 bytes a page of the file",
         parameters: &[
-            Parameter { key: "counts", default: "", allowed: "a file", help: "rows of address,count (bytes, writes)" },
-            Parameter {
-                key: "order",
-                default: "ranked",
-                allowed: "ranked | scattered",
-                help: "whether pages keep the order of their addresses or are scattered by the seed",
-            },
+            Parameter::text("counts", "a file", "").help("rows of address,count (bytes, writes)"),
+            Parameter::choice("order", &["ranked", "scattered"], "ranked")
+                .help("whether pages keep the order of their addresses or are scattered by the seed"),
         ],
         build: Build(build_counts),
     },
@@ -117,14 +101,14 @@ pub const PATTERNS: &[PatternEntry] = &[
 
 fn build_hot_cold(parameters: &Parameters<'_>, ground: &Ground) -> Result<(Pattern, u32), TraceError> {
     let pages = ground.pages();
-    let hot_pages = (parameters.real("hot", 0.0..=1.0)? * f64::from(pages)).round() as u32;
-    let hot_share = parameters.real("hot_writes", 0.0..=1.0)?;
+    let hot_pages = (parameters.real("hot") * f64::from(pages)).round() as u32;
+    let hot_share = parameters.real("hot_writes");
     if hot_pages == 0 && hot_share > 0.0 || hot_pages == pages && hot_share < 1.0 {
         let problem =
             format!("hot={} of {pages} pages leaves no page for a part of the requests", parameters.text("hot"));
         return Err(SpecError::new("hotcold", problem, "choose hot between 0 and 1, or more pages").into());
     }
-    let place = RankPlace::new(parameters, pages, ground.seed)?;
+    let place = RankPlace::new(parameters, pages, ground.seed);
     Ok((Pattern::HotCold(HotCold { hot_pages, pages, hot_share, place }), pages))
 }
 
@@ -139,7 +123,7 @@ fn build_counts(parameters: &Parameters<'_>, ground: &Ground) -> Result<(Pattern
         let problem = format!("{path} names {} pages, more than pages={pages}", law.len());
         return Err(SpecError::new("counts:pages", problem, format!("set pages={} or more", law.len())).into());
     }
-    let place = RankPlace::new(parameters, pages, ground.seed)?;
+    let place = RankPlace::new(parameters, pages, ground.seed);
     Ok((Pattern::Counts(Ranked { law, place }), pages))
 }
 
@@ -153,12 +137,12 @@ pub(crate) enum RankPlace {
 }
 
 impl RankPlace {
-    fn new(parameters: &Parameters<'_>, pages: u32, seed: u64) -> Result<Self, SpecError> {
-        let scattered = parameters.choice("order", &[("scattered", true), ("ranked", false)])?;
-        Ok(match scattered {
-            true => Self::Scattered { scatter: Scatter::new(pages, seed), pages, seed },
-            false => Self::Ranked { first: 0, pages },
-        })
+    fn new(parameters: &Parameters<'_>, pages: u32, seed: u64) -> Self {
+        if parameters.is("order", "scattered") {
+            Self::Scattered { scatter: Scatter::new(pages, seed), pages, seed }
+        } else {
+            Self::Ranked { first: 0, pages }
+        }
     }
 
     #[inline(always)]

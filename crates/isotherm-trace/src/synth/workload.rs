@@ -1,7 +1,7 @@
 //! The specification of a workload: patterns mixed and following each other, and how requests look and arrive.
 
 use super::alias::Alias;
-use super::pattern::{Build, Ground, Mix, PATTERNS, Pattern};
+use super::pattern::{Build, Ground, Mix, PATTERNS, Pattern, PatternEntry};
 use super::reader::SynthReader;
 use crate::error::TraceError;
 use crate::sink::END_BYTES_MAX;
@@ -10,45 +10,23 @@ use isotherm::registry::{self, Parameter, Parameters, PolicyName, SpecError};
 
 /// Parameters of every workload; they stand in its first part.
 pub const COMMON: &[Parameter] = &[
-    Parameter {
-        key: "pages",
-        default: "1Mi",
-        allowed: "1..=1Gi",
-        help: "pages of the address space (counts: as many as the file names)",
-    },
-    Parameter { key: "writes", default: "4Mi", allowed: "1..=1000000G", help: "host page writes after which it ends" },
-    Parameter { key: "seed", default: "1", allowed: "a whole number", help: "seed of everything random" },
-    Parameter { key: "page_size", default: "4Ki", allowed: "512..=1Mi, a power of two", help: "bytes of a page" },
-    Parameter { key: "reads", default: "0", allowed: "0..=0.999", help: "share of the requests that are reads" },
-    Parameter { key: "trims", default: "0", allowed: "0..=0.999", help: "share of the requests that are trims" },
-    Parameter {
-        key: "size",
-        default: "1",
-        allowed: "PAGES, or PAGES/WEIGHT:PAGES/WEIGHT:... with 1..=4096 pages",
-        help: "pages of a request, as in fio's bssplit",
-    },
-    Parameter {
-        key: "rate",
-        default: "0",
-        allowed: "0..=1000000000",
-        help: "requests a second; 0 lets all arrive at time 0, for a closed loop",
-    },
-    Parameter {
-        key: "arrivals",
-        default: "even",
-        allowed: "even | poisson",
-        help: "evenly spaced, or independent of each other",
-    },
-    Parameter {
-        key: "shift_at",
-        default: "0",
-        allowed: "0 or a number of writes",
-        help: "page write at which popularity moves to other pages; 0 is never",
-    },
+    Parameter::integer("pages", 1..=MAX_PAGES as u64, "1Mi")
+        .help("pages of the address space (counts: as many as the file names)"),
+    Parameter::integer("writes", 1..=1_000_000_000_000_000, "4Mi").help("host page writes after which it ends"),
+    Parameter::integer("seed", 0..=u64::MAX, "1").help("seed of everything random"),
+    Parameter::power_of_two("page_size", 512..=1 << 20, "4Ki").help("bytes of a page"),
+    Parameter::real("reads", 0.0..=0.999, "0").help("share of the requests that are reads"),
+    Parameter::real("trims", 0.0..=0.999, "0").help("share of the requests that are trims"),
+    Parameter::text("size", "PAGES, or PAGES/WEIGHT:PAGES/WEIGHT:... with 1..=4096 pages", "1")
+        .help("pages of a request, as in fio's bssplit"),
+    Parameter::integer("rate", 0..=1_000_000_000, "0")
+        .help("requests a second; 0 lets all arrive at time 0, for a closed loop"),
+    Parameter::choice("arrivals", &["even", "poisson"], "even").help("evenly spaced, or independent of each other"),
+    Parameter::integer("shift_at", 0..=u64::MAX, "0")
+        .help("page write at which popularity moves to other pages; 0 is never"),
 ];
 
-const SHARE: Parameter =
-    Parameter { key: "share", default: "1", allowed: "above 0", help: "weight of one pattern in a mix" };
+const SHARE: Parameter = Parameter::real("share", f64::MIN_POSITIVE..=1e9, "1").help("weight of one pattern in a mix");
 
 /// What happens from a page write on.
 #[derive(Clone)]
@@ -97,13 +75,9 @@ impl Workload {
         let first_parts = split_parts(stages.next().unwrap_or_default())?;
         let (common, _) = divide(&first_parts[0]);
         let common = Parameters::new(&common, COMMON)?;
-        let page_bytes = common.integer("page_size", 512..=1 << 20)?;
-        if !page_bytes.is_power_of_two() {
-            return Err(refuse("page_size", &page_bytes.to_string(), "allowed: a power of two from 512 to 1Mi"));
-        }
-        let given = first_parts[0].parameters.iter().any(|(key, _)| key == "pages");
-        let pages = if given { Some(common.integer("pages", 1..=u64::from(MAX_PAGES))? as u32) } else { None };
-        let mut ground = Ground { pages, page_bytes, seed: common.integer("seed", 0..=u64::MAX)? };
+        let page_bytes = common.integer("page_size");
+        let pages = common.is_given("pages").then(|| common.integer("pages") as u32);
+        let mut ground = Ground { pages, page_bytes, seed: common.integer("seed") };
         let (first, pages) = build_mix(&first_parts, &ground)?;
         ground.pages = Some(pages);
         let mut phases = vec![Phase { from_write: 0, pattern: Some(first) }];
@@ -111,25 +85,25 @@ impl Workload {
             ground.seed = ground.seed.wrapping_add(0xd1b5_4a32_d192_ed03);
             phases.push(later_phase(stage, index, &ground)?);
         }
-        let shift_at = common.integer("shift_at", 0..=u64::MAX)?;
+        let shift_at = common.integer("shift_at");
         if shift_at > 0 {
             phases.push(Phase { from_write: shift_at, pattern: None });
         }
         phases.sort_by_key(|phase| phase.from_write);
-        let (reads, trims) = (common.real("reads", 0.0..=0.999)?, common.real("trims", 0.0..=0.999)?);
+        let (reads, trims) = (common.real("reads"), common.real("trims"));
         if reads + trims > 0.999 {
             return Err(refuse("reads + trims", &(reads + trims).to_string(), "leave at least 0.001 for writes"));
         }
         Ok(Self {
             pages,
             page_bytes,
-            writes: common.integer("writes", 1..=1_000_000_000_000_000)?,
-            seed: common.integer("seed", 0..=u64::MAX)?,
+            writes: common.integer("writes"),
+            seed: common.integer("seed"),
             reads,
             trims,
             size: parse_size(common.text("size"), pages)?,
-            rate: common.integer("rate", 0..=1_000_000_000)?,
-            arrivals: common.choice("arrivals", &[("even", Arrivals::Even), ("poisson", Arrivals::Poisson)])?,
+            rate: common.integer("rate"),
+            arrivals: common.choice("arrivals", &[("even", Arrivals::Even), ("poisson", Arrivals::Poisson)]),
             phases,
         })
     }
@@ -229,10 +203,9 @@ fn build_mix(parts: &[PolicyName], ground: &Ground) -> Result<(Pattern, u32), Tr
             name: part.name.clone(),
             parameters: own.parameters.extract_if(.., |(key, _)| key == "share").collect(),
         };
-        let share = Parameters::new(&share, &[SHARE])?.real("share", f64::MIN_POSITIVE..=1e9)?;
+        let share = Parameters::new(&share, &[SHARE])?.real("share");
         let entry = registry::find(PATTERNS, "synth", &own)?;
-        let parameters =
-            Parameters::new(&own, entry.parameters).map_err(|error| name_common_keys(error, entry.parameters))?;
+        let parameters = Parameters::new(&own, entry.parameters).map_err(|error| explain(error, &own, entry))?;
         let Build(build) = entry.build;
         let (pattern, pages) = build(&parameters, &ground)?;
         ground.pages = Some(pages);
@@ -252,10 +225,14 @@ fn build_mix(parts: &[PolicyName], ground: &Ground) -> Result<(Pattern, u32), Tr
     Ok((Pattern::Mix(Mix(limits.collect())), pages))
 }
 
-/// An unknown key may also have been meant for the workload: the fix lists both tables.
-fn name_common_keys(error: SpecError, own: &[Parameter]) -> SpecError {
-    let keys: Vec<_> = own.iter().chain(&[SHARE]).chain(COMMON).map(|parameter| parameter.key).collect();
-    SpecError { place: format!("synth:{}", error.place), fix: format!("it takes {}", keys.join(", ")), ..error }
+/// The error about a pattern's part. An unknown key may also have been meant for the workload: the fix lists both tables.
+fn explain(error: SpecError, part: &PolicyName, entry: &PatternEntry) -> SpecError {
+    let place = format!("synth:{}", error.place);
+    if part.parameters.iter().all(|(key, _)| entry.parameters.iter().any(|parameter| parameter.key == key)) {
+        return SpecError { place, ..error };
+    }
+    let keys: Vec<_> = entry.parameters.iter().chain(&[SHARE]).chain(COMMON).map(|parameter| parameter.key).collect();
+    SpecError { place, fix: format!("it takes {}", keys.join(", ")), ..error }
 }
 
 /// `8`, or `1/60:8/40`.

@@ -151,8 +151,8 @@ fn wrong_specifications_say_what_is_right() {
         ("zipf,thetta=1", "it takes theta, order, share, pages"),
         ("zipf,theta=eleven", "allowed: 0..=10"),
         ("zipf,theta=11", "allowed: 0..=10"),
-        ("uniform,pages=0", "allowed: 1..=1Gi"),
-        ("uniform,pages=2Gi", "allowed: 1..=1Gi"),
+        ("uniform,pages=0", "allowed: 1..=1073741824"),
+        ("uniform,pages=2Gi", "allowed: 1..=1073741824"),
         ("uniform,writes=0", "allowed: 1.."),
         ("uniform,page_size=5000", "power of two"),
         ("uniform,reads=0.6,trims=0.5", "leave at least"),
@@ -173,4 +173,9 @@ fn wrong_specifications_say_what_is_right() {
         let error = Workload::parse(spec).err().unwrap_or_else(|| panic!("\"{spec}\" is taken")).to_string();
         assert!(error.contains(part), "{spec}: \"{part}\" is not in: {error}");
     }
+}
+
+#[test]
+fn every_range_of_a_pattern_is_enforced_as_it_is_declared() {
+    assert_eq!(isotherm::registry::audit(PATTERNS), Vec::<String>::new());
 }

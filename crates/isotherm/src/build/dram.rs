@@ -68,7 +68,7 @@ impl<M: Medium, K: Finish<M>> Receive<M> for IntoSsd<'_, K> {
         let frames = u32::try_from(size.0 / u64::from(geometry.page_bytes())).unwrap_or(0);
         if frames == 0 {
             let fix = format!("give at least a page ({} bytes), and less than 2^32 pages", geometry.page_bytes());
-            return Err(SpecError::new("dram.size (--dram)", format!("{size} is out of range"), fix));
+            return Err(SpecError::new("dram.size", format!("{size} is out of range"), fix));
         }
         let policy = buffer(spec, frames, geometry.pages_per_block())?;
         let buffered = WriteBuffer::new(ftl, policy, frames, ()).protect(spec.dram.power_loss_protection);
@@ -87,12 +87,15 @@ impl<M: Medium, K: Finish<M>> Receive<M> for IntoSsd<'_, K> {
 fn refuse_idle_split(spec: &DeviceSpec) -> Result<(), SpecError> {
     let Some(split) = &spec.dram.split else { return Ok(()) };
     let (problem, fix) = if spec.dram.has_buffer() || spec.dram.size.is_none() {
-        (format!("the map of {} has no share of --dram", spec.ftl.name), "use --ftl dftl, asa or fast with --dram")
+        (
+            format!("the map of {} has no share of dram.size", spec.ftl.name),
+            "use the FTL dftl, asa or fast with dram.size",
+        )
     } else {
-        ("without a buffer the map has all of --dram".to_owned(), "name a --buffer")
+        ("without a buffer the map has all of dram.size".to_owned(), "name a dram.buffer")
     };
     let problem = format!("\"{split}\" splits nothing: {problem}");
-    Err(SpecError::new("dram.split (--split)", problem, format!("{fix}, or leave it out")))
+    Err(SpecError::new("dram.split", problem, format!("{fix}, or leave it out")))
 }
 
 /// The rule that splits the DRAM, and the sizes to begin with.
@@ -137,14 +140,14 @@ impl Shared {
                 least += more;
             }
             return Err(SpecError::new(
-                "dram.size (--dram)",
+                "dram.size",
                 format!(
                     "{} bytes do not hold the rule's own {}, the map's least {} and one page",
                     sizes.dram_bytes,
                     rule.metadata_bytes(),
                     sizes.mapping_bytes_min
                 ),
-                format!("give at least {least} bytes, or another --split"),
+                format!("give at least {least} bytes, or another dram.split"),
             ));
         }
         let sizes = Sizes { metadata_bytes: rule.metadata_bytes(), ghost_page_bytes: rule.ghost_page_bytes(), ..sizes };

@@ -18,7 +18,7 @@ use crate::nand::payload::{HeapBytes, NoBytes, Payload};
 use crate::nand::timing::{Latency, TIMINGS, Timed};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
 use crate::registry::{SpecError, find};
-use crate::spec::{DeviceSpec, TimingSection};
+use crate::spec::{self, DeviceSpec, Specification as _, TimingSection};
 use crate::ssd::Ssd;
 use crate::store::StoreOptions;
 use crate::victim::{VictimContext, build_victim};
@@ -66,40 +66,26 @@ const DEFAULT_OVER_PROVISIONING: f64 = 0.07;
 /// many may fail in a row.
 const FAILED_ERASES: u32 = 4;
 
-fn power_of_two(key: &str, value: u64, least: u64, most: u64) -> Result<u8, SpecError> {
-    if value.is_power_of_two() && (least..=most).contains(&value) {
-        return Ok(value.trailing_zeros() as u8);
-    }
-    Err(SpecError::new(key, format!("{value} is not allowed"), format!("give a power of two from {least} to {most}")))
-}
-
 /// Checks the page size, which surveys of a trace need before a device is planned; returns its logarithm.
 ///
 /// # Errors
 /// No power of two, or out of range.
 pub fn check_page_size(bytes: u64) -> Result<u8, SpecError> {
-    power_of_two("device.page_size (--page-size)", bytes, 512, 16 << 20)
+    DeviceSpec::row("device.page_size").expect("a key of the device").check(&bytes.to_string())?;
+    Ok(bytes.trailing_zeros() as u8)
 }
 
 /// T for U logical pages.
 fn target_pages(spec: &DeviceSpec, logical_pages: u32) -> Result<f64, SpecError> {
     let logical = f64::from(logical_pages);
     match (spec.device.over_provisioning, spec.device.spare) {
-        (Some(_), Some(_)) => {
-            Err(SpecError::new("--op and --spare", "both are given", "give one: --op is (T-U)/U, --spare is (T-U)/T"))
-        }
-        (Some(op), _) if op.0 > 0.0 && op.0 <= 10.0 => Ok(logical * (1.0 + op.0)),
-        (Some(op), _) => Err(SpecError::new(
-            "device.over_provisioning (--op)",
-            format!("{op} is out of range"),
-            "give more than 0 and at most 1000%: without spare space nothing can be cleaned",
+        (Some(_), Some(_)) => Err(SpecError::new(
+            "device.over_provisioning and device.spare",
+            "both are given",
+            "give one: the first is (T-U)/U, the second (T-U)/T",
         )),
-        (_, Some(spare)) if spare.0 > 0.0 && spare.0 < 0.95 => Ok(logical / (1.0 - spare.0)),
-        (_, Some(spare)) => Err(SpecError::new(
-            "device.spare (--spare)",
-            format!("{spare} is out of range"),
-            "give more than 0 and less than 95%: without spare space nothing can be cleaned",
-        )),
+        (Some(op), None) => Ok(logical * (1.0 + op.0)),
+        (None, Some(spare)) => Ok(logical / (1.0 - spare.0)),
         (None, None) => Ok(logical * (1.0 + DEFAULT_OVER_PROVISIONING)),
     }
 }
@@ -107,17 +93,14 @@ fn target_pages(spec: &DeviceSpec, logical_pages: u32) -> Result<f64, SpecError>
 /// The shape of a device, without the collector's reserve.
 fn shape(spec: &DeviceSpec, logical_bytes: u64) -> Result<(Geometry, u32), SpecError> {
     let device = &spec.device;
-    let log2_page_bytes = check_page_size(device.page_size.0)?;
-    let log2_block = power_of_two("device.pages_per_block", device.pages_per_block.into(), 2, 32768)?;
-    power_of_two("device.channels", device.channels.into(), 1, 256)?;
-    power_of_two("device.dies_per_channel", device.dies_per_channel.into(), 1, 256)?;
-    power_of_two("device.planes_per_die", device.planes_per_die.into(), 1, 16)?;
+    let log2_page_bytes = device.page_size.0.trailing_zeros() as u8;
+    let log2_block = device.pages_per_block.trailing_zeros() as u8;
     let logical_bytes = device.logical_size.map_or(logical_bytes, |size| size.0);
     let logical_pages = logical_bytes.div_ceil(device.page_size.0);
     let logical_pages =
         u32::try_from(logical_pages).ok().filter(|p| (1..MAX_PAGES / 2).contains(p)).ok_or_else(|| {
             SpecError::new(
-                "device.logical_size (--logical-size)",
+                "device.logical_size",
                 format!("{logical_bytes} bytes are {logical_pages} pages"),
                 format!("give at least one page and fewer than {} pages; larger pages hold more", MAX_PAGES / 2),
             )
@@ -191,6 +174,7 @@ pub fn ftl_design(spec: &DeviceSpec) -> Result<AnyDesign, SpecError> {
 
 /// Placement, FTL and plan of a specification.
 fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecError> {
+    spec::check(spec)?;
     let ftl = ftl_design(spec)?;
     check_uses(spec, ftl.uses())?;
     let (mut geometry, logical_pages) = shape(spec, environment.logical_bytes)?;
@@ -214,7 +198,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         return Err(SpecError::new(
             "placement",
             format!("{placer} has {streams} open blocks, the spare space is {spare_blocks} blocks"),
-            "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
+            "give more device.over_provisioning, fewer device.pages_per_block or a larger device",
         ));
     }
     let Reserve { least, default } = ftl.reserve(u32::from(placement.gc_streams().max(1)));
@@ -270,14 +254,7 @@ pub fn plan(spec: &DeviceSpec, environment: &Environment) -> Result<Plan, SpecEr
 /// Latencies in force: the preset's, with the given ones over it.
 fn latency(timing: &TimingSection) -> Result<Latency, SpecError> {
     let preset = timing.preset.parse()?;
-    let entry = find(TIMINGS, "timing.preset (--timing)", &preset)?;
-    if timing.queue_depth == 0 || timing.queue_depth > 65_536 {
-        return Err(SpecError::new(
-            "timing.queue_depth",
-            format!("{} is out of range", timing.queue_depth),
-            "give 1 to 65536 requests",
-        ));
-    }
+    let entry = find(TIMINGS, "timing.preset", &preset)?;
     Ok(Latency {
         read_ns: timing.read_ns.unwrap_or(entry.build.read_ns),
         program_ns: timing.program_ns.unwrap_or(entry.build.program_ns),
@@ -375,9 +352,6 @@ where
         seed: environment.seed,
     };
     let victim = build_victim(&spec.gc.victim, &context)?;
-    if spec.wear.threshold == 0 {
-        return Err(SpecError::new("wear.threshold", "0 is out of range", "give at least 1, or wear.leveling = false"));
-    }
     let (array, found) = match array(&geometry)? {
         // Bytes can always be found again after a loss of power.
         Array::New(payload) => {

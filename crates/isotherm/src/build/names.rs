@@ -13,11 +13,11 @@ use crate::victim::VICTIMS;
 /// # Errors
 /// An unknown name or parameter.
 pub fn check_names(spec: &DeviceSpec) -> Result<(), SpecError> {
-    check_name(FTLS, "ftl (--ftl)", &spec.ftl.name)?;
-    check_name(PLACEMENTS, "placement (--placement)", &spec.placement.name)?;
-    check_name(VICTIMS, "gc.victim (--victim)", &spec.gc.victim)?;
+    check_name(FTLS, "ftl.name", &spec.ftl.name)?;
+    check_name(PLACEMENTS, "placement.name", &spec.placement.name)?;
+    check_name(VICTIMS, "gc.victim", &spec.gc.victim)?;
     if let Some(policy) = spec.dram.buffer.as_ref().filter(|policy| policy.name != "none") {
-        check_name(BUFFERS, "dram.buffer (--buffer)", policy)?;
+        check_name(BUFFERS, "dram.buffer", policy)?;
     }
     spec.dram.split.as_ref().map_or(Ok(()), check_split)
 }

@@ -19,18 +19,9 @@ use crate::placement::{AnyPlacement, PlacementContext};
 use crate::registry::{Entry, Parameter, SpecError};
 
 const OWN: [Parameter; 2] = [
-    Parameter {
-        key: "etb_entry_bytes",
-        default: "8",
-        allowed: "8 | 16 | 32",
-        help: "flash bytes of one entry of an extended translation page: map, last write, recency",
-    },
-    Parameter {
-        key: "cht_entry_bytes",
-        default: "8",
-        allowed: "1..=64",
-        help: "DRAM of the recency cached beside each entry of the map",
-    },
+    Parameter::choice("etb_entry_bytes", &["8", "16", "32"], "8")
+        .help("flash bytes of one entry of an extended translation page: map, last write, recency"),
+    Parameter::integer("cht_entry_bytes", 1..=64, "8").help("DRAM of the recency cached beside each entry of the map"),
 ];
 
 const COUNT: usize = SHARED_PARAMETERS + OWN.len() + asa::PARAMETERS.len();
@@ -59,12 +50,12 @@ pub(super) const ENTRY: Entry<ReadDesign> = Entry {
     memory: "16 bytes a logical page and 8 to 32 bytes a cached entry",
     parameters: &ALL,
     build: |parameters, wishes| {
-        let asa = AsaOptions::read(parameters)?;
+        let asa = AsaOptions::read(parameters);
         let map = DemandOptions {
             write_miss: WriteMiss::Fetch,
             reads_before_copies: true,
-            translation_entry_bytes: parameters.choice("etb_entry_bytes", &[("8", 8), ("16", 16), ("32", 32)])?,
-            hotness_entry_bytes: parameters.integer("cht_entry_bytes", 1..=64)? as u32,
+            translation_entry_bytes: parameters.choice("etb_entry_bytes", &[("8", 8), ("16", 16), ("32", 32)]),
+            hotness_entry_bytes: parameters.integer("cht_entry_bytes") as u32,
             // One byte each, as the paper's 16 KB for 16,384 samples: a logarithm serves to cluster.
             sample_bytes: asa.samples.into(),
             ..DemandOptions::read_shared(parameters, wishes)?

@@ -13,23 +13,15 @@
 use super::{Hotness, HotnessContext, Temperature};
 use crate::address::Lpn;
 use crate::memory;
-use crate::registry::{Parameter, Parameters, SpecError};
+use crate::registry::{Kind, Parameter, Parameters, SpecError};
 
 /// What can be set.
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter { key: "regions", default: "4", allowed: "2..=64", help: "regions, that is temperatures" },
-    Parameter {
-        key: "promote_within",
-        default: "inf",
-        allowed: "1..=4294967295 | inf",
-        help: "climb only if the previous write lies at most so many page writes back",
-    },
-    Parameter {
-        key: "demote_after",
-        default: "0",
-        allowed: "0..=4294967295",
-        help: "descend only if the last write lies at least so many page writes back",
-    },
+    Parameter::integer("regions", 2..=64, "4").help("regions, that is temperatures"),
+    Parameter::any("promote_within", &[Kind::integer(1..=u32::MAX as u64), Kind::word(&["inf"])], "inf")
+        .help("climb only if the previous write lies at most so many page writes back"),
+    Parameter::integer("demote_after", 0..=u32::MAX as u64, "0")
+        .help("descend only if the last write lies at least so many page writes back"),
 ];
 
 /// Dynamic data clustering.
@@ -54,15 +46,15 @@ impl Dac {
     pub fn build(parameters: &Parameters<'_>, context: &HotnessContext) -> Result<Self, SpecError> {
         let promote_within = match parameters.text("promote_within") {
             "inf" => u32::MAX,
-            _ => parameters.integer("promote_within", 1..=u64::from(u32::MAX))? as u32,
+            _ => parameters.integer("promote_within") as u32,
         };
-        let demote_after = parameters.integer("demote_after", 0..=u64::from(u32::MAX))? as u32;
+        let demote_after = parameters.integer("demote_after") as u32;
         let timed = if promote_within == u32::MAX && demote_after == 0 { 0 } else { context.logical_pages };
         Ok(Self {
             regions: memory::zeroed_table(context.logical_pages as usize),
             last_write: memory::zeroed_table(timed as usize),
             now: 0,
-            hottest: parameters.integer("regions", 2..=64)? as u8,
+            hottest: parameters.integer("regions") as u8,
             promote_within,
             demote_after,
         })

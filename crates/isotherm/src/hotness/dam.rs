@@ -24,13 +24,8 @@ const _: () = assert!(2 * DECAY_MAX < 1 << (64 - DECAYS_BITS));
 
 /// What can be set, and the values of the MBF paper's Table I.
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter { key: "decay", default: "4096", allowed: "1..=4194304", help: "page writes between two halvings" },
-    Parameter {
-        key: "threshold",
-        default: "4",
-        allowed: "1..=2 * decay - 1",
-        help: "a page is hot from this counter value on",
-    },
+    Parameter::integer("decay", 1..=DECAY_MAX, "4096").help("page writes between two halvings"),
+    Parameter::integer("threshold", 1..=2 * DECAY_MAX - 1, "4").help("a page is hot from this counter value on"),
 ];
 
 /// The direct address method.
@@ -52,8 +47,8 @@ impl Dam {
     /// # Errors
     /// A value outside its range; a threshold that a page could not reach even if nothing else were written.
     pub fn build(parameters: &Parameters<'_>, context: &HotnessContext) -> Result<Self, SpecError> {
-        let decay = parameters.integer("decay", 1..=DECAY_MAX)?;
-        let threshold = parameters.integer("threshold", 1..=u64::MAX)?;
+        let decay = parameters.integer("decay");
+        let threshold = parameters.integer("threshold");
         if threshold >= 2 * decay {
             return Err(SpecError::new(
                 "dam:threshold",

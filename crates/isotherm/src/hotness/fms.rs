@@ -24,14 +24,10 @@ const NEVER: u32 = 0;
 
 /// What can be set.
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        key: "window",
-        default: "4096",
-        allowed: "1..=2147483648",
-        help: "longest rewrite interval of the hottest class, in page writes",
-    },
-    Parameter { key: "classes", default: "2", allowed: "2..=16", help: "temperatures" },
-    Parameter { key: "ratio", default: "4", allowed: "2..=1024", help: "each colder class reaches this much further" },
+    Parameter::integer("window", 1..=1 << 31, "4096")
+        .help("longest rewrite interval of the hottest class, in page writes"),
+    Parameter::integer("classes", 2..=16, "2").help("temperatures"),
+    Parameter::integer("ratio", 2..=1024, "4").help("each colder class reaches this much further"),
 ];
 
 /// Last write times.
@@ -51,9 +47,9 @@ impl Fms {
     /// # Errors
     /// A value outside its range.
     pub fn build(parameters: &Parameters<'_>, context: &HotnessContext) -> Result<Self, SpecError> {
-        let window = parameters.integer("window", 1..=1 << 31)?;
-        let classes = parameters.integer("classes", 2..=16)?;
-        let ratio = parameters.integer("ratio", 2..=1024)?;
+        let window = parameters.integer("window");
+        let classes = parameters.integer("classes");
+        let ratio = parameters.integer("ratio");
         Ok(Self {
             last_write: memory::table(context.logical_pages as usize, NEVER),
             now: NEVER,

@@ -18,7 +18,7 @@
 use super::hash::{self, Place};
 use super::{Hotness, Temperature};
 use crate::address::Lpn;
-use crate::registry::{Parameter, Parameters, SpecError};
+use crate::registry::{Kind, Parameter, Parameters, SpecError};
 
 /// Most filters that one MBF may have: a lane of 16 bits.
 const FILTERS_MAX: u64 = 16;
@@ -27,18 +27,14 @@ const HASHES_MAX: usize = 8;
 
 /// What can be set, and the values of the paper's Table I.
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter { key: "filters", default: "4", allowed: "1..=16", help: "Bloom filters (V)" },
-    Parameter { key: "filter_bits", default: "2048", allowed: "64..=16777216", help: "bits of each filter (M)" },
-    Parameter { key: "hashes", default: "2", allowed: "1..=8", help: "hash functions (K)" },
-    Parameter { key: "decay", default: "512", allowed: "1..=4294967295", help: "page writes between two resets (T)" },
-    Parameter {
-        key: "threshold",
-        default: "4",
-        allowed: "above 0, up to the sum of the weights; scaled = 4/5 of that sum",
-        help: "a page is hot from this hot data index on",
-    },
-    Parameter { key: "decide", default: "after", allowed: "after | before", help: "judge after recording the write" },
-    Parameter { key: "shortcut", default: "on", allowed: "on | off", help: "in all filters: hot without summing" },
+    Parameter::integer("filters", 1..=FILTERS_MAX, "4").help("Bloom filters (V)"),
+    Parameter::integer("filter_bits", 64..=1 << 24, "2048").help("bits of each filter (M)"),
+    Parameter::integer("hashes", 1..=HASHES_MAX as u64, "2").help("hash functions (K)"),
+    Parameter::integer("decay", 1..=u32::MAX as u64, "512").help("page writes between two resets (T)"),
+    Parameter::any("threshold", &[Kind::real(f64::MIN_POSITIVE..=f64::MAX), Kind::word(&["scaled"])], "4")
+        .help("a page is hot from this hot data index on"),
+    Parameter::choice("decide", &["after", "before"], "after").help("judge after recording the write"),
+    Parameter::boolean("shortcut", "on").help("in all filters: hot without summing"),
 ];
 
 /// Multiple Bloom filters.
@@ -77,9 +73,9 @@ impl Mbf {
     /// # Errors
     /// A value outside its range; a threshold that even a page in all filters could not reach.
     pub fn build(parameters: &Parameters<'_>) -> Result<Self, SpecError> {
-        let filters = parameters.integer("filters", 1..=FILTERS_MAX)? as u32;
-        let filter_bits = parameters.integer("filter_bits", 64..=1 << 24)? as u32;
-        let decay = parameters.integer("decay", 1..=u64::from(u32::MAX))? as u32;
+        let filters = parameters.integer("filters") as u32;
+        let filter_bits = parameters.integer("filter_bits") as u32;
+        let decay = parameters.integer("decay") as u32;
         let unit_inverse = filters - filters / 2;
         let weight = |age: u32| (2 * unit_inverse - age) as u16;
         let sum: u32 = (0..filters).map(|age| u32::from(weight(age))).sum();
@@ -103,13 +99,13 @@ impl Mbf {
             threshold,
             unit_inverse,
             filters,
-            hashes: parameters.integer("hashes", 1..=HASHES_MAX as u64)? as usize,
+            hashes: parameters.integer("hashes") as usize,
             decay,
             until_decay: decay,
             // The last filter is the first to be reset, so it is the oldest, and the first write tries the first one.
             start: filters.saturating_sub(2),
-            decide_before: parameters.choice("decide", &[("after", false), ("before", true)])?,
-            shortcut: parameters.boolean("shortcut")?,
+            decide_before: parameters.is("decide", "before"),
+            shortcut: parameters.boolean("shortcut"),
         })
     }
 
@@ -228,10 +224,10 @@ impl Hotness for Mbf {
 
 /// The threshold in whole units of the weights.
 fn threshold_in_units(parameters: &Parameters<'_>, sum: u32, unit_inverse: u32) -> Result<u32, SpecError> {
-    if parameters.text("threshold") == "scaled" {
+    if parameters.is("threshold", "scaled") {
         return Ok((4 * sum).div_ceil(5));
     }
-    let threshold = parameters.real("threshold", f64::MIN_POSITIVE..=f64::MAX)?;
+    let threshold = parameters.real("threshold");
     // A threshold such as 3.3 that is meant to be a sum of weights may be off by its last bit.
     let units = (threshold * f64::from(unit_inverse) - 1e-9).ceil().max(1.0);
     if units > f64::from(sum) {

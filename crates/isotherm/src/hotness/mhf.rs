@@ -23,35 +23,18 @@ const HASHES_MAX: usize = 8;
 
 /// What can be set, and the values of the MBF paper's Table I.
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter { key: "counters", default: "4096", allowed: "16..=16777216", help: "counters in the array" },
-    Parameter { key: "counter_bits", default: "4", allowed: "1 | 2 | 4 | 8", help: "bits of a counter (D)" },
-    Parameter {
-        key: "significant_bits",
-        default: "2",
-        allowed: "1..=counter_bits",
-        help: "a counter counts as hot when one of these most significant bits is set (B)",
-    },
-    Parameter { key: "hashes", default: "2", allowed: "1..=8", help: "hash functions (K)" },
-    Parameter { key: "decay", default: "4096", allowed: "1..=4294967295", help: "page writes between two halvings" },
-    Parameter {
-        key: "overflow",
-        default: "freeze",
-        allowed: "freeze | halve",
-        help: "a full counter stays full, or all counters are halved first",
-    },
-    Parameter {
-        key: "increment",
-        default: "plain",
-        allowed: "plain | minimum",
-        help: "increment every counter of the page, or only its smallest",
-    },
-    Parameter { key: "decide", default: "after", allowed: "after | before", help: "judge after recording the write" },
-    Parameter {
-        key: "decay_by",
-        default: "words",
-        allowed: "words | counters",
-        help: "form of the halving (cost only)",
-    },
+    Parameter::integer("counters", 16..=1 << 24, "4096").help("counters in the array"),
+    Parameter::choice("counter_bits", &["1", "2", "4", "8"], "4").help("bits of a counter (D)"),
+    Parameter::integer("significant_bits", 1..=8, "2")
+        .help("a counter counts as hot when one of these most significant bits is set (B)"),
+    Parameter::integer("hashes", 1..=HASHES_MAX as u64, "2").help("hash functions (K)"),
+    Parameter::integer("decay", 1..=u32::MAX as u64, "4096").help("page writes between two halvings"),
+    Parameter::choice("overflow", &["freeze", "halve"], "freeze")
+        .help("a full counter stays full, or all counters are halved first"),
+    Parameter::choice("increment", &["plain", "minimum"], "plain")
+        .help("increment every counter of the page, or only its smallest"),
+    Parameter::choice("decide", &["after", "before"], "after").help("judge after recording the write"),
+    Parameter::choice("decay_by", &["words", "counters"], "words").help("form of the halving (cost only)"),
 ];
 
 /// Multiple hash functions over counters.
@@ -83,10 +66,13 @@ impl Mhf {
     /// # Errors
     /// A value outside its range.
     pub fn build(parameters: &Parameters<'_>) -> Result<Self, SpecError> {
-        let counters = parameters.integer("counters", 16..=1 << 24)? as u32;
-        let bits = parameters.choice("counter_bits", &[("1", 1u32), ("2", 2), ("4", 4), ("8", 8)])?;
-        let significant = parameters.integer("significant_bits", 1..=u64::from(bits))? as u32;
-        let decay = parameters.integer("decay", 1..=u64::from(u32::MAX))? as u32;
+        let counters = parameters.integer("counters") as u32;
+        let bits = parameters.choice("counter_bits", &[("1", 1u32), ("2", 2), ("4", 4), ("8", 8)]);
+        let significant = parameters.integer("significant_bits") as u32;
+        if significant > bits {
+            return Err(parameters.refuse("significant_bits", format!("1..={bits}, the bits of a counter")));
+        }
+        let decay = parameters.integer("decay") as u32;
         let counter_max = (1u64 << bits) - 1;
         let halved = (0..64).step_by(bits as usize).fold(0, |word, shift| word | (counter_max >> 1) << shift);
         Ok(Self {
@@ -96,13 +82,13 @@ impl Mhf {
             counter_max,
             threshold: 1 << (bits - significant),
             halved,
-            hashes: parameters.integer("hashes", 1..=HASHES_MAX as u64)? as usize,
+            hashes: parameters.integer("hashes") as usize,
             decay,
             until_decay: decay,
-            halve_on_overflow: parameters.choice("overflow", &[("freeze", false), ("halve", true)])?,
-            minimum_only: parameters.choice("increment", &[("plain", false), ("minimum", true)])?,
-            decide_before: parameters.choice("decide", &[("after", false), ("before", true)])?,
-            by_words: parameters.choice("decay_by", &[("words", true), ("counters", false)])?,
+            halve_on_overflow: parameters.is("overflow", "halve"),
+            minimum_only: parameters.is("increment", "minimum"),
+            decide_before: parameters.is("decide", "before"),
+            by_words: parameters.is("decay_by", "words"),
         })
     }
 

@@ -19,14 +19,9 @@ use crate::registry::{Parameter, Parameters, SpecError};
 
 /// What can be set.
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        key: "window",
-        default: "4096",
-        allowed: "1..=2147483648",
-        help: "hottest class: rewritten within so many page writes",
-    },
-    Parameter { key: "classes", default: "2", allowed: "2..=16", help: "temperatures" },
-    Parameter { key: "ratio", default: "4", allowed: "2..=1024", help: "each colder class reaches this much further" },
+    Parameter::integer("window", 1..=1 << 31, "4096").help("hottest class: rewritten within so many page writes"),
+    Parameter::integer("classes", 2..=16, "2").help("temperatures"),
+    Parameter::integer("ratio", 2..=1024, "4").help("each colder class reaches this much further"),
 ];
 
 /// The scheme that knows.
@@ -53,9 +48,9 @@ impl Oracle {
                 "use it where the whole trace is read first",
             )
         })?;
-        let window = parameters.integer("window", 1..=1 << 31)?;
-        let classes = parameters.integer("classes", 2..=16)?;
-        let ratio = parameters.integer("ratio", 2..=1024)?;
+        let window = parameters.integer("window");
+        let classes = parameters.integer("classes");
+        let ratio = parameters.integer("ratio");
         Ok(Self {
             future,
             next_of_page: memory::table(context.logical_pages as usize, NEVER),

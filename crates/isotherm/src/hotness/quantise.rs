@@ -15,7 +15,7 @@
 //! more that lie nearer. 0 is the published way.
 
 use crate::random::Random;
-use crate::registry::{Parameter, Parameters, SpecError};
+use crate::registry::{Parameter, Parameters};
 
 /// How the lines are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -105,53 +105,29 @@ impl QuantiserOptions {
     /// The parameters that [`QuantiserOptions::read`] reads; `sample` is the default of the last one.
     pub const fn parameters(sample: &'static str) -> [Parameter; 6] {
         [
-            Parameter { key: "groups", default: "4", allowed: "1..=8", help: "groups of hotness" },
-            Parameter {
-                key: "criterion",
-                default: "iterative",
-                allowed: "iterative | equi_width | equi_height",
-                help: "how groups are told apart",
-            },
-            Parameter {
-                key: "scale",
-                default: "raw",
-                allowed: "raw | log",
-                help: "groups by hotness itself, or by its logarithm",
-            },
-            Parameter {
-                key: "empty",
-                default: "repick",
-                allowed: "repick | keep",
-                help: "whether a group without segments takes the hotness of one picked at random, or keeps its centre",
-            },
-            Parameter {
-                key: "distinct",
-                default: "2",
-                allowed: "0..=100",
-                help: "standard errors of a block's hotness by which two groups differ at least; 0 as published",
-            },
-            Parameter {
-                key: "sample",
-                default: sample,
-                allowed: "16..=100000000",
-                help: "segments that quantisation looks at, at most",
-            },
+            Parameter::integer("groups", 1..=MAX_GROUPS as u64, "4").help("groups of hotness"),
+            Parameter::choice("criterion", &["iterative", "equi_width", "equi_height"], "iterative")
+                .help("how groups are told apart"),
+            Parameter::choice("scale", &["raw", "log"], "raw").help("groups by hotness itself, or by its logarithm"),
+            Parameter::choice("empty", &["repick", "keep"], "repick").help(
+                "whether a group without segments takes the hotness of one picked at random, or keeps its centre",
+            ),
+            Parameter::real("distinct", 0.0..=100.0, "2")
+                .help("standard errors of a block's hotness by which two groups differ at least; 0 as published"),
+            Parameter::integer("sample", 16..=100_000_000, sample).help("segments that quantisation looks at, at most"),
         ]
     }
 
     /// Reads them.
-    ///
-    /// # Errors
-    /// A value out of range.
-    pub fn read(given: &Parameters<'_>) -> Result<Self, SpecError> {
-        Ok(Self {
-            criterion: given.choice("criterion", Criterion::NAMES)?,
-            scale: given.choice("scale", Scale::NAMES)?,
-            groups: given.integer("groups", 1..=MAX_GROUPS as u64)? as usize,
-            empty: given.choice("empty", EmptyGroup::NAMES)?,
-            distinct: given.real("distinct", 0.0..=100.0)?,
-            sample_max: given.integer("sample", 16..=100_000_000)? as usize,
-        })
+    pub fn read(given: &Parameters<'_>) -> Self {
+        Self {
+            criterion: given.choice("criterion", Criterion::NAMES),
+            scale: given.choice("scale", Scale::NAMES),
+            groups: given.integer("groups") as usize,
+            empty: given.choice("empty", EmptyGroup::NAMES),
+            distinct: given.real("distinct"),
+            sample_max: given.integer("sample") as usize,
+        }
     }
 }
 

@@ -239,7 +239,7 @@ fn wrong_parameters_are_refused_with_the_allowed_range() {
         ("mbf:filters=2", "allowed: above 0, up to 3"),
         ("mhf:counters=0", "allowed: 16..=16777216"),
         ("mhf:counter_bits=3", "allowed: 1 | 2 | 4 | 8"),
-        ("mhf:significant_bits=5", "allowed: 1..=counter_bits"),
+        ("mhf:significant_bits=5", "allowed: 1..=4"),
         ("mhf:overflow=wrap", "allowed: freeze | halve"),
         ("wdac:window=0", "allowed: 1..=1048576"),
         ("wdac:window=10,threshold=11.5", "allowed: above 0, up to 11"),

@@ -23,9 +23,9 @@ const ENTRIES_MAX: u64 = 1 << 24;
 
 /// What can be set; the MBF paper gives no sizes for this scheme.
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter { key: "hot", default: "512", allowed: "1..=16777216", help: "pages in the hot list" },
-    Parameter { key: "candidates", default: "1024", allowed: "1..=16777216", help: "pages in the candidate list" },
-    Parameter { key: "decide", default: "before", allowed: "before | after", help: "the promoting write: cold or hot" },
+    Parameter::integer("hot", 1..=ENTRIES_MAX, "512").help("pages in the hot list"),
+    Parameter::integer("candidates", 1..=ENTRIES_MAX, "1024").help("pages in the candidate list"),
+    Parameter::choice("decide", &["before", "after"], "before").help("the promoting write: cold or hot"),
 ];
 
 /// One page in one of the lists.
@@ -80,8 +80,8 @@ impl TwoLevelLru {
     /// # Errors
     /// A value outside its range.
     pub fn build(parameters: &Parameters<'_>) -> Result<Self, SpecError> {
-        let hot = parameters.integer("hot", 1..=ENTRIES_MAX)? as u32;
-        let candidates = parameters.integer("candidates", 1..=ENTRIES_MAX)? as u32;
+        let hot = parameters.integer("hot") as u32;
+        let candidates = parameters.integer("candidates") as u32;
         let total = hot + candidates;
         let entries = (1..=total)
             .map(|next| Entry { lpn: 0, newer: NONE, older: if next < total { next } else { NONE }, chain: NONE })
@@ -92,7 +92,7 @@ impl TwoLevelLru {
             chains: vec![NONE; total as usize].into_boxed_slice(),
             lists: [List::new(candidates), List::new(hot)],
             free: 0,
-            decide_after: parameters.choice("decide", &[("before", false), ("after", true)])?,
+            decide_after: parameters.is("decide", "after"),
         })
     }
 

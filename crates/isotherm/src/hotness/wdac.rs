@@ -28,13 +28,9 @@ const _: () = assert!(WINDOW_MAX * WINDOW_MAX / 2 <= SUM_MASK && WINDOW_MAX < 1 
 
 /// What can be set, and the values of the paper's Table I.
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter { key: "window", default: "4096", allowed: "1..=1048576", help: "page writes in the window (W)" },
-    Parameter {
-        key: "threshold",
-        default: "4",
-        allowed: "above 0, up to window + 1",
-        help: "a page is hot from this hot data index on",
-    },
+    Parameter::integer("window", 1..=WINDOW_MAX, "4096").help("page writes in the window (W)"),
+    Parameter::real("threshold", f64::MIN_POSITIVE..=(WINDOW_MAX + 1) as f64, "4")
+        .help("a page is hot from this hot data index on"),
 ];
 
 /// Window-based direct address counting.
@@ -58,9 +54,9 @@ impl Wdac {
     /// # Errors
     /// A value outside its range; a threshold that even a window full of one page could not reach.
     pub fn build(parameters: &Parameters<'_>, context: &HotnessContext) -> Result<Self, SpecError> {
-        let window = parameters.integer("window", 1..=WINDOW_MAX)?;
+        let window = parameters.integer("window");
         let reach = (window + 1) as f64;
-        let threshold = parameters.real("threshold", f64::MIN_POSITIVE..=f64::MAX)?;
+        let threshold = parameters.real("threshold");
         if threshold > reach {
             return Err(SpecError::new(
                 "wdac:threshold",

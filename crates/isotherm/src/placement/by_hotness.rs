@@ -10,19 +10,14 @@
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::StreamId;
 use crate::hotness::{AnyHotness, Hotness, HotnessContext, Temperature, build_scheme};
-use crate::registry::{Entry, Parameter, WRAPPED};
+use crate::registry::{Entry, Kind, Parameter, WRAPPED};
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     name: "hotness",
     summary: "by the verdicts of a hotness scheme: hotness:mbf, hotness:dac,regions=6",
     paper: "that of the scheme",
     memory: "that of the scheme",
-    parameters: &[Parameter {
-        key: WRAPPED,
-        default: "mbf",
-        allowed: "a hotness scheme; its own parameters may follow",
-        help: "who judges",
-    }],
+    parameters: &[Parameter::new(WRAPPED, Kind::Policy("schemes"), "mbf").help("who judges")],
     build: |parameters, context| {
         let context = HotnessContext { logical_pages: context.logical_pages, future: context.future.clone() };
         Ok(AnyPlacement::ByHotness(ByHotness { scheme: build_scheme(&parameters.wrapped(), &context)? }))

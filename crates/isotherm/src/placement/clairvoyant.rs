@@ -17,12 +17,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     summary: "by the time of the next write, which it reads ahead in the trace: the bound on any placement",
     paper: "bound",
     memory: "4 bytes a logical page, 4 bytes a host page write",
-    parameters: &[Parameter {
-        key: "window",
-        default: "0",
-        allowed: "0..=1000000",
-        help: "blocks in a window; 0 chooses the square root of twice the longest life in blocks, or more if streams would take over half the spare space",
-    }],
+    parameters: &[Parameter::integer("window", 0..=1_000_000, "0").help("blocks in a window; 0 chooses the square root of twice the longest life in blocks, or more if streams would take over half the spare space")],
     build,
 };
 
@@ -52,7 +47,7 @@ fn build(parameters: &Parameters<'_>, context: &super::PlacementContext) -> Resu
     // Half of the spare space may lie in open blocks; on a small device this widens the windows.
     let logical_blocks = context.logical_pages.div_ceil(context.pages_per_block);
     let most_windows = u64::from((context.blocks.saturating_sub(logical_blocks) / 2).max(4)) - 3;
-    let window_blocks = match parameters.integer("window", 0..=1_000_000)? {
+    let window_blocks = match parameters.integer("window") {
         0 => ((2.0 * longest_blocks as f64).sqrt().round() as u64).max(longest_blocks.div_ceil(most_windows)),
         given => given,
     };

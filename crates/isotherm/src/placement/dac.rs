@@ -8,7 +8,7 @@
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
 use crate::memory;
-use crate::registry::{Entry, Parameter};
+use crate::registry::{Entry, Kind, Parameter};
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     name: "dac",
@@ -16,20 +16,16 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "Chiang, Lee & Chang, Software: Practice and Experience 1999",
     memory: "5 bytes a logical page",
     parameters: &[
-        Parameter { key: "regions", default: "6", allowed: "2..=64", help: "regions, each a stream" },
-        Parameter {
-            key: "young",
-            default: "inf",
-            allowed: "0..=1000000, or inf",
-            help: "a rewrite promotes only within this time, in multiples of the logical pages (host page writes)",
-        },
+        Parameter::integer("regions", 2..=64, "6").help("regions, each a stream"),
+        Parameter::any("young", &[Kind::real(0.0..=1e6), Kind::word(&["inf"])], "inf")
+            .help("a rewrite promotes only within this time, in multiples of the logical pages (host page writes)"),
     ],
     build: |parameters, context| {
-        let young = parameters.real("young", 0.0..=f64::INFINITY)? * f64::from(context.logical_pages);
+        let young = parameters.real("young") * f64::from(context.logical_pages);
         Ok(AnyPlacement::Dac(Dac {
             regions: memory::zeroed_table(context.logical_pages as usize),
             last_writes: memory::zeroed_table(context.logical_pages as usize),
-            hottest: parameters.integer("regions", 2..=64)? as u8 - 1,
+            hottest: parameters.integer("regions") as u8 - 1,
             young_writes: (young < f64::from(u32::MAX)).then_some(young.round() as u32),
         }))
     },

@@ -8,7 +8,7 @@
 use super::{AnyPlacement, BuildPlacement, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
 use crate::memory;
-use crate::registry::{Entry, Parameter};
+use crate::registry::{Entry, Kind, Parameter};
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     name: "epoch",
@@ -16,22 +16,13 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "Hwang, Jung & Shin, Write pattern based hot/cold separation",
     memory: "4 bytes a logical page",
     parameters: &[
-        Parameter {
-            key: "length",
-            default: "0.5",
-            allowed: "0..=1000000, or inf",
-            help: "length of the epoch, in multiples of the logical pages (host page writes)",
-        },
-        Parameter {
-            key: "gc",
-            default: "cold",
-            allowed: "cold | extra",
-            help: "copies go to the cold block, or to one of their own",
-        },
+        Parameter::any("length", &[Kind::real(0.0..=1e6), Kind::word(&["inf"])], "0.5")
+            .help("length of the epoch, in multiples of the logical pages (host page writes)"),
+        Parameter::choice("gc", &["cold", "extra"], "cold").help("copies go to the cold block, or to one of their own"),
     ],
     build: |parameters, context| {
-        let length = parameters.real("length", 0.0..=f64::INFINITY)?;
-        let gc_stream = parameters.choice("gc", &[("cold", COLD), ("extra", EXTRA)])?;
+        let length = parameters.real("length");
+        let gc_stream = parameters.choice("gc", &[("cold", COLD), ("extra", EXTRA)]);
         Ok(AnyPlacement::Epoch(Epoch::new(context.logical_pages, length, gc_stream)))
     },
 };

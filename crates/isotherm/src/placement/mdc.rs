@@ -15,17 +15,12 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     summary: "by update rate, estimated from the last update but one, in classes by powers of two",
     paper: "Lomet & Luo, ICDE'21",
     memory: "8 bytes a logical page, kept once with the victim mdc",
-    parameters: &[Parameter {
-        key: "classes",
-        default: "8",
-        allowed: "2..=32",
-        help: "classes of update rate, each a stream",
-    }],
+    parameters: &[Parameter::integer("classes", 2..=32, "8").help("classes of update rate, each a stream")],
     build: |parameters, context| {
         Ok(AnyPlacement::MdcRates(MdcRates {
             created: Bits::new(context.logical_pages as usize),
             logical_pages: context.logical_pages,
-            classes: RateClasses::new(context, parameters.integer("classes", 2..=32)?),
+            classes: RateClasses::new(context, parameters.integer("classes")),
         }))
     },
 };

@@ -32,16 +32,12 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "Stoica & Ailamaki, VLDB'13",
     memory: "9 bytes a logical page",
     parameters: &[
-        Parameter { key: "logs", default: "8", allowed: "2..=32", help: "logs, each a stream" },
-        Parameter {
-            key: "sizing",
-            default: "true",
-            allowed: "true | false",
-            help: "divide the spare space among the logs; otherwise victims come from all of them alike",
-        },
+        Parameter::integer("logs", 2..=32, "8").help("logs, each a stream"),
+        Parameter::boolean("sizing", "true")
+            .help("divide the spare space among the logs; otherwise victims come from all of them alike"),
     ],
     build: |parameters, context| {
-        let logs = parameters.integer("logs", 2..=32)?;
+        let logs = parameters.integer("logs");
         Ok(AnyPlacement::MultiLog(MultiLog {
             pages: memory::zeroed_table(context.logical_pages as usize),
             held_by: memory::table(context.logical_pages as usize, NO_LOG),
@@ -50,7 +46,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
             pages_per_block: context.pages_per_block.into(),
             window: (u64::from(context.logical_pages) / 4).max(1),
             window_ends: 0,
-            sizing: parameters.boolean("sizing")?,
+            sizing: parameters.boolean("sizing"),
         }))
     },
 };

@@ -12,18 +12,10 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "multi-stream SSD, Kang et al., HotStorage'14",
     memory: "8 bytes a range",
     parameters: &[
-        Parameter {
-            key: "hot",
-            default: "0-10%",
-            allowed: "START-END[+START-END...] in bytes or % of the device",
-            help: "ranges of addresses, each a stream",
-        },
-        Parameter {
-            key: "gc",
-            default: "same",
-            allowed: "same | apart",
-            help: "copies stay in their range's stream, or go to one stream of their own",
-        },
+        Parameter::text("hot", "START-END[+START-END...] in bytes or % of the device", "0-10%")
+            .help("ranges of addresses, each a stream"),
+        Parameter::choice("gc", &["same", "apart"], "same")
+            .help("copies stay in their range's stream, or go to one stream of their own"),
     ],
     build,
 };
@@ -68,7 +60,7 @@ fn build(parameters: &Parameters<'_>, context: &super::PlacementContext) -> Resu
     if ranges.windows(2).any(|pair| pair[0].1 > pair[1].0) {
         return Err(SpecError::new("placement ranges:hot", "ranges overlap", "name ranges that do not"));
     }
-    let gc_apart = parameters.choice("gc", &[("same", false), ("apart", true)])?;
+    let gc_apart = parameters.is("gc", "apart");
     Ok(AnyPlacement::Ranges(Ranges { ranges, gc_apart }))
 }
 

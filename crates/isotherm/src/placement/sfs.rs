@@ -32,19 +32,14 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
         QUANTISER[3],
         QUANTISER[4],
         QUANTISER[5],
-        Parameter {
-            key: "age",
-            default: "created",
-            allowed: "created | modified",
-            help: "what the age of a page counts from",
-        },
+        Parameter::choice("age", &["created", "modified"], "created").help("what the age of a page counts from"),
     ],
     build: |parameters, context| {
-        let quantiser = QuantiserOptions::read(parameters)?;
+        let quantiser = QuantiserOptions::read(parameters);
         // A file is a mebibyte of consecutive addresses: all that a device can know of it.
         let log2_file_pages = (FILE_BYTES / context.page_bytes).max(1).ilog2();
         Ok(AnyPlacement::SfsGroups(SfsGroups {
-            age: parameters.choice("age", AgeFrom::NAMES)?,
+            age: parameters.choice("age", AgeFrom::NAMES),
             pages: memory::zeroed_table(context.logical_pages as usize),
             segment_of: memory::table(context.logical_pages as usize, NOWHERE),
             files: Files::new(context.logical_pages, log2_file_pages),

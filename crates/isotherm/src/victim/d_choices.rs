@@ -14,13 +14,13 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     summary: "the emptiest of d blocks drawn at random",
     paper: "Van Houdt, SIGMETRICS'13; Li, Lee & Lui, SIGMETRICS'13",
     memory: "12 bytes a block",
-    parameters: &[Parameter { key: "d", default: "10", allowed: "1..=1000", help: "blocks drawn for each victim" }],
+    parameters: &[Parameter::integer("d", 1..=1000, "10").help("blocks drawn for each victim")],
     build: |parameters, context| {
         Ok(AnyVictim::DChoices(DChoices {
             closed: ClosedSet::new(context.blocks),
             within: Vec::with_capacity(context.blocks as usize),
             random: Random::new(context.seed),
-            draws: parameters.integer("d", 1..=1000)?,
+            draws: parameters.integer("d"),
         }))
     },
 };

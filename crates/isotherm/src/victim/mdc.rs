@@ -16,8 +16,7 @@ use crate::blocks::BlockTable;
 use crate::blocks::Streams;
 use crate::hotness::heat::Heat;
 use crate::nand::Move;
-use crate::quantity::Share;
-use crate::registry::{Entry, Parameter, Parameters, SpecError};
+use crate::registry::{Entry, Kind, Parameter, Parameters, SpecError};
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     name: "mdc",
@@ -25,18 +24,10 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     paper: "Lomet & Luo, ICDE'21",
     memory: "8 bytes a logical page, kept once with the placement mdc; 8 bytes a page, 33 bytes a block",
     parameters: &[
-        Parameter {
-            key: "hot",
-            default: "10%",
-            allowed: "0%..100%",
-            help: "with hot_writes: the first pages of the device, as a share of it, that are hot",
-        },
-        Parameter {
-            key: "hot_writes",
-            default: "measured",
-            allowed: "measured, or 0%..100%",
-            help: "share of the writes that the hot pages receive, where it is known: rates are exact then",
-        },
+        Parameter::share("hot", 0.0..=1.0, "10%")
+            .help("with hot_writes: the first pages of the device, as a share of it, that are hot"),
+        Parameter::any("hot_writes", &[Kind::word(&["measured"]), Kind::share(0.0..=1.0)], "measured")
+            .help("share of the writes that the hot pages receive, where it is known: rates are exact then"),
     ],
     build,
 };
@@ -62,20 +53,11 @@ pub struct Mdc {
 }
 
 fn build(parameters: &Parameters<'_>, context: &VictimContext) -> Result<AnyVictim, SpecError> {
-    let share = |key: &str| -> Result<f64, SpecError> {
-        let text = parameters.text(key);
-        text.parse::<Share>().ok().map(|s| s.0).filter(|s| (0.0..=1.0).contains(s)).ok_or_else(|| {
-            SpecError::new(format!("mdc:{key}"), format!("\"{text}\" is out of range"), "give a share from 0% to 100%")
-        })
-    };
-    let exact = match parameters.text("hot_writes") {
-        "measured" => None,
-        _ => {
-            let (pages, writes) = (share("hot")?, share("hot_writes")?);
-            let hot_pages = (pages * f64::from(context.logical_pages)).round() as u32;
-            Some(ExactRates { hot_pages, hot: writes / pages, cold: (1.0 - writes) / (1.0 - pages) })
-        }
-    };
+    let exact = (!parameters.is("hot_writes", "measured")).then(|| {
+        let (pages, writes) = (parameters.share("hot"), parameters.share("hot_writes"));
+        let hot_pages = (pages * f64::from(context.logical_pages)).round() as u32;
+        ExactRates { hot_pages, hot: writes / pages, cold: (1.0 - writes) / (1.0 - pages) }
+    });
     Ok(AnyVictim::Mdc(Mdc {
         history_pages: if exact.is_some() { 0 } else { context.logical_pages },
         live: LiveSums::new(context),

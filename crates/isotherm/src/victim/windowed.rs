@@ -13,14 +13,11 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     summary: "the emptiest among the blocks that were closed first (windowed greedy)",
     paper: "Hu et al., SYSTOR'09",
     memory: "8 bytes a block",
-    parameters: &[Parameter {
-        key: "window",
-        default: "64",
-        allowed: "1..=1000000",
-        help: "blocks at the old end of the log that are considered",
-    }],
+    parameters: &[
+        Parameter::integer("window", 1..=1_000_000, "64").help("blocks at the old end of the log that are considered")
+    ],
     build: |parameters, context| {
-        let window = parameters.integer("window", 1..=1_000_000)? as usize;
+        let window = parameters.integer("window") as usize;
         Ok(AnyVictim::Windowed(Windowed { order: BlockLists::new(context.blocks, 1), window }))
     },
 };

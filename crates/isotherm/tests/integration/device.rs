@@ -101,7 +101,7 @@ fn requests_past_the_end_are_errors_and_the_ones_before_are_done() {
     let batch = [request(Op::Write, 0, 4096), request(Op::Write, MIB - 4096, 8192), request(Op::Write, 0, 4096)];
     let error = device.submit(&batch).unwrap_err();
     assert!(matches!(error, DeviceError::OutOfRange { request: 1, .. }), "{error}");
-    assert!(error.to_string().contains("--logical-size"));
+    assert!(error.to_string().contains("device.logical_size"));
     assert_eq!(device.snapshot().host.pages_written, 1);
     assert!(device.submit(&[request(Op::Write, u64::MAX - 10, 100)]).is_err());
 }
@@ -254,7 +254,7 @@ fn idle_cleaning_takes_collections_out_of_the_way_of_requests() {
 fn wrong_specifications_name_the_key_and_the_fix() {
     for (sets, place) in [
         (&["device.over_provisioning=0"][..], "over_provisioning"),
-        (&["device.over_provisioning=0.1", "device.spare=0.1"], "--op and --spare"),
+        (&["device.over_provisioning=0.1", "device.spare=0.1"], "device.over_provisioning and device.spare"),
         (&["device.pages_per_block=48"], "pages_per_block"),
         (&["device.page_size=100"], "page_size"),
         (&["gc.victim=greedyy"], "victim"),
@@ -268,7 +268,9 @@ fn wrong_specifications_name_the_key_and_the_fix() {
         (&["placement=clairvoyant"], "clairvoyant"),
     ] {
         let environment = Environment { logical_bytes: 4 * MIB, seed: 1, future: None };
-        let Err(error) = build(&spec(sets), &environment) else { panic!("{sets:?} was accepted") };
+        let owned: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let built = DeviceSpec::from_toml("", &owned).and_then(|spec| build(&spec, &environment));
+        let Err(error) = built else { panic!("{sets:?} was accepted") };
         assert!(error.place.contains(place), "{sets:?}: {error}");
         assert!(!error.fix.is_empty());
     }

@@ -10,6 +10,7 @@ mod fast_merges;
 mod fast_oracle;
 mod layers;
 mod page_ftl_oracle;
+mod parameters;
 mod partition;
 mod separation;
 mod support;

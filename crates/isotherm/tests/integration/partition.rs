@@ -115,7 +115,7 @@ fn what_cannot_be_split_is_refused_with_a_way_out() {
         let environment = Environment { logical_bytes: 1 << 26, seed: 0, future: None };
         build(&spec, &environment).err().expect("refused").to_string()
     };
-    assert!(refused(&["dram.size=1MiB", "dram.split=30%"]).contains("--ftl dftl"));
+    assert!(refused(&["dram.size=1MiB", "dram.split=30%"]).contains("the FTL dftl"));
     assert!(refused(&["ftl.name=dftl", "dram.size=64KiB", "dram.split=adaptive_paper"]).contains("give at least"));
     assert!(refused(&["ftl.name=dftl", "dram.size=1MiB", "dram.split=130%"]).contains("100%"));
     let unknown = refused(&["ftl.name=dftl", "dram.size=1MiB", "dram.split=foo"]);

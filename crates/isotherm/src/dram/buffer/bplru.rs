@@ -20,16 +20,11 @@ pub(super) const ENTRY: Entry<BuildBuffer> = Entry {
     memory: "68 bytes a frame",
     parameters: &[
         UNIT_PAGES,
-        Parameter {
-            key: "padding",
-            default: "true",
-            allowed: "true | false",
-            help: "read and write the missing pages of an evicted block",
-        },
+        Parameter::boolean("padding", "true").help("read and write the missing pages of an evicted block"),
     ],
     build: |parameters, context| {
-        let log2_pages = log2_unit_pages(parameters, context.pages_per_block)?;
-        Ok(AnyBuffer::Bplru(Bplru::new(context.frames, log2_pages, parameters.boolean("padding")?)))
+        let log2_pages = log2_unit_pages(parameters, context.pages_per_block);
+        Ok(AnyBuffer::Bplru(Bplru::new(context.frames, log2_pages, parameters.boolean("padding"))))
     },
 };
 

@@ -15,14 +15,10 @@ pub(super) const ENTRY: Entry<BuildBuffer> = Entry {
     summary: "the oldest clean page of the window leaves, else the oldest page; keeps pages that are read",
     paper: "Park et al., CFLRU",
     memory: "18 bytes a frame",
-    parameters: &[Parameter {
-        key: "window",
-        default: "0.5",
-        allowed: "0..=1",
-        help: "share of the buffer, at its old end, in which clean pages leave first",
-    }],
+    parameters: &[Parameter::real("window", 0.0..=1.0, "0.5")
+        .help("share of the buffer, at its old end, in which clean pages leave first")],
     build: |parameters, context| {
-        let window = parameters.real("window", 0.0..=1.0)?;
+        let window = parameters.real("window");
         Ok(AnyBuffer::Cflru(Cflru::new(context.frames, window)))
     },
 };

@@ -22,7 +22,7 @@ pub(super) const ENTRY: Entry<BuildBuffer> = Entry {
     memory: "70 bytes a frame",
     parameters: &[UNIT_PAGES],
     build: |parameters, context| {
-        let log2_pages = log2_unit_pages(parameters, context.pages_per_block)?;
+        let log2_pages = log2_unit_pages(parameters, context.pages_per_block);
         Ok(AnyBuffer::LbClock(LbClock::new(context.frames, log2_pages)))
     },
 };

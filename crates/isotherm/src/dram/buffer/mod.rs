@@ -155,6 +155,6 @@ const NONE: &[Parameter] = &[];
 /// # Errors
 /// Unknown name, unknown parameter, or a value out of range.
 pub fn build_buffer(name: &PolicyName, context: &BufferContext) -> Result<AnyBuffer, SpecError> {
-    let entry = find(BUFFERS, "dram.buffer (--buffer)", name)?;
+    let entry = find(BUFFERS, "dram.buffer", name)?;
     (entry.build)(&Parameters::new(name, entry.parameters)?, context)
 }

@@ -3,26 +3,20 @@
 use crate::address::Lpn;
 use crate::dram::index::AddressIndex;
 use crate::dram::list::{Links, List};
-use crate::registry::{Parameter, Parameters, SpecError};
+use crate::registry::{Kind, Parameter, Parameters};
 
 /// The parameter that sets the size of a unit.
-pub(super) const UNIT_PAGES: Parameter = Parameter {
-    key: "pages",
-    default: "0",
-    allowed: "0, or a power of two up to 32768",
-    help: "pages of a logical block; 0 takes the erase block of the device",
-};
+pub(super) const UNIT_PAGES: Parameter =
+    Parameter::any("pages", &[Kind::word(&["0"]), Kind::power_of_two(1..=32768)], "0")
+        .help("pages of a logical block; 0 takes the erase block of the device");
 
 /// Binary logarithm of the pages of a unit.
-pub(super) fn log2_unit_pages(parameters: &Parameters<'_>, pages_per_block: u32) -> Result<u8, SpecError> {
-    let pages = match parameters.integer(UNIT_PAGES.key, 0..=32768)? {
+pub(super) fn log2_unit_pages(parameters: &Parameters<'_>, pages_per_block: u32) -> u8 {
+    let pages = match parameters.integer(UNIT_PAGES.key) {
         0 => u64::from(pages_per_block),
         pages => pages,
     };
-    if !pages.is_power_of_two() {
-        return Err(SpecError::new("dram.buffer:pages", format!("{pages} is out of range"), UNIT_PAGES.allowed));
-    }
-    Ok(pages.trailing_zeros() as u8)
+    pages.trailing_zeros() as u8
 }
 
 /// Logical blocks with buffered pages.

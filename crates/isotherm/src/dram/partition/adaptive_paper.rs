@@ -11,7 +11,7 @@
 //! the youngest of it is. The bitmap's false hits are not it: `ghost=exact` moves the rule no nearer to the best split.
 
 use super::sides::{BufferGhost, BufferSide, GhostEntries, MapGhost, MapJudge, MapSide, ReadsAndWrites};
-use super::{AnySplit, BuildSplit, START, Sizes, SplitRule, Tuning, TuningView, share};
+use super::{AnySplit, BuildSplit, START, Sizes, SplitRule, Tuning, TuningView};
 use crate::dram::ghost::{GhostAudit, GhostBitmap, GhostLru};
 use crate::registry::{Entry, Parameter};
 
@@ -22,49 +22,24 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
     memory: "the bitmap, and 16 bytes a page of DRAM",
     parameters: &[
         START,
-        Parameter {
-            key: "interval",
-            default: "0",
-            allowed: "0, or 1..=1000000000",
-            help: "requests between two decisions; 0 takes the paper's (1000 for DFTL, 10000 for FAST)",
-        },
-        Parameter {
-            key: "tune_unit",
-            default: "0",
-            allowed: "0, or a number of bytes up to 1Gi",
-            help: "bytes of one step; 0 takes the paper's (a CMT entry, or the map of a log block)",
-        },
-        Parameter {
-            key: "ghost",
-            default: "bitmap",
-            allowed: "bitmap | exact | audited",
-            help: "how the ghost mapping remembers; audited: by the bitmap, beside an exact ghost that tells its false hits and costs no DRAM",
-        },
-        Parameter {
-            key: "log2_bits",
-            default: "20",
-            allowed: "6..=30",
-            help: "size of the bitmap, 2^20 bits in the paper",
-        },
-        Parameter {
-            key: "alpha",
-            default: "3",
-            allowed: "1..=1000",
-            help: "factor of the conditional flush of the bitmap",
-        },
+        Parameter::integer("interval", 0..=1_000_000_000, "0").help("requests between two decisions; 0 takes the paper's (1000 for DFTL, 10000 for FAST)"),
+        Parameter::integer("tune_unit", 0..=1 << 30, "0").unit("bytes").help("bytes of one step; 0 takes the paper's (a CMT entry, or the map of a log block)"),
+        Parameter::choice("ghost", &["bitmap", "exact", "audited"], "bitmap").help("how the ghost mapping remembers; audited: by the bitmap, beside an exact ghost that tells its false hits and costs no DRAM"),
+        Parameter::integer("log2_bits", 6..=30, "20").help("size of the bitmap, 2^20 bits in the paper"),
+        Parameter::integer("alpha", 1..=1000, "3").help("factor of the conditional flush of the bitmap"),
     ],
     build: |parameters, context| {
         let or = |value, default| if value == 0 { default } else { value };
         Ok(AnySplit::AdaptivePaper(AdaptivePaper {
-            start: share(parameters, START.key)?,
-            interval: or(parameters.integer("interval", 0..=1_000_000_000)?, context.paper_interval_requests),
-            unit_bytes: or(parameters.integer("tune_unit", 0..=1 << 30)?, context.paper_unit_bytes),
+            start: parameters.share(START.key),
+            interval: or(parameters.integer("interval"), context.paper_interval_requests),
+            unit_bytes: or(parameters.integer("tune_unit"), context.paper_unit_bytes),
             ghost: parameters.choice(
                 "ghost",
                 &[("bitmap", MapMemory::Bitmap), ("exact", MapMemory::Exact), ("audited", MapMemory::Audited)],
-            )?,
-            log2_bits: parameters.integer("log2_bits", 6..=30)? as u8,
-            alpha: parameters.integer("alpha", 1..=1000)? as u32,
+            ),
+            log2_bits: parameters.integer("log2_bits") as u8,
+            alpha: parameters.integer("alpha") as u32,
             seed: context.seed,
             dram_bytes: context.dram_bytes,
             page_bytes: context.page_bytes,

@@ -1,7 +1,7 @@
 //! A static split: the border stays where it is.
 
 use super::sides::{BufferSide, MapJudge, MapSide};
-use super::{AnySplit, BuildSplit, Sizes, SplitRule, Tuning, TuningView, share};
+use super::{AnySplit, BuildSplit, Sizes, SplitRule, Tuning, TuningView};
 use crate::registry::{Entry, Parameter};
 
 pub(super) const ENTRY: Entry<BuildSplit> = Entry {
@@ -9,8 +9,8 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
     summary: "a static share for the map; 30% is short for fixed:share=30%",
     paper: "Adaptive partitioning, section I (static partitioning)",
     memory: "none",
-    parameters: &[Parameter { key: "share", default: "50%", allowed: "0..100%", help: "the map's share of the DRAM" }],
-    build: |parameters, _| Ok(AnySplit::Fixed(Fixed { share: share(parameters, "share")? })),
+    parameters: &[Parameter::share("share", 0.0..=1.0, "50%").help("the map's share of the DRAM")],
+    build: |parameters, _| Ok(AnySplit::Fixed(Fixed { share: parameters.share("share") })),
 };
 
 /// See the module's text.

@@ -23,7 +23,7 @@ use super::curves::{
     BufferCurve, Curve, Grid, LogCurve, MapCurve, MapMisses, SPLITS, SequentialCurve, buffer, sequential,
 };
 use super::sides::{BufferSide, MapJudge, MapSide};
-use super::{AnySplit, BuildSplit, START, Sizes, SplitRule, Tuning, TuningView, WORK_DECAY, share};
+use super::{AnySplit, BuildSplit, START, Sizes, SplitRule, Tuning, TuningView, WORK_DECAY};
 use crate::ftl::Profits;
 use crate::registry::{Entry, Parameter};
 
@@ -34,40 +34,29 @@ pub(super) const ENTRY: Entry<BuildSplit> = Entry {
     memory: "24 KiB within 0.3 to 2 % of the DRAM (DFTL) or 3 % of it (FAST), and up to 17 bytes a page of DRAM",
     parameters: &[
         START,
-        Parameter {
-            key: "interval",
-            default: "0",
-            allowed: "0, or 1..=1000000000",
-            help: "requests between two decisions; 0 takes the paper's (1000 for DFTL, 10000 for FAST)",
-        },
-        Parameter {
-            key: "least_gain",
-            default: "0.005",
-            allowed: "0..=1",
-            help: "share of the recent flash time that a move must promise to save",
-        },
-        Parameter {
-            key: "sample",
-            default: "0",
-            allowed: "0..=0.5",
-            help: "share of the DRAM that following the map takes; 0 takes 24 KiB within 0.3 to 2 % (DFTL) or 3 % (FAST)",
-        },
+        Parameter::integer("interval", 0..=1_000_000_000, "0")
+            .help("requests between two decisions; 0 takes the paper's (1000 for DFTL, 10000 for FAST)"),
+        Parameter::real("least_gain", 0.0..=1.0, "0.005")
+            .help("share of the recent flash time that a move must promise to save"),
+        Parameter::real("sample", 0.0..=0.5, "0").help(
+            "share of the DRAM that following the map takes; 0 takes 24 KiB within 0.3 to 2 % (DFTL) or 3 % (FAST)",
+        ),
     ],
     build: |parameters, context| {
         let share_of = |share: f64| (context.dram_bytes as f64 * share) as u64;
-        let sample_bytes = match parameters.real("sample", 0.0..=0.5)? {
+        let sample_bytes = match parameters.real("sample") {
             0.0 if context.is_demand => SAMPLE_BYTES.clamp(share_of(0.003), share_of(0.02)),
             0.0 => share_of(0.03),
             sample => share_of(sample),
         };
         let least_bytes = if context.is_demand { MapCurve::least_bytes } else { LogCurve::least_bytes };
         Ok(AnySplit::LeastCost(LeastCost {
-            start: share(parameters, START.key)?,
-            interval: match parameters.integer("interval", 0..=1_000_000_000)? {
+            start: parameters.share(START.key),
+            interval: match parameters.integer("interval") {
                 0 => context.paper_interval_requests,
                 interval => interval,
             },
-            least_gain: parameters.real("least_gain", 0.0..=1.0)?,
+            least_gain: parameters.real("least_gain"),
             map_bytes: sample_bytes.max(least_bytes(context.map_page_entries)),
             frame_bytes: context.dram_bytes / context.page_bytes * buffer::FRAME_BYTES,
             sequential_bytes: if context.is_demand { 0 } else { sequential::BYTES },

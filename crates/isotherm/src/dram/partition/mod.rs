@@ -24,7 +24,7 @@ use crate::ftl::{FlashCosts, Ftl, MapWork, MappingSpace, Profits};
 use crate::nand::timing::Latency;
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::stats::{Snapshot, WearSummary};
-use rule::{START, share};
+use rule::START;
 use sides::{BufferSide, MapSide};
 
 pub use adaptive_paper::AdaptivePaper;

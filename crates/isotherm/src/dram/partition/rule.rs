@@ -109,20 +109,8 @@ dispatch!(Fixed, AdaptivePaper, LeastCost);
 pub const SPLITS: &[Entry<BuildSplit>] = &[fixed::ENTRY, adaptive_paper::ENTRY, least_cost::ENTRY];
 
 /// The share at which adaptive rules start.
-pub(super) const START: Parameter = Parameter {
-    key: "start",
-    default: "50%",
-    allowed: "0..100%",
-    help: "the map's share at first, of what both sides have",
-};
-
-pub(super) fn share(parameters: &Parameters<'_>, key: &str) -> Result<f64, SpecError> {
-    let share: Option<crate::quantity::Share> = parameters.text(key).parse().ok();
-    share.map(|s| s.0).filter(|s| (0.0..=1.0).contains(s)).ok_or_else(|| {
-        let problem = format!("\"{}\" is out of range", parameters.text(key));
-        SpecError::new(format!("dram.split:{key}"), problem, "give 0 to 100%")
-    })
-}
+pub(super) const START: Parameter =
+    Parameter::share("start", 0.0..=1.0, "50%").help("the map's share at first, of what both sides have");
 
 /// The rule that `name` names, and its name in full; a bare share such as `30%` is a fixed split.
 fn find_split(name: &PolicyName) -> Result<(&'static Entry<BuildSplit>, PolicyName), SpecError> {
@@ -131,7 +119,7 @@ fn find_split(name: &PolicyName) -> Result<(&'static Entry<BuildSplit>, PolicyNa
         name = PolicyName { name: "fixed".to_owned(), parameters: vec![("share".to_owned(), name.to_string())] };
     }
     let or_share = |e: SpecError| SpecError { fix: format!("{}, or give a share such as 30%", e.fix), ..e };
-    Ok((find(SPLITS, "dram.split (--split)", &name).map_err(or_share)?, name))
+    Ok((find(SPLITS, "dram.split", &name).map_err(or_share)?, name))
 }
 
 /// Looks up the rule that `name` names, and the keys of its parameters.

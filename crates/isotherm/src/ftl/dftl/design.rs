@@ -30,7 +30,7 @@ pub(in crate::ftl) trait DemandDesign {
             return Err(SpecError::new(
                 "ftl:translation_space",
                 format!("{blocks} blocks of translation pages leave no spare space"),
-                "give more over-provisioning (--op), or translation_space=on_top",
+                "give more device.over_provisioning, or translation_space=on_top",
             ));
         }
         Ok(MetaArea { blocks, on_top: 0 })

@@ -80,43 +80,19 @@ const DIRECTORY_ENTRY_BYTES: u64 = 4;
 
 /// What `dftl:` takes. The first [`SHARED_PARAMETERS`] are ASA-FTL's too.
 pub const PARAMETERS: [Parameter; 7] = [
-    Parameter {
-        key: "writeback",
-        default: "batch",
-        allowed: "batch | single",
-        help: "an eviction writes all dirty entries of its translation page, or the one that leaves",
-    },
-    Parameter {
-        key: "replacement",
-        default: "lru",
-        allowed: "lru | segmented_lru | arc",
-        help: "which cached entry leaves (arc remembers as many LPNs again, at 4 bytes each)",
-    },
-    Parameter { key: "entry_bytes", default: "8", allowed: "4..=64", help: "DRAM of one cached entry" },
-    Parameter {
-        key: "cache",
-        default: "8MiB",
-        allowed: "a size in bytes",
-        help: "DRAM for cached entries, directory and samples; --cache-bytes says it too",
-    },
-    Parameter {
-        key: "translation_space",
-        default: "on_top",
-        allowed: "on_top | inside",
-        help: "translation blocks on top of T, so that data has the same spare under every FTL, or out of it",
-    },
-    Parameter {
-        key: "write_miss",
-        default: "dirty",
-        allowed: "dirty | fetch",
-        help: "a write whose entry is not cached makes a dirty one, or reads the translation page first",
-    },
-    Parameter {
-        key: "translation_entry_bytes",
-        default: "4",
-        allowed: "4 | 8 | 16 | 32",
-        help: "flash bytes of one entry of a translation page",
-    },
+    Parameter::choice("writeback", &["batch", "single"], "batch")
+        .help("an eviction writes all dirty entries of its translation page, or the one that leaves"),
+    Parameter::choice("replacement", &["lru", "segmented_lru", "arc"], "lru")
+        .help("which cached entry leaves (arc remembers as many LPNs again, at 4 bytes each)"),
+    Parameter::integer("entry_bytes", 4..=64, "8").help("DRAM of one cached entry"),
+    Parameter::bytes("cache", 1..=1 << 40, "8MiB")
+        .help("DRAM for cached entries, directory and samples; dram.cache_bytes says it too"),
+    Parameter::choice("translation_space", &["on_top", "inside"], "on_top")
+        .help("translation blocks on top of T, so that data has the same spare under every FTL, or out of it"),
+    Parameter::choice("write_miss", &["dirty", "fetch"], "dirty")
+        .help("a write whose entry is not cached makes a dirty one, or reads the translation page first"),
+    Parameter::choice("translation_entry_bytes", &["4", "8", "16", "32"], "4")
+        .help("flash bytes of one entry of a translation page"),
 ];
 
 /// Parameters that DFTL shares with FTLs built on it.
@@ -125,31 +101,35 @@ pub(in crate::ftl) const SHARED_PARAMETERS: usize = 5;
 impl DemandOptions {
     /// Reads what DFTL and those built on it share.
     pub(in crate::ftl) fn read_shared(parameters: &Parameters<'_>, wishes: &Wishes) -> Result<Self, SpecError> {
-        let cache: ByteSize = parameters
-            .text("cache")
-            .parse()
-            .map_err(|e: String| SpecError::new("ftl:cache", e, "give a size such as 512KiB or 8MiB"))?;
+        let own = parameters.bytes("cache");
+        if let Some(other) = wishes.cache_bytes.filter(|bytes| parameters.is_given("cache") && *bytes != own) {
+            return Err(SpecError::new(
+                "dram.cache_bytes",
+                format!("{} is given, but the FTL's own parameter is cache={}", ByteSize(other), ByteSize(own)),
+                "both say the same: give one of them",
+            ));
+        }
         Ok(Self {
-            cache_bytes: wishes.cache_bytes.unwrap_or(cache.0),
-            entry_bytes: parameters.integer("entry_bytes", 4..=64)? as u32,
-            writeback: parameters.choice("writeback", &[("batch", Writeback::Batch), ("single", Writeback::Single)])?,
+            cache_bytes: wishes.cache_bytes.unwrap_or(own),
+            entry_bytes: parameters.integer("entry_bytes") as u32,
+            writeback: parameters.choice("writeback", &[("batch", Writeback::Batch), ("single", Writeback::Single)]),
             replacement: parameters.choice(
                 "replacement",
                 &[("lru", Replacement::Lru), ("segmented_lru", Replacement::SegmentedLru), ("arc", Replacement::Arc)],
-            )?,
+            ),
             translation_space: parameters.choice(
                 "translation_space",
                 &[("on_top", TranslationSpace::OnTop), ("inside", TranslationSpace::Inside)],
-            )?,
+            ),
             ..Self::default()
         })
     }
 
     pub(super) fn read(parameters: &Parameters<'_>, wishes: &Wishes) -> Result<Self, SpecError> {
         let write_miss =
-            parameters.choice("write_miss", &[("dirty", WriteMiss::Dirty), ("fetch", WriteMiss::Fetch)])?;
+            parameters.choice("write_miss", &[("dirty", WriteMiss::Dirty), ("fetch", WriteMiss::Fetch)]);
         let sizes = [("4", 4), ("8", 8), ("16", 16), ("32", 32)];
-        let translation_entry_bytes = parameters.choice("translation_entry_bytes", &sizes)?;
+        let translation_entry_bytes = parameters.choice("translation_entry_bytes", &sizes);
         Ok(Self { write_miss, translation_entry_bytes, ..Self::read_shared(parameters, wishes)? })
     }
 
@@ -185,7 +165,7 @@ impl DemandOptions {
             return Ok(());
         }
         Err(SpecError::new(
-            "dram.cache_bytes (--cache-bytes)",
+            "dram.cache_bytes",
             format!("{} bytes do not hold the directory, the samples and one entry", self.cache_bytes),
             format!("give at least {least} bytes"),
         ))

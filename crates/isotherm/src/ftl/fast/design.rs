@@ -56,7 +56,7 @@ impl Design for FastDesign {
             let sizes = Self::sizes(&plan, options.log_blocks);
             if bytes.now < sizes.least_bytes {
                 return Err(SpecError::new(
-                    "dram.size (--dram)",
+                    "dram.size",
                     format!("{} does not hold the block map and the map of one log block", ByteSize(bytes.now)),
                     format!("give at least {} bytes", sizes.least_bytes),
                 ));

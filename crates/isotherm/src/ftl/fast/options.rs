@@ -2,7 +2,11 @@
 
 use super::FastDesign;
 use crate::ftl::{FtlPlan, ReadDesign};
-use crate::registry::{Entry, Parameter, Parameters, SpecError};
+use crate::registry::{Entry, Kind, Parameter, Parameters, SpecError, parse_integer};
+
+/// All spare blocks, a number of blocks, or a share of the data blocks.
+const LOG_BLOCKS: &[Kind] =
+    &[Kind::word(&["all"]), Kind::integer(1..=u32::MAX as u64), Kind::share(f64::MIN_POSITIVE..=10.0)];
 
 pub(in crate::ftl) const ENTRY: Entry<ReadDesign> = Entry {
     name: "fast",
@@ -10,20 +14,13 @@ pub(in crate::ftl) const ENTRY: Entry<ReadDesign> = Entry {
     paper: "Lee et al., FAST (ACM TECS 2007)",
     memory: "4 bytes a logical page",
     parameters: &[
-        Parameter {
-            key: "log_blocks",
-            default: "all",
-            allowed: "all | 1.. blocks | a share of the data blocks as in 3%; at most the spare blocks less one",
-            help: "random-write log blocks; one for sequential writes is always there beside them",
-        },
-        Parameter {
-            key: "in_place_first_write",
-            default: "false",
-            allowed: "true | false",
-            help: "write a page that holds no data straight to its data block where NAND's order allows",
-        },
+        Parameter::any("log_blocks", LOG_BLOCKS, "all").help(
+            "random-write log blocks, a number or a share of the data blocks; one for sequential writes is beside them",
+        ),
+        Parameter::boolean("in_place_first_write", "false")
+            .help("write a page that holds no data straight to its data block where NAND's order allows"),
     ],
-    build: |parameters, _| Ok(FastDesign::read(parameters)?.into()),
+    build: |parameters, _| Ok(FastDesign::read(parameters).into()),
 };
 
 /// Free blocks that FAST needs beside data and log blocks: the target of a merge, a log block opened for tombstones while
@@ -56,17 +53,13 @@ pub struct FastOptions {
 
 impl FastDesign {
     /// Reads the checked parameters.
-    fn read(parameters: &Parameters<'_>) -> Result<Self, SpecError> {
-        let text = parameters.text("log_blocks");
-        let log_blocks = match text.strip_suffix('%') {
-            None if text == "all" => LogShare::All,
-            None => LogShare::Blocks(parameters.integer("log_blocks", 1..=u64::from(u32::MAX))? as u32),
-            Some(share) => {
-                let share = share.trim().parse::<f64>().ok().filter(|s| *s > 0.0 && *s <= 1000.0);
-                LogShare::OfDataBlocks(share.ok_or_else(|| parameters.refuse("log_blocks"))? / 100.0)
-            }
+    fn read(parameters: &Parameters<'_>) -> Self {
+        let log_blocks = match parse_integer(parameters.text("log_blocks")) {
+            _ if parameters.is("log_blocks", "all") => LogShare::All,
+            Some(blocks) => LogShare::Blocks(blocks as u32),
+            None => LogShare::OfDataBlocks(parameters.share("log_blocks")),
         };
-        Ok(Self { log_blocks, in_place_first_write: parameters.boolean("in_place_first_write")? })
+        Self { log_blocks, in_place_first_write: parameters.boolean("in_place_first_write") }
     }
 
     /// What to build on the device of `plan`.
@@ -80,7 +73,7 @@ impl FastDesign {
             return Err(SpecError::new(
                 "ftl",
                 format!("FAST needs two spare blocks for its log, there is {spare_blocks}"),
-                "give more over-provisioning (--op), smaller blocks (--pages-per-block) or a larger device",
+                "give more device.over_provisioning, fewer device.pages_per_block or a larger device",
             ));
         }
         let most = spare_blocks - 1;
@@ -93,7 +86,7 @@ impl FastDesign {
             return Err(SpecError::new(
                 "fast:log_blocks",
                 format!("{log_blocks} blocks are too many beside {data_blocks} data blocks"),
-                format!("1 to {most} fit: give fewer, or more over-provisioning (--op)"),
+                format!("1 to {most} fit: give fewer, or more device.over_provisioning"),
             ));
         }
         Ok(FastOptions {

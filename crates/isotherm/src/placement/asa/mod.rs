@@ -21,65 +21,27 @@ use crate::cause::Cause;
 use crate::hotness::kmeans::{Clusterer, Init};
 use crate::memory;
 use crate::random::Random;
-use crate::registry::{Entry, Parameter, Parameters, SpecError};
+use crate::registry::{Entry, Parameter, Parameters};
 use crate::stats::Snapshot;
 
 /// What the placement, and the FTL built on it, take.
 pub const PARAMETERS: [Parameter; 9] = [
-    Parameter {
-        key: "samples",
-        default: "16384",
-        allowed: "3..=16777216",
-        help: "pages whose recency is sampled for a clustering",
-    },
-    Parameter {
-        key: "init",
-        default: "sorted",
-        allowed: "sorted | exact",
-        help: "K-means from runs of equal count, as the paper does, or the exact optimum",
-    },
-    Parameter {
-        key: "scale",
-        default: "raw",
-        allowed: "raw | log",
-        help: "cluster the recency itself, or its logarithm",
-    },
-    Parameter {
-        key: "clock",
-        default: "host",
-        allowed: "host | all",
-        help: "recency counts host page writes, or copies by the collector too",
-    },
-    Parameter {
-        key: "irr_bits",
-        default: "32",
-        allowed: "8 | 32",
-        help: "recency kept exactly, or as a logarithm with three binary digits",
-    },
-    Parameter {
-        key: "threshold",
-        default: "0.5",
-        allowed: "0..=1",
-        help: "share of writes in another cluster than before, above which recency is clustered anew",
-    },
-    Parameter {
-        key: "miss_window",
-        default: "since_clustering",
-        allowed: "since_clustering | last_n",
-        help: "this share is taken over all writes since the last clustering, or over the last 1000",
-    },
-    Parameter {
-        key: "min_interval",
-        default: "0",
-        allowed: "0..=1000000000000",
-        help: "host page writes between two clusterings, at least",
-    },
-    Parameter {
-        key: "updating",
-        default: "true",
-        allowed: "true | false",
-        help: "cluster anew when writes change their cluster, or keep the first clustering for ever",
-    },
+    Parameter::integer("samples", 3..=1 << 24, "16384").help("pages whose recency is sampled for a clustering"),
+    Parameter::choice("init", &["sorted", "exact"], "sorted")
+        .help("K-means from runs of equal count, as the paper does, or the exact optimum"),
+    Parameter::choice("scale", &["raw", "log"], "raw").help("cluster the recency itself, or its logarithm"),
+    Parameter::choice("clock", &["host", "all"], "host")
+        .help("recency counts host page writes, or copies by the collector too"),
+    Parameter::choice("irr_bits", &["8", "32"], "32")
+        .help("recency kept exactly, or as a logarithm with three binary digits"),
+    Parameter::real("threshold", 0.0..=1.0, "0.5")
+        .help("share of writes in another cluster than before, above which recency is clustered anew"),
+    Parameter::choice("miss_window", &["since_clustering", "last_n"], "since_clustering")
+        .help("this share is taken over all writes since the last clustering, or over the last 1000"),
+    Parameter::integer("min_interval", 0..=1_000_000_000_000, "0")
+        .help("host page writes between two clusterings, at least"),
+    Parameter::boolean("updating", "true")
+        .help("cluster anew when writes change their cluster, or keep the first clustering for ever"),
 ];
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
@@ -89,7 +51,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     memory: "8 bytes a logical page",
     parameters: &PARAMETERS,
     build: |parameters, context| {
-        let options = AsaOptions::read(parameters)?;
+        let options = AsaOptions::read(parameters);
         Ok(AnyPlacement::Asa(Asa::new(options, context.logical_pages, context.seed, Keeps::InDram)))
     },
 };
@@ -110,18 +72,18 @@ pub struct AsaOptions {
 }
 
 impl AsaOptions {
-    pub(crate) fn read(parameters: &Parameters<'_>) -> Result<Self, SpecError> {
-        Ok(Self {
-            samples: parameters.integer("samples", 3..=1 << 24)? as u32,
-            init: parameters.choice("init", &[("sorted", Init::Sorted), ("exact", Init::Exact)])?,
-            logarithmic: parameters.choice("scale", &[("raw", false), ("log", true)])?,
-            counts_copies: parameters.choice("clock", &[("host", false), ("all", true)])?,
-            coded: parameters.choice("irr_bits", &[("32", false), ("8", true)])?,
-            threshold: parameters.real("threshold", 0.0..=1.0)?,
-            forgets_at_checks: parameters.choice("miss_window", &[("since_clustering", false), ("last_n", true)])?,
-            min_interval: parameters.integer("min_interval", 0..=1_000_000_000_000)?,
-            updating: parameters.boolean("updating")?,
-        })
+    pub(crate) fn read(parameters: &Parameters<'_>) -> Self {
+        Self {
+            samples: parameters.integer("samples") as u32,
+            init: parameters.choice("init", &[("sorted", Init::Sorted), ("exact", Init::Exact)]),
+            logarithmic: parameters.is("scale", "log"),
+            counts_copies: parameters.is("clock", "all"),
+            coded: parameters.is("irr_bits", "8"),
+            threshold: parameters.real("threshold"),
+            forgets_at_checks: parameters.is("miss_window", "last_n"),
+            min_interval: parameters.integer("min_interval"),
+            updating: parameters.boolean("updating"),
+        }
     }
 }
 
@@ -381,7 +343,7 @@ mod tests {
 
     fn asa(parameters: &str, logical_pages: u32) -> Asa {
         let name = format!("asa:{parameters}").parse().unwrap();
-        let options = AsaOptions::read(&Parameters::new(&name, &PARAMETERS).unwrap()).unwrap();
+        let options = AsaOptions::read(&Parameters::new(&name, &PARAMETERS).unwrap());
         Asa::new(options, logical_pages, 1, Keeps::InDram)
     }
 

@@ -44,38 +44,21 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "Oh et al., MiDAS, FAST'24",
     memory: "8 bytes a logical page, 4 bytes a block",
     parameters: &[
-        Parameter {
-            key: "groups",
-            default: "6",
-            allowed: "2..=16",
-            help: "most groups of the chain, each a stream; the hot group is one more",
-        },
-        Parameter {
-            key: "sizing",
-            default: "true",
-            allowed: "true | false",
-            help: "choose number and sizes of groups by the model; otherwise victims come from all of them alike",
-        },
-        Parameter {
-            key: "epoch",
-            default: "4",
-            allowed: "0.1..=100",
-            help: "length of an epoch in writes of the logical pages",
-        },
-        Parameter {
-            key: "sample",
-            default: "16",
-            allowed: "1..=1024",
-            help: "one page in so many is sampled for the update interval distribution",
-        },
+        Parameter::integer("groups", 2..=MOST_GROUPS as u64, "6")
+            .help("most groups of the chain, each a stream; the hot group is one more"),
+        Parameter::boolean("sizing", "true")
+            .help("choose number and sizes of groups by the model; otherwise victims come from all of them alike"),
+        Parameter::real("epoch", 0.1..=100.0, "4").help("length of an epoch in writes of the logical pages"),
+        Parameter::integer("sample", 1..=1024, "16")
+            .help("one page in so many is sampled for the update interval distribution"),
     ],
     build,
 };
 
 fn build(parameters: &Parameters<'_>, context: &PlacementContext) -> Result<AnyPlacement, SpecError> {
     let logical_pages = u64::from(context.logical_pages);
-    let groups = parameters.integer("groups", 2..=MOST_GROUPS as u64)? as u16;
-    let epoch = (parameters.real("epoch", 0.1..=100.0)? * logical_pages as f64).ceil() as u64;
+    let groups = parameters.integer("groups") as u16;
+    let epoch = (parameters.real("epoch") * logical_pages as f64).ceil() as u64;
     Ok(AnyPlacement::Midas(Midas {
         pages: memory::zeroed_table(context.logical_pages as usize),
         live_pages: 0,
@@ -85,14 +68,14 @@ fn build(parameters: &Parameters<'_>, context: &PlacementContext) -> Result<AnyP
         prediction: Prediction::default(),
         sampling: Sampling {
             classes: [Intervals::new(), Intervals::new()],
-            hash_below: u32::MAX / parameters.integer("sample", 1..=1024)? as u32,
+            hash_below: u32::MAX / parameters.integer("sample") as u32,
             began_at: logical_pages,
             length: epoch,
         },
         check_at: logical_pages,
         check_every: logical_pages,
         pages_per_block: context.pages_per_block,
-        sizing: parameters.boolean("sizing")?,
+        sizing: parameters.boolean("sizing"),
     }))
 }
 
