@@ -21,8 +21,8 @@ const DEFAULT_PLACEMENTS: &str = "single,host_gc,epoch";
 /// Arguments of `compare`.
 #[derive(Args)]
 #[command(
-    after_help = "Every combination runs. An FTL that places pages by itself (asa, fast) runs once for all placements, a log over \
-    nothing once for all that would lie below it.\n\nExamples:\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch:length=1 \
+    after_help = "Every combination runs. asa and fast ignore --placement and run once (fast ignores --victim too); with --below none, \
+    device options do not multiply runs.\n\nExamples:\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch:length=1 \
     --victim greedy,cost_benefit --op 7%,15%\n  isotherm compare traces/tpcc-postgres-xfs.csv.zst \
     --ftl page,dftl,asa,fast --cache-bytes 256KiB --placement single\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --log sfs,lfs,in_place --below page --placement single"
 )]

@@ -58,7 +58,7 @@ pub struct DeviceOptions {
     /// own blocks) or active (the workload's own blocks alone) [default: active]
     #[arg(long, value_name = "MODE", value_parser = parse_fill_mode)]
     pub fill_mode: Option<FillMode>,
-    /// Drive whose speeds the log's write cost is counted in (see `isotherm list drives`) [default: ssd_m]
+    /// Drive profile used to compute write cost and throughput (see `isotherm list drives`) [default: ssd_m]
     #[arg(long, value_name = "NAME")]
     pub drive: Option<PolicyName>,
     /// Device specification to start from (TOML; `--print-config` shows every key)

@@ -201,7 +201,7 @@ fn text(result: &RunResult) -> String {
     line(
         "erases",
         format!(
-            "{} in all, of a block {} / {:.1} / {} (min/mean/max)",
+            "{} in total; per block {} / {:.1} / {} (min/mean/max)",
             output::whole(erases.total),
             erases.min,
             erases.mean,
@@ -211,7 +211,7 @@ fn text(result: &RunResult) -> String {
     line(
         "flash time",
         format!(
-            "{}, {} a host page written or read, {} written a second of it",
+            "{}, {} per host page, {} written per second of flash time",
             output::time(Some(result.flash_time_ns as f64)),
             output::time(result.flash_time_per_host_page_ns),
             result.write_throughput_bytes_per_second.map_or_else(|| "-".to_owned(), output::bytes)
@@ -219,7 +219,7 @@ fn text(result: &RunResult) -> String {
     );
     if let Some(elapsed_ns) = result.elapsed_ns {
         let rate = result.elapsed_write_throughput_bytes_per_second.map_or_else(|| "-".to_owned(), output::bytes);
-        line("elapsed time", format!("{}, {rate} written a second", output::time(Some(elapsed_ns as f64))));
+        line("elapsed time", format!("{}, {rate} written per second", output::time(Some(elapsed_ns as f64))));
     }
     for (name, latency) in [("read", &result.latency_ns.read), ("write", &result.latency_ns.write)] {
         if latency.count > 0 {
@@ -236,11 +236,11 @@ fn text(result: &RunResult) -> String {
     line(
         "lifetime",
         format!(
-            "TBW {terabytes}, {} DWPD over {} years, {} ({} erases a block{})",
+            "TBW {terabytes}, {} DWPD over {} years, {} ({} erases per block{})",
             output::real(life.drive_writes_per_day, 2),
             life.warranty_years,
             life.years.map_or_else(
-                || "no years without times and writes".to_owned(),
+                || "lifetime in years: n/a (needs timestamps and writes)".to_owned(),
                 |years| format!("{} years at the trace's rate", output::real(Some(years), 1))
             ),
             life.endurance_erases,

@@ -106,7 +106,7 @@ pub struct LogSnapshot {
     pub segments: u32,
     /// Blocks of data in a segment.
     pub payload_blocks: u32,
-    /// The drive whose speeds the write cost is counted in.
+    /// The drive profile used to compute write cost and throughput.
     pub drive: Drive,
     /// Dirty blocks now.
     pub dirty_blocks: u64,
