@@ -389,8 +389,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     ) -> (StreamId, Cause) {
         match owner.kind() {
             Kind::Data => {
-                let copy = GcCopy { lpn: Lpn(owner.address()), now: self.now, from, stamp };
-                let of_page = || self.placement.gc(&copy, &self.history);
+                let now = self.now;
+                let copy = || GcCopy { lpn: Lpn(owner.address()), now, from, stamp };
+                let of_page = || self.placement.gc(&copy(), &self.history);
                 (all_to.unwrap_or_else(of_page), cause)
             }
             Kind::Translation => {

@@ -23,8 +23,8 @@ mod tests;
 mod translation;
 
 pub use counters::{MappingCounters, MappingResults};
-pub use design::DftlDesign;
 pub(super) use design::DemandDesign;
+pub use design::DftlDesign;
 pub(super) use options::SHARED_PARAMETERS;
 pub use options::{DemandOptions, PARAMETERS, TranslationSpace, WriteMiss};
 pub use translation::{DemandMap, Writeback};

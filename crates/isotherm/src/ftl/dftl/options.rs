@@ -126,8 +126,7 @@ impl DemandOptions {
     }
 
     pub(super) fn read(parameters: &Parameters<'_>, wishes: &Wishes) -> Result<Self, SpecError> {
-        let write_miss =
-            parameters.choice("write_miss", &[("dirty", WriteMiss::Dirty), ("fetch", WriteMiss::Fetch)]);
+        let write_miss = parameters.choice("write_miss", &[("dirty", WriteMiss::Dirty), ("fetch", WriteMiss::Fetch)]);
         let sizes = [("4", 4), ("8", 8), ("16", 16), ("32", 32)];
         let translation_entry_bytes = parameters.choice("translation_entry_bytes", &sizes);
         Ok(Self { write_miss, translation_entry_bytes, ..Self::read_shared(parameters, wishes)? })

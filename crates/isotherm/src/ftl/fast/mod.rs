@@ -37,9 +37,9 @@ mod recover;
 mod space;
 
 pub use counters::{MergeCounters, MergesResults};
+pub use design::FastDesign;
 pub use log_blocks::log_block_map_bytes;
 pub(super) use options::ENTRY;
-pub use design::FastDesign;
 pub use options::{FastOptions, LogShare, RESERVE_BLOCKS};
 
 use super::Ftl;

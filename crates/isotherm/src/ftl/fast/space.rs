@@ -88,8 +88,7 @@ mod tests {
             entries_written_back: 120.0,
             ..MapWork::default()
         };
-        let profits =
-            FastFtl::<NandArray<NoBytes>>::profits(&recent, &flash);
+        let profits = FastFtl::<NandArray<NoBytes>>::profits(&recent, &flash);
         // Tfull_merge = 64 * 325.6 us + 1.5 ms = 22.3384 ms, Fas_set = 4, Tlog_GC = 64 ms.
         assert!((profits.map_write_ns - 22_338_400.0 / 4.0).abs() < 1e-6);
         assert!((profits.buffer_write_ns - (252_800.0 + 1_000_000.0)).abs() < 1e-6);
