@@ -2,6 +2,7 @@
 
 mod compare;
 mod hotness;
+mod keys;
 mod list;
 mod message;
 mod options;

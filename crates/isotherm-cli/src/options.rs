@@ -1,15 +1,14 @@
 //! Options that several verbs share: the device and the replay.
 
+use crate::keys::KeyOptions;
 use anyhow::{Context as _, bail};
 use clap::Args;
-
 use isotherm::ftl::FTLS;
-use isotherm::nand::timing::TimeMode;
 use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::{Entry, PolicyName, SpecError, parse_integer};
 use isotherm_eval::compare::{Choice, PolicyList, Spare};
 use isotherm_eval::{AddressMode, Precondition, Replay, RunSpec, TraceSource};
-use isotherm_sfs::{FillMode, NO_DEVICE, SystemSpec};
+use isotherm_sfs::{NO_DEVICE, SystemSpec};
 use std::path::PathBuf;
 
 /// The device, but for placement, cleaning and over-provisioning. Where `compare` takes several policies, `run` takes one.
@@ -19,24 +18,6 @@ pub struct DeviceOptions {
     /// Flash translation layer, in `compare` several (see `isotherm list ftls`) [default: page]
     #[arg(long, value_name = "NAME[:key=value,...]")]
     pub ftl: Option<PolicyList>,
-    /// What the host sees, such as 4GiB [default: the span of the trace]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
-    pub logical_size: Option<ByteSize>,
-    /// Page size, a power of two [default: 4KiB]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
-    pub page_size: Option<ByteSize>,
-    /// Pages of an erase block, a power of two [default: 64]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub pages_per_block: Option<u32>,
-    /// Named set of flash latencies (see `isotherm list timings`), or none for a device without a clock [default: mlc]
-    #[arg(long, value_name = "PRESET")]
-    pub timing: Option<String>,
-    /// DRAM that a demand-paged map may use, such as 8MiB [default: the FTL's own]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
-    pub cache_bytes: Option<ByteSize>,
-    /// DRAM that write buffer and map share, such as 16MiB [default: no buffer]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
-    pub dram: Option<ByteSize>,
     /// Policy of the write buffer, or none; in `compare` several (see `isotherm list buffers`) [default: lru where --dram is given]
     #[arg(long, value_name = "NAME[:key=value,...]")]
     pub buffer: Option<PolicyList>,
@@ -51,16 +32,9 @@ pub struct DeviceOptions {
     /// FTL below the log, in `compare` several, or none for a device that costs nothing [default: none]
     #[arg(long, value_name = "none|FTL")]
     pub below: Option<PolicyList>,
-    /// Share of the log's blocks that hold data [default: 85%]
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
-    pub utilisation: Option<Share>,
-    /// What the utilisation is made of: filler (written first, never updated, beside a fifth of the log for the workload's
-    /// own blocks) or active (the workload's own blocks alone) [default: active]
-    #[arg(long, value_name = "MODE", value_parser = parse_fill_mode)]
-    pub fill_mode: Option<FillMode>,
-    /// Drive profile used to compute write cost and throughput (see `isotherm list drives`) [default: ssd_m]
-    #[arg(long, value_name = "NAME")]
-    pub drive: Option<PolicyName>,
+    /// What sets one key.
+    #[command(flatten)]
+    pub keys: KeyOptions,
     /// Device specification to start from (TOML; `--print-config` shows every key)
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,
@@ -75,74 +49,47 @@ pub struct DeviceOptions {
 impl DeviceOptions {
     /// The specification: defaults, then the file, then `--set`, then the options.
     pub fn spec(&self) -> anyhow::Result<SystemSpec> {
-        let mut spec = SystemSpec::from_toml(&self.file()?, &self.set).map_err(|e| match &self.spec {
-            Some(path) => anyhow::Error::new(e).context(path.display().to_string()),
-            None => e.into(),
-        })?;
-        let first = |list: &Option<PolicyList>| list.as_ref().map(|list| joined(&list.0));
-        refuse_twice(
-            &self.set,
-            &[
-                ("device.logical_size", self.logical_size.map(String::from)),
-                ("device.page_size", self.page_size.map(String::from)),
-                ("device.pages_per_block", self.pages_per_block.map(|pages| pages.to_string())),
-                ("timing.preset", self.timing.clone()),
-                ("dram.size", self.dram.map(String::from)),
-                ("dram.cache_bytes", self.cache_bytes.map(String::from)),
-                ("dram.buffer", first(&self.buffer)),
-                ("dram.split", first(&self.split)),
-                ("ftl.name", first(&self.ftl)),
-                ("log.name", first(&self.log)),
-                ("log.below", first(&self.below)),
-                ("log.utilisation", self.utilisation.map(String::from)),
-                ("log.drive", self.drive.as_ref().map(ToString::to_string)),
-            ],
-        )?;
-        if let Some(size) = self.logical_size {
-            spec.device.logical_size = Some(size);
-        }
-        if let Some(size) = self.page_size {
-            spec.device.page_size = size;
-        }
-        if let Some(pages) = self.pages_per_block {
-            spec.device.pages_per_block = pages;
-        }
-        match self.timing.as_deref() {
-            None => {}
-            Some("none") => spec.timing.mode = TimeMode::None,
-            Some(preset) => preset.clone_into(&mut spec.timing.preset),
-        }
-        if let Some(size) = self.dram {
-            spec.dram.size = Some(size);
-        }
-        self.check_has_use(&spec)?;
+        let file = self.file()?;
+        let parse = |sets: &[String]| {
+            SystemSpec::from_toml(&file, sets).map_err(|e| match &self.spec {
+                Some(path) => anyhow::Error::new(e).context(path.display().to_string()),
+                None => e.into(),
+            })
+        };
+        let lists = [
+            ("dram.buffer", &self.buffer),
+            ("dram.split", &self.split),
+            ("ftl.name", &self.ftl),
+            ("log.name", &self.log),
+            ("log.below", &self.below),
+        ];
+        let lists = lists.into_iter().map(|(key, list)| (key, list.as_ref().map(|list| joined(&list.0))));
+        refuse_twice(&self.set, &lists.chain(self.keys.values()).collect::<Vec<_>>())?;
+        let has_log = self.log.is_some() || parse(&self.set)?.log.is_some();
+        let sets: Vec<String> = self.set.iter().cloned().chain(self.keys.sets()).collect();
+        let mut spec = parse(&sets)?;
+        self.check_has_use(&spec, has_log)?;
         for choice in self.axes().iter().filter_map(|axis| axis.first()) {
             choice.apply(&mut spec);
         }
-        if let Some(log) = &mut spec.log {
-            log.utilisation = self.utilisation.unwrap_or(log.utilisation);
-            log.fill_mode = self.fill_mode.unwrap_or(log.fill_mode);
-            log.drive = self.drive.clone().unwrap_or_else(|| log.drive.clone());
-        }
-        if let Some(size) = self.cache_bytes {
+        if self.keys.given("cache-bytes") {
             self.check_has_cache(&spec)?;
-            spec.dram.cache_bytes = Some(size);
         }
         Ok(spec)
     }
 
-    /// Options that the device, or any that is compared, has no use for are slips. `spec` is what the file and `--set` say.
-    fn check_has_use(&self, spec: &SystemSpec) -> anyhow::Result<()> {
-        let has_log = self.log.is_some() || spec.log.is_some();
+    /// Options that the device, or any that is compared, has no use for are slips. `spec` is what the file, `--set` and the
+    /// options of keys say; `has_log`, whether the file, `--set` or `--log` name a log.
+    fn check_has_use(&self, spec: &SystemSpec, has_log: bool) -> anyhow::Result<()> {
         if let Some(ftls) = self.ftl.as_ref().filter(|_| has_log) {
             let ftls = joined(&ftls.0);
             bail!("--ftl: under a log the FTL is what lies below; write --below {ftls} in place of --ftl {ftls}");
         }
         let of_log = [
             ("--below", self.below.is_some()),
-            ("--utilisation", self.utilisation.is_some()),
-            ("--fill-mode", self.fill_mode.is_some()),
-            ("--drive", self.drive.is_some()),
+            ("--utilisation", self.keys.given("utilisation")),
+            ("--fill-mode", self.keys.given("fill-mode")),
+            ("--drive", self.keys.given("drive")),
         ];
         refuse(!has_log, &of_log, "there is no log on top; name one with --log, or leave it out")?;
         let of_dram = [("--buffer", self.buffer.is_some()), ("--split", self.split.is_some())];
@@ -151,16 +98,16 @@ impl DeviceOptions {
             &of_dram,
             "there is no DRAM to share; give its size with --dram, or leave it out",
         )?;
-        let of_map = [("--cache-bytes", self.cache_bytes.is_some())];
+        let of_map = [("--cache-bytes", self.keys.given("cache-bytes"))];
         refuse(
             spec.dram.size.is_some(),
             &of_map,
             "beside --dram the map has its share of that (--split); leave one out",
         )?;
         let below = [
-            ("--timing", self.timing.is_some()),
-            ("--pages-per-block", self.pages_per_block.is_some()),
-            ("--dram", self.dram.is_some()),
+            ("--timing", self.keys.given("timing")),
+            ("--pages-per-block", self.keys.given("pages-per-block")),
+            ("--dram", self.keys.given("dram")),
             ("--buffer", self.buffer.is_some()),
             ("--split", self.split.is_some()),
         ];
@@ -313,11 +260,6 @@ fn parse_precondition(text: &str) -> Result<Precondition, String> {
 
 fn parse_address(text: &str) -> Result<AddressMode, String> {
     choose(text, &[AddressMode::Refuse, AddressMode::Wrap, AddressMode::Compact], AddressMode::name)
-}
-
-fn parse_fill_mode(text: &str) -> Result<FillMode, String> {
-    let name = |mode| if mode == FillMode::Active { "active" } else { "filler" };
-    choose(text, &[FillMode::Filler, FillMode::Active], name)
 }
 
 fn choose<T: Copy>(text: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Result<T, String> {

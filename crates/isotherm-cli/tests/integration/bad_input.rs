@@ -87,17 +87,17 @@ fn devices() {
     refused(&["run", SYNTH, "--ftl", "fast", "--dram", "256B", "--buffer", "none"], &["--dram", "at least"]);
     refused(&["run", "synth:uniform,pages=64,writes=4000", "--ftl", "asa"], &["asa has 3 open blocks"]);
     for verb in ["run", "compare"] {
-        refused(&[verb, SYNTH, "--page-size", "0"], &["page_size", "power of two"]);
+        refused(&[verb, SYNTH, "--page-size", "0"], &["--page-size", "power of two"]);
         refused(&[verb, SYNTH, "--seed", "-1"], &["--seed", "-1"]);
     }
     refused(&["run", SYNTH, "--op", "0"], &["over_provisioning", "above 0"]);
     refused(&["run", SYNTH, "--op", "-5%"], &["--op"]);
     refused(&["run", SYNTH, "--op", "7%", "--spare", "7%"], &["--op", "--spare"]);
     refused(&["run", SYNTH, "--spare", "100%"], &["spare", "at most 95%"]);
-    refused(&["run", SYNTH, "--pages-per-block", "63"], &["pages_per_block", "power of two"]);
-    refused(&["run", SYNTH, "--page-size", "3000B"], &["page_size", "power of two"]);
-    refused(&["run", SYNTH, "--logical-size", "0"], &["logical_size", "out of range"]);
-    refused(&["run", SYNTH, "--logical-size", "4 potatoes"], &["potatoes", "GiB"]);
+    refused(&["run", SYNTH, "--pages-per-block", "63"], &["--pages-per-block", "power of two"]);
+    refused(&["run", SYNTH, "--page-size", "3000B"], &["--page-size", "power of two"]);
+    refused(&["run", SYNTH, "--logical-size", "0"], &["--logical-size", "out of range"]);
+    refused(&["run", SYNTH, "--logical-size", "4 potatoes"], &["potatoes", "KiB"]);
     refused(&["run", SYNTH, "--logical-size", "500TiB"], &["logical_size"]);
     refused(&["run", SYNTH, "--victim", "gredy"], &["gredy", "greedy", "cost_benefit"]);
     refused(&["run", SYNTH, "--placement", "epoch:lenght=2"], &["lenght", "length"]);
