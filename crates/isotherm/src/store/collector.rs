@@ -389,10 +389,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     ) -> (StreamId, Cause) {
         match owner.kind() {
             Kind::Data => {
-                let now = self.now;
-                let copy = || GcCopy { lpn: Lpn(owner.address()), now, from, stamp };
-                let of_page = || self.placement.gc(&copy(), &self.history);
-                (all_to.unwrap_or_else(of_page), cause)
+                let Some(stream) = all_to else {
+                    let copy = GcCopy { lpn: Lpn(owner.address()), now: self.now, from, stamp };
+                    return (self.placement.gc(&copy, &self.history), cause);
+                };
+                (stream, cause)
             }
             Kind::Translation => {
                 let cause = if cause == Cause::Gc { Cause::TranslationGc } else { cause };
