@@ -46,19 +46,3 @@ pub const DRIVES: &[Entry<Drive>] = &[
     drive("ssd_h", "SATA, SLC: 170 MB/s in sequence, 5.3 MB/s random 4 KiB writes", 170e6, 5.3e6),
     drive("ssd_l", "USB 3.0, MLC: 38 MB/s in sequence, 0.002 MB/s random 4 KiB writes", 38e6, 0.002e6),
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::snapshot::LogCounters;
-
-    #[test]
-    fn write_cost_follows_the_slides_formula() {
-        // Zipf and TPC-C at 85 %: WA 1.65 and 1.18 are write costs of 6.96 and 2.64.
-        for (cleaned, expected) in [(65, 6.96), (18, 2.64)] {
-            let counters = LogCounters { logged_blocks: 100, cleaned_blocks: cleaned, ..LogCounters::default() };
-            let cost = counters.write_cost(DRIVES[0].build.read_cost);
-            assert!((cost - expected).abs() < 0.05, "{cost}");
-        }
-    }
-}
