@@ -9,14 +9,12 @@
 //!
 //! Departure from the paper: recency and its clock are exact in the simulator, and start anew after a loss of power.
 
+use super::ReadDesign;
 use super::dftl::DemandDesign;
 use super::dftl::{DemandOptions, PARAMETERS, SHARED_PARAMETERS, WriteMiss};
-use super::{Design, FtlParts, FtlPlan, MapSizes, MetaArea, ReadDesign, Receive, Reserve, Uses};
-use crate::address::Geometry;
-use crate::nand::Medium;
 use crate::placement::asa::{self, Asa, AsaOptions, Keeps};
 use crate::placement::{AnyPlacement, PlacementContext};
-use crate::registry::{Entry, Parameter, SpecError};
+use crate::registry::{Entry, Parameter};
 
 const OWN: [Parameter; 2] = [
     Parameter::choice("etb_entry_bytes", &["8", "16", "32"], "8")
@@ -74,33 +72,13 @@ pub struct AsaDesign {
 }
 
 impl DemandDesign for AsaDesign {
+    const PLACES: bool = true;
+
     fn map(&self) -> &DemandOptions {
         &self.map
     }
-}
-
-impl Design for AsaDesign {
-    fn uses(&self) -> Uses {
-        Uses { placement: false, victim: true, shared_dram: true }
-    }
-    fn own_placement(&self, context: &PlacementContext) -> Option<AnyPlacement> {
+    fn placement(&self, context: &PlacementContext) -> Option<AnyPlacement> {
         let asa = Asa::new(self.asa, context.logical_pages, context.seed, Keeps::InTranslationPages);
         Some(AnyPlacement::Asa(asa))
-    }
-    fn meta_area(&self, geometry: &Geometry, logical_pages: u32) -> Result<MetaArea, SpecError> {
-        self.translation_area(geometry, logical_pages)
-    }
-    fn reserve(&self, for_copies: u32) -> Reserve {
-        self.demand_reserve(for_copies)
-    }
-    fn map_sizes(&self, plan: &FtlPlan) -> Result<Option<MapSizes>, SpecError> {
-        Ok(Some(self.demand_sizes(plan)))
-    }
-    fn build<M: Medium + Send + 'static, R: Receive<M>>(
-        &self,
-        parts: FtlParts<M>,
-        receive: R,
-    ) -> Result<R::Output, SpecError> {
-        self.build_demand(parts, receive)
     }
 }

@@ -4,6 +4,7 @@ use super::{DemandOptions, Dftl, TranslationSpace};
 use crate::address::Geometry;
 use crate::ftl::{Design, Found, FtlParts, FtlPlan, MapSizes, MetaArea, Receive, Reserve, Uses};
 use crate::nand::Medium;
+use crate::placement::{AnyPlacement, PlacementContext};
 use crate::registry::SpecError;
 
 /// DFTL, before it is built.
@@ -13,10 +14,15 @@ pub struct DftlDesign {
     pub map: DemandOptions,
 }
 
-/// What FTLs with a demand-paged map have in common.
+/// An FTL with a demand-paged map: all of its design but the map's options and the placement is the same.
 pub(in crate::ftl) trait DemandDesign {
+    /// Whether the FTL brings a placement along, and has no use for another.
+    const PLACES: bool = false;
+
     /// How the map behaves.
     fn map(&self) -> &DemandOptions;
+    /// The placement that the FTL brings along.
+    fn placement(&self, context: &PlacementContext) -> Option<AnyPlacement>;
 
     /// Translation blocks.
     fn translation_area(&self, geometry: &Geometry, logical_pages: u32) -> Result<MetaArea, SpecError> {
@@ -54,11 +60,6 @@ pub(in crate::ftl) trait DemandDesign {
         }
     }
 
-    /// Free blocks of any FTL with translation pages.
-    fn demand_reserve(&self, for_copies: u32) -> Reserve {
-        Reserve { least: DemandOptions::FLOOR_MIN, default: for_copies + DemandOptions::RESERVE_BLOCKS }
-    }
-
     /// Builds the map over its medium.
     fn build_demand<M: Medium + Send + 'static, R: Receive<M>>(
         &self,
@@ -83,17 +84,23 @@ impl DemandDesign for DftlDesign {
     fn map(&self) -> &DemandOptions {
         &self.map
     }
+    fn placement(&self, _: &PlacementContext) -> Option<AnyPlacement> {
+        None
+    }
 }
 
-impl Design for DftlDesign {
+impl<D: DemandDesign> Design for D {
     fn uses(&self) -> Uses {
-        Uses { placement: true, victim: true, shared_dram: true }
+        Uses { placement: !D::PLACES, victim: true, shared_dram: true }
+    }
+    fn own_placement(&self, context: &PlacementContext) -> Option<AnyPlacement> {
+        self.placement(context)
     }
     fn meta_area(&self, geometry: &Geometry, logical_pages: u32) -> Result<MetaArea, SpecError> {
         self.translation_area(geometry, logical_pages)
     }
     fn reserve(&self, for_copies: u32) -> Reserve {
-        self.demand_reserve(for_copies)
+        Reserve { least: DemandOptions::FLOOR_MIN, default: for_copies + DemandOptions::RESERVE_BLOCKS }
     }
     fn map_sizes(&self, plan: &FtlPlan) -> Result<Option<MapSizes>, SpecError> {
         Ok(Some(self.demand_sizes(plan)))

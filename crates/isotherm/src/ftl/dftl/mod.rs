@@ -84,13 +84,13 @@ pub struct Dftl<M, P, V, O = ()> {
 }
 
 impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> {
-    /// Formats an empty device of `logical_pages`. `log_options` has one stream of its own for translation pages.
+    /// Formats an empty device of `logical_pages`. `store_options` has one stream of its own for translation pages.
     ///
     /// # Errors
     /// Faults of the medium while it is formatted.
     ///
     /// # Panics
-    /// If `log_options` has no stream for translation pages.
+    /// If `store_options` has no stream for translation pages.
     pub fn new(
         medium: M,
         placement: P,
