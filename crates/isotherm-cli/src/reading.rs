@@ -31,6 +31,9 @@ pub struct TraceOptions {
     /// suits the format: a window of 65536, or refuse in canonical files)
     #[arg(long, value_name = "HOW", default_value = "declared")]
     sort: Sort,
+    /// Keep the discard of the whole device at the head of a trace. It is taken as mkfs's and dropped unless this is given
+    #[arg(long)]
+    keep_leading_trim: bool,
 }
 
 impl TraceOptions {
@@ -44,12 +47,18 @@ impl TraceOptions {
             blktrace_action: self.action,
             object_bytes: self.object_bytes,
             sort: self.sort,
+            drop_leading_trims: !self.keep_leading_trim,
         }
+    }
+
+    /// The same, for what must lose no request of the trace.
+    pub fn lossless_options(&self) -> OpenOptions {
+        OpenOptions { drop_leading_trims: false, ..self.open_options() }
     }
 
     /// The trace `name`, opened with these options.
     pub fn source(&self, name: &str) -> TraceSource {
-        TraceSource { name: name.to_owned(), options: self.open_options() }
+        TraceSource::with_options(name, self.open_options())
     }
 }
 

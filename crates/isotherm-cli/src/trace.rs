@@ -102,8 +102,10 @@ pub fn run(args: TraceArgs) -> Result<ExitCode> {
             text.push('\n');
             print(text.as_bytes())?;
         }
-        Verb::Head { trace, requests, reading } => head(&trace, requests, &reading.open_options())?,
-        Verb::Convert { trace, output, force, reading } => convert(&trace, &output, force, &reading.open_options())?,
+        Verb::Head { trace, requests, reading } => head(&trace, requests, &reading.lossless_options())?,
+        Verb::Convert { trace, output, force, reading } => {
+            convert(&trace, &output, force, &reading.lossless_options())?
+        }
         Verb::Gen { workload, output, force } => {
             anyhow::ensure!(
                 workload.starts_with("synth:"),

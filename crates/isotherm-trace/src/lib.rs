@@ -24,13 +24,15 @@
 //! [`TraceError::NoParquet`].
 //!
 //! Layers, from the bytes up: `source` (file, packing) -> `lines` and `row` (scanning) -> `formats` (one file each) ->
-//! `sink` (limits) and `volumes` (end to end) -> `order` (times) -> [`TraceReader`].
+//! `sink` (limits) and `volumes` (end to end) -> `order` (times) ->
+//! `leading` (mkfs's discard) -> [`TraceReader`].
 
 mod binary;
 mod detect;
 mod error;
 mod footprint;
 mod formats;
+mod leading;
 mod lines;
 mod open;
 mod options;
@@ -48,9 +50,10 @@ mod write;
 
 pub use error::{Place, TraceError};
 pub use isotherm::request::{Op, Request};
+pub use leading::LeadingTrims;
 pub use open::{open, open_bytes};
 pub use options::{BlktraceAction, OpenOptions, SORT_WINDOW, Sort, TimeUnit};
-pub use profile::{LengthBin, OpProfile, Profile, profile, profile_pages};
+pub use profile::{LengthBin, OpProfile, Profile, profile, profile_pages, profile_reader};
 pub use registry::{FORMATS, Format, FormatEntry, Need};
 pub use sink::{END_BYTES_MAX, TRANSFER_BYTES_MAX};
 pub use volumes::VOLUME_ALIGNMENT;
@@ -74,6 +77,10 @@ pub trait TraceReader {
     /// Requests so far that came later in the file than their time says, and were put in order.
     fn reordered(&self) -> u64 {
         0
+    }
+    /// Trims at the head that were dropped so far ([`OpenOptions::drop_leading_trims`]).
+    fn leading_trims(&self) -> LeadingTrims {
+        LeadingTrims::default()
     }
     /// Name of the format, as [`FORMATS`] has it; `synth` for synthetic workloads.
     fn format(&self) -> &'static str;

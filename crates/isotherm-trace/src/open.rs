@@ -4,6 +4,7 @@ use crate::TraceReader;
 use crate::detect::detect;
 use crate::error::TraceError;
 use crate::formats::parquet;
+use crate::leading::WithoutLeadingTrims;
 use crate::options::{OpenOptions, SORT_WINDOW, Sort};
 use crate::order::Ordered;
 use crate::records::{Records, Setup};
@@ -60,7 +61,8 @@ fn open_source(source: &Source, options: &OpenOptions) -> Result<Box<dyn TraceRe
     let records = decode(source, opened, format, options, volumes, in_order)?;
     // The canonical forms keep their times, so that converting them loses nothing.
     let rebase = !entry.ordered;
-    Ok(Box::new(Ordered::new(records, entry.name, source.name(), window, rebase)))
+    let reader = Box::new(Ordered::new(records, entry.name, source.name(), window, rebase));
+    if options.drop_leading_trims { Ok(Box::new(WithoutLeadingTrims::new(reader))) } else { Ok(reader) }
 }
 
 /// Asks for what the file does not say.

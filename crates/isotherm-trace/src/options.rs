@@ -138,4 +138,7 @@ pub struct OpenOptions {
     pub object_bytes: Option<u64>,
     /// What to do when times run backwards. Default: as the format declares.
     pub sort: Sort,
+    /// Drop the discard of the whole device that a capture begins with, as mkfs makes it, so that it does not undo a
+    /// preconditioned drive ([`crate::LeadingTrims`] counts what was dropped). Default: keep it. Synthetic workloads have none.
+    pub drop_leading_trims: bool,
 }

@@ -3,6 +3,7 @@
 use crate::TraceReader;
 use crate::error::TraceError;
 use crate::footprint::{Footprint, MEMORY_BYTES_MAX};
+use crate::leading::LeadingTrims;
 use crate::open::open;
 use crate::options::OpenOptions;
 use isotherm::request::{Op, Request};
@@ -71,6 +72,8 @@ pub struct Profile {
     pub skipped_rows: u64,
     /// Requests that were put in order of time.
     pub reordered_requests: u64,
+    /// Trims at the head that were dropped; they count nowhere else.
+    pub leading_trims: LeadingTrims,
 }
 
 impl OpProfile {
@@ -108,8 +111,18 @@ pub fn profile(source: &str, options: &OpenOptions) -> Result<Profile, TraceErro
 /// # Panics
 /// If `page_bytes` is not a power of two.
 pub fn profile_pages(source: &str, options: &OpenOptions, page_bytes: u64) -> Result<Profile, TraceError> {
+    profile_reader(source, &mut *open(source, options)?, page_bytes)
+}
+
+/// As [`profile_pages`], of what a reader gives from here to its end; `source` is its name.
+///
+/// # Errors
+/// As [`profile_pages`].
+///
+/// # Panics
+/// If `page_bytes` is not a power of two.
+pub fn profile_reader(source: &str, reader: &mut dyn TraceReader, page_bytes: u64) -> Result<Profile, TraceError> {
     assert!(page_bytes.is_power_of_two(), "pages are powers of two");
-    let mut reader = open(source, options)?;
     let mut pass = Pass::new(page_bytes);
     let mut batch = Vec::with_capacity(4096);
     while reader.fill(&mut batch, 4096)? > 0 {
@@ -123,7 +136,7 @@ pub fn profile_pages(source: &str, options: &OpenOptions, page_bytes: u64) -> Re
             ));
         }
     }
-    Ok(pass.finish(source, &*reader))
+    Ok(pass.finish(source, reader))
 }
 
 /// The counts of a pass under way.
@@ -195,6 +208,7 @@ impl Pass {
             duration_ns: last_ns - first_ns,
             skipped_rows: reader.skipped(),
             reordered_requests: reader.reordered(),
+            leading_trims: reader.leading_trims(),
             reads,
             writes,
             trims,
@@ -247,6 +261,15 @@ impl Profile {
         );
         if self.reordered_requests > 0 {
             line += &format!(", {} put in order", Count(self.reordered_requests));
+        }
+        let LeadingTrims { requests, bytes } = self.leading_trims;
+        if requests > 0 {
+            let plural = if requests == 1 { "" } else { "s" };
+            line += &format!(
+                ", {} leading trim{plural} of {} dropped (the discard of mkfs; --keep-leading-trim keeps it)",
+                Count(requests),
+                Bytes(bytes)
+            );
         }
         line
     }

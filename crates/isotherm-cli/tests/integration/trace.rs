@@ -37,7 +37,8 @@ fn info_begins_with_the_sanity_line() {
     assert!(
         line.starts_with("csv trace: 148.8 k requests")
             && line.contains("footprint 1.5 GiB")
-            && line.ends_with("0 skipped"),
+            && line.contains("0 skipped, 1 leading trim of 1.5 GiB dropped")
+            && line.ends_with("--keep-leading-trim keeps it)"),
         "{line}"
     );
 }
