@@ -37,13 +37,13 @@ impl Streams {
 #[serde(rename_all = "snake_case")]
 pub enum AgeBase {
     /// Since the block was closed; pages that a collection copied keep the age of the block they came from.
-    #[default]
     Closed,
     /// Since the youngest page in it was written by the host.
     Youngest,
     /// Since a page in it was last invalidated.
     LastInvalidation,
     /// Since the block was closed, whatever is in it: pages that a collection copied are as young as their new block.
+    #[default]
     Sealed,
 }
 

@@ -87,7 +87,7 @@ section! {
         /// Free blocks that the collector keeps, on top of T. The least depends on the FTL.
         floor: Option<u32> = none "the streams that collections write to", Kind::integer(1..=65_536), unit "blocks";
         /// What age counts from.
-        age: AgeBase = "closed", Kind::Choice(&["closed", "youngest", "last_invalidation", "sealed"]);
+        age: AgeBase = "sealed", Kind::Choice(&["closed", "youngest", "last_invalidation", "sealed"]);
         /// Clean in idle time too (needs a queueing time model, which knows when the device is idle).
         idle: bool = "false", Kind::Boolean;
     }

@@ -1,5 +1,5 @@
-//! Windowed greedy: the emptiest among the `window` blocks that were closed first. Window 1 is FIFO, a window of all
-//! blocks is greedy. O(window) a pick.
+//! Windowed greedy: the emptiest among the blocks that were closed first. The window is a share of the closed blocks, so that
+//! it means the same on a device of any size: 0 (one block) is FIFO, 1 is greedy. O(window) a pick.
 
 use super::block_list::BlockLists;
 use super::{AnyVictim, BuildVictim, VictimPolicy};
@@ -13,11 +13,10 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     summary: "the emptiest among the blocks that were closed first (windowed greedy)",
     paper: "Hu et al., SYSTOR'09",
     memory: "8 bytes a block",
-    parameters: &[
-        Parameter::integer("window", 1..=1_000_000, "64").help("blocks at the old end of the log that are considered")
-    ],
+    parameters: &[Parameter::share("window", 0.0..=1.0, "25%")
+        .help("share of the closed blocks, the oldest, that is considered; 0: one block")],
     build: |parameters, context| {
-        let window = parameters.integer("window") as usize;
+        let window = parameters.share("window");
         Ok(AnyVictim::Windowed(Windowed { order: BlockLists::new(context.blocks, 1), window }))
     },
 };
@@ -26,7 +25,14 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
 #[derive(Clone, Debug)]
 pub struct Windowed {
     order: BlockLists,
-    window: usize,
+    window: f64,
+}
+
+impl Windowed {
+    /// Blocks that are considered.
+    fn width(&self) -> usize {
+        ((self.order.length() as f64 * self.window) as usize).max(1)
+    }
 }
 
 impl VictimPolicy for Windowed {
@@ -38,11 +44,11 @@ impl VictimPolicy for Windowed {
         self.order.remove(0, block);
     }
     fn pick(&mut self, blocks: &BlockTable, _: u64) -> Option<BlockId> {
-        self.order.iter(0).take(self.window).min_by_key(|b| blocks.valid(*b))
+        self.order.iter(0).take(self.width()).min_by_key(|b| blocks.valid(*b))
     }
     fn pick_within(&mut self, blocks: &BlockTable, _: u64, streams: Streams) -> Option<BlockId> {
         let within = self.order.iter(0).filter(|b| streams.contains(blocks.stream(*b)));
-        within.take(self.window).min_by_key(|b| blocks.valid(*b))
+        within.take(self.width()).min_by_key(|b| blocks.valid(*b))
     }
     fn memory_bytes(&self) -> u64 {
         self.order.bytes()

@@ -36,7 +36,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "measure",
             "recorder heat lifetime laws",
             "memory source",
-            "fold",
+            "fold kept",
             "files",
             "columns",
             "results",

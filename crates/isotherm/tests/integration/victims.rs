@@ -236,7 +236,7 @@ fn choices_within_streams_are_the_best_of_them() {
     let cases = [
         ("greedy", Some(emptiest), since_first),
         ("fifo", Some(oldest), since_first),
-        ("windowed:window=1000", Some(emptiest), since_first),
+        ("windowed:window=100%", Some(emptiest), since_first),
         ("cost_benefit", Some(benefit), since_first),
         ("cat", Some(cat), since_first),
         ("cost_hotness", Some(cost_hotness), since_first),
@@ -362,10 +362,10 @@ fn a_window_of_one_is_fifo_and_a_window_of_all_is_greedy() {
         ftl.fill_snapshot(&mut snapshot);
         snapshot
     };
-    let (fifo, one) = (counters("fifo"), counters("windowed:window=1"));
+    let (fifo, one) = (counters("fifo"), counters("windowed:window=0"));
     assert_eq!(fifo.collector, one.collector);
     // Ties are broken in another order, so that counters agree closely and not exactly.
-    let (greedy, all) = (counters("greedy"), counters("windowed:window=1000"));
+    let (greedy, all) = (counters("greedy"), counters("windowed:window=100%"));
     let ratio = greedy.collector.victim_invalid_pages as f64
         / greedy.collector.victim_pages as f64
         / (all.collector.victim_invalid_pages as f64 / all.collector.victim_pages as f64);
