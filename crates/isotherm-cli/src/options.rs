@@ -218,7 +218,8 @@ pub fn joined(policies: &[PolicyName]) -> String {
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "The replay")]
 pub struct ReplayOptions {
-    /// Share of the logical capacity that holds filler pages, written once and never again
+    /// How full the drive is before the run: pages that the trace does not touch are written once, and never again, until they
+    /// and the trace's take this share of the logical capacity
     #[arg(long, value_name = "SHARE", default_value = "0%", allow_hyphen_values = true)]
     pub fill: Share,
     /// What is written before the measured run: none, sequential, random (sequential, then uniform overwrites until write

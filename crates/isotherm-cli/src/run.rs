@@ -231,6 +231,19 @@ fn text(result: &RunResult) -> String {
     let mut line = |name: &str, value: String| {
         writeln!(text, "{name:<21}{value}").expect("writing to a string cannot fail");
     };
+    let timed = result.latency_ns.read.count + result.latency_ns.write.count > 0;
+    if let Some(note) = result.latency_note.as_ref().filter(|_| timed) {
+        line("", note.clone());
+    }
+    if result.latency_ns.read_unmapped_count > 0 {
+        line(
+            "",
+            format!(
+                "{} reads found nothing and are in no latency",
+                output::whole(result.latency_ns.read_unmapped_count)
+            ),
+        );
+    }
     let life = &result.lifetime;
     let terabytes = life.terabytes_written_bytes.map_or_else(|| "-".to_owned(), |b| format!("{:.2} TB", b / 1e12));
     line(
@@ -258,15 +271,18 @@ fn last_lines(result: &RunResult) -> String {
 
 /// The verdict in words.
 pub fn verdict(result: &RunResult) -> String {
-    let drives = result.verdict.drive_writes;
-    if result.verdict.valid {
-        let steady = match result.verdict.swing() {
-            Some([least, most]) => {
-                format!("steady from quarter to quarter, between {least:.2} and {most:.2} within them")
-            }
-            None => "steady".to_owned(),
-        };
-        return format!("valid ({drives:.1} drive writes, {steady})");
+    let verdict = &result.verdict;
+    let live = format!("{:.0} % live", verdict.live_share_peak * 100.0);
+    let drives = format!("{:.1} drive writes, {live}", verdict.drive_writes);
+    if !verdict.valid {
+        return format!("not valid ({drives}): {}", verdict.reasons.join("; "));
     }
-    format!("not valid ({drives:.1} drive writes): {}", result.verdict.reasons.join("; "))
+    let steady = match verdict.swing() {
+        Some([least, most]) => format!("steady as a whole, between {least:.2} and {most:.2} within"),
+        None => "steady".to_owned(),
+    };
+    match &verdict.light {
+        Some(light) => format!("valid, but light ({drives}, {steady}): {light}"),
+        None => format!("valid ({drives}, {steady})"),
+    }
 }

@@ -1,12 +1,15 @@
 //! Address folding: how a trace's addresses are brought onto a device of another size.
 //!
 //! `refuse` passes addresses through (the device refuses what lies past its end), `wrap` takes them modulo the capacity, and
-//! `compact` renumbers the pages that the trace touches densely, in the order of their addresses. Compacting keeps every
-//! request whole, since a request's pages are all touched and so stay neighbours. It needs one pass over the trace before the
-//! run and one bit for each page within touched 128 MiB chunks (4 KiB pages); a look-up costs one bit count.
+//! `compact` renumbers the pages that the trace reads or writes densely, in the order of their addresses. A read or write stays
+//! whole, since its pages are all touched and so stay neighbours. A trim touches nothing: it keeps the touched pages within it,
+//! which are neighbours too, and vanishes where there are none (the discard of a whole device must not make the device larger).
+//! Compacting needs one pass over the trace before the run and one bit for each page within touched 128 MiB chunks (4 KiB
+//! pages); a look-up costs one bit count.
 
 use isotherm::registry::SpecError;
 use isotherm::request::{Op, Request};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is done with addresses past the device's end.
@@ -18,7 +21,7 @@ pub enum AddressMode {
     Refuse,
     /// They are taken modulo the capacity.
     Wrap,
-    /// The touched pages are renumbered densely.
+    /// The pages read or written are renumbered densely.
     Compact,
 }
 
@@ -44,7 +47,7 @@ struct Chunk {
     before_chunk: u64,
 }
 
-/// The set of pages that a trace touches, and their dense numbers.
+/// The set of pages that a trace reads or writes, and their dense numbers.
 pub struct TouchedPages {
     chunks: Vec<Option<Box<Chunk>>>,
     page_bytes: u64,
@@ -65,7 +68,7 @@ impl TouchedPages {
     /// # Errors
     /// An address so high that the trace cannot have been read in the right unit.
     pub fn insert(&mut self, batch: &[Request]) -> Result<(), SpecError> {
-        for request in batch.iter().filter(|r| r.length > 0) {
+        for request in batch.iter().filter(|r| r.length > 0 && r.op != Op::Trim) {
             let first = request.offset / self.page_bytes;
             let last = (request.offset + (request.length - 1)) / self.page_bytes;
             if last / CHUNK_PAGES >= CHUNKS_MAX {
@@ -104,11 +107,50 @@ impl TouchedPages {
         self.count
     }
 
+    /// The touched pages in order.
+    pub fn pages(&self) -> impl Iterator<Item = u64> + '_ {
+        let chunks = self.chunks.iter().enumerate().filter_map(|(at, chunk)| Some((at as u64, chunk.as_ref()?)));
+        chunks.flat_map(|(at, chunk)| {
+            chunk.words.iter().enumerate().flat_map(move |(word, &bits)| {
+                let base = at * CHUNK_PAGES + word as u64 * 64;
+                (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| base + bit)
+            })
+        })
+    }
+
+    /// The dense number of a page in the set.
     fn rank(&self, page: u64) -> u64 {
         let chunk = self.chunks[(page / CHUNK_PAGES) as usize].as_ref().expect("every page of the trace is in the set");
+        chunk.rank(page)
+    }
+
+    /// How many pages of the set lie below `page`, and whether it is in the set itself.
+    fn below(&self, page: u64) -> (u64, bool) {
+        match self.chunks.get((page / CHUNK_PAGES) as usize) {
+            Some(Some(chunk)) => {
+                let word = chunk.words[(page % CHUNK_PAGES / 64) as usize];
+                (chunk.rank(page), word >> (page % 64) & 1 == 1)
+            }
+            Some(None) => {
+                let later = self.chunks[(page / CHUNK_PAGES) as usize..].iter().flatten().next();
+                (later.map_or(self.count, |chunk| chunk.before_chunk), false)
+            }
+            None => (self.count, false),
+        }
+    }
+
+    /// The dense place of a byte where a trim begins or ends: that of the next touched byte.
+    fn place(&self, byte: u64) -> u64 {
+        let (below, is_touched) = self.below(byte / self.page_bytes);
+        below * self.page_bytes + if is_touched { byte % self.page_bytes } else { 0 }
+    }
+}
+
+impl Chunk {
+    fn rank(&self, page: u64) -> u64 {
         let word = (page % CHUNK_PAGES / 64) as usize;
-        let below = chunk.words[word] & ((1 << (page % 64)) - 1);
-        chunk.before_chunk + u64::from(chunk.before_word[word]) + u64::from(below.count_ones())
+        let below = self.words[word] & ((1 << (page % 64)) - 1);
+        self.before_chunk + u64::from(self.before_word[word]) + u64::from(below.count_ones())
     }
 }
 
@@ -123,6 +165,16 @@ pub enum Folding {
 }
 
 impl Folding {
+    /// The logical pages, of `logical`, that a trace touches once it is folded, in order.
+    pub fn pages(&self, touched: &TouchedPages, logical: u64) -> Box<dyn Iterator<Item = u64>> {
+        let all = touched.pages();
+        match self {
+            Self::Refuse => Box::new(all.collect::<Vec<_>>().into_iter()),
+            Self::Wrap(_) => Box::new(all.map(|page| page % logical).collect::<BTreeSet<_>>().into_iter()),
+            Self::Compact(_) => Box::new(0..touched.count()),
+        }
+    }
+
     /// Folds the addresses of a batch in place. Wrapping may split a request that crosses the end.
     pub fn fold(&self, batch: &mut Vec<Request>) {
         match self {
@@ -133,9 +185,20 @@ impl Folding {
                 }
             }
             Self::Compact(pages) => {
+                let mut vanished = false;
                 for request in batch.iter_mut().filter(|r| r.op != Op::Flush && r.length > 0) {
-                    let page = pages.rank(request.offset / pages.page_bytes);
-                    request.offset = page * pages.page_bytes + request.offset % pages.page_bytes;
+                    if request.op == Op::Trim {
+                        let end = pages.place(request.offset + request.length);
+                        request.offset = pages.place(request.offset);
+                        request.length = end - request.offset;
+                        vanished |= request.length == 0;
+                    } else {
+                        let page = pages.rank(request.offset / pages.page_bytes);
+                        request.offset = page * pages.page_bytes + request.offset % pages.page_bytes;
+                    }
+                }
+                if vanished {
+                    batch.retain(|request| request.op != Op::Trim || request.length > 0);
                 }
             }
         }
@@ -186,6 +249,30 @@ mod tests {
         assert_eq!(touched.count(), 6);
         Folding::Compact(Arc::new(touched)).fold(&mut batch);
         assert_eq!(batch, [write(3 * 4096 + 512, 8192), write(0, 4096), write(4096, 8192)]);
+    }
+
+    #[test]
+    fn a_trim_keeps_the_touched_pages_within_it_and_touches_none() {
+        let trim = |offset, length| Request { op: Op::Trim, ..write(offset, length) };
+        let mut touched = TouchedPages::new(4096);
+        let far = 128 << 20;
+        let whole = trim(0, 1 << 40);
+        touched.insert(&[whole, write(2 * 4096, 4096), write(5 * 4096, 8192), write(far, 4096)]).unwrap();
+        touched.number();
+        assert_eq!(touched.pages().collect::<Vec<_>>(), [2, 5, 6, far / 4096]);
+        let pages = Arc::new(touched);
+        let folded = |request| {
+            let mut batch = vec![request];
+            Folding::Compact(pages.clone()).fold(&mut batch);
+            batch.first().map(|r| (r.offset, r.length))
+        };
+        assert_eq!(folded(whole), Some((0, 4 * 4096)));
+        assert_eq!(folded(trim(0, 2 * 4096)), None);
+        assert_eq!(folded(trim(3 * 4096, 2 * 4096)), None);
+        assert_eq!(folded(trim(1 << 41, 4096)), None);
+        assert_eq!(folded(trim(0, 6 * 4096)), Some((0, 2 * 4096)));
+        assert_eq!(folded(trim(6 * 4096, far)), Some((2 * 4096, 2 * 4096)));
+        assert_eq!(folded(trim(5 * 4096 + 512, 512)), Some((4096 + 512, 512)));
     }
 
     #[test]

@@ -41,6 +41,7 @@ mod control;
 mod error;
 mod fold;
 mod heat;
+mod kept;
 mod laws;
 mod lifetime;
 mod measure;

@@ -64,6 +64,7 @@ pub fn joined(mut first: Latencies, second: &Latencies) -> Latencies {
     for (sum, part) in pairs {
         sum.add(part).expect("histograms that grow by themselves can be added");
     }
+    first.read_unmapped += second.read_unmapped;
     first
 }
 
@@ -87,6 +88,7 @@ pub fn window(from: &Snapshot, to: &Snapshot, latencies: &Latencies) -> WindowRe
 pub fn latency(latencies: &Latencies) -> LatencyByOperation {
     LatencyByOperation {
         read: summary(&latencies.read),
+        read_unmapped_count: latencies.read_unmapped,
         write: summary(&latencies.write),
         trim: summary(&latencies.trim),
         flush: summary(&latencies.flush),

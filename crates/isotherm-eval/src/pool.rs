@@ -195,7 +195,7 @@ mod tests {
     impl Work for Noting<'_> {
         type Result = Numbered;
         fn survey_key(&self) -> SurveyKey {
-            SurveyKey { trace: crate::source::TraceSource::new("none"), page_bytes: 4096, compact: false }
+            SurveyKey { trace: crate::source::TraceSource::new("none"), page_bytes: 4096, touched: false }
         }
         fn needs_survey(&self) -> bool {
             false

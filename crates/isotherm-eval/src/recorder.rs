@@ -23,6 +23,7 @@ struct Sample {
     victim_invalid_pages: u64,
     victim_pages: u64,
     flash_time_ns: u64,
+    mapped_pages: u64,
 }
 
 impl Sample {
@@ -34,7 +35,14 @@ impl Sample {
             victim_invalid_pages: snapshot.collector.victim_invalid_pages,
             victim_pages: snapshot.collector.victim_pages,
             flash_time_ns: snapshot.time.total_ns(),
+            mapped_pages: snapshot.mapped_pages,
         }
+    }
+
+    /// Write amplification since an earlier sample.
+    fn write_amplification_since(&self, earlier: &Self) -> Option<f64> {
+        let programmed = self.programmed.since(&earlier.programmed).total();
+        ratio(programmed as f64, (self.host_pages - earlier.host_pages) as f64)
     }
 }
 
@@ -43,6 +51,8 @@ pub struct Recorder {
     start: Sample,
     /// One sample at the end of each window.
     samples: Vec<Sample>,
+    /// One sample at the end of each whole replay of the trace.
+    replays: Vec<Sample>,
     window: u64,
     pages_in_window: u64,
     log2_page_bytes: u32,
@@ -54,6 +64,7 @@ impl Recorder {
         Self {
             start: Sample::of(start),
             samples: Vec::with_capacity(WINDOWS_MAX),
+            replays: Vec::new(),
             window: FIRST_WINDOW,
             pages_in_window: 0,
             log2_page_bytes: page_bytes.trailing_zeros(),
@@ -88,6 +99,11 @@ impl Recorder {
         }
     }
 
+    /// Marks the end of a whole replay of the trace.
+    pub fn end_replay(&mut self, now: &Snapshot) {
+        self.replays.push(Sample::of(now));
+    }
+
     /// Ends the recording.
     pub fn finish(mut self, end: &Snapshot) -> Recording {
         if self.pages_in_window > 0 {
@@ -99,6 +115,7 @@ impl Recorder {
         Recording {
             start: self.start,
             samples: self.samples,
+            replays: self.replays,
             window: self.window,
             log2_page_bytes: self.log2_page_bytes,
         }
@@ -109,8 +126,18 @@ impl Recorder {
 pub struct Recording {
     start: Sample,
     samples: Vec<Sample>,
+    replays: Vec<Sample>,
     window: u64,
     log2_page_bytes: u32,
+}
+
+/// How many logical pages held data, over a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Occupancy {
+    /// Most at any time that was looked at.
+    pub peak_pages: u64,
+    /// Mean over the host's page writes.
+    pub mean_pages: f64,
 }
 
 /// `part / whole`, or nothing where the whole is 0.
@@ -164,14 +191,48 @@ impl Recording {
             let later = self.samples.iter().filter(|s| s.host_pages > before.host_pages);
             match later.min_by_key(|s| s.host_pages.abs_diff(target)) {
                 Some(sample) => {
-                    let programmed = sample.programmed.since(&before.programmed).total();
-                    result.push(ratio(programmed as f64, (sample.host_pages - before.host_pages) as f64));
+                    result.push(sample.write_amplification_since(&before));
                     before = *sample;
                 }
                 None => result.push(None),
             }
         }
         result
+    }
+
+    /// Write amplification of each replay of the trace that lies whole behind host page `from`, and whether the first of them
+    /// is the first of the run.
+    pub fn replays(&self, from: &Snapshot) -> (Vec<Option<f64>>, bool) {
+        let begin = from.host.pages_written;
+        let starts = std::iter::once(&self.start).chain(&self.replays);
+        let whole: Vec<_> =
+            starts.zip(&self.replays).enumerate().filter(|(_, (start, _))| start.host_pages >= begin).collect();
+        let has_first = whole.first().is_some_and(|(at, _)| *at == 0);
+        (whole.into_iter().map(|(_, (start, end))| end.write_amplification_since(start)).collect(), has_first)
+    }
+
+    /// How full the device was from host page `from` on. Windows are looked at where they end.
+    pub fn occupancy(&self, from: &Snapshot) -> Occupancy {
+        let mut before = Sample::of(from);
+        let mut occupancy = Occupancy { peak_pages: before.mapped_pages, mean_pages: 0.0 };
+        let mut writes = 0;
+        for sample in self.samples.iter().filter(|sample| sample.host_pages > from.host.pages_written) {
+            let pages = sample.host_pages - before.host_pages;
+            occupancy.peak_pages = occupancy.peak_pages.max(sample.mapped_pages);
+            occupancy.mean_pages += (before.mapped_pages + sample.mapped_pages) as f64 / 2.0 * pages as f64;
+            writes += pages;
+            before = *sample;
+        }
+        occupancy.mean_pages = ratio(occupancy.mean_pages, writes as f64).unwrap_or(before.mapped_pages as f64);
+        occupancy
+    }
+
+    /// Pages that held data at host page `from` + `share` of the rest of the run, at the nearest window end.
+    pub fn mapped_at(&self, from: &Snapshot, share: f64) -> u64 {
+        let Some(end) = self.samples.last() else { return from.mapped_pages };
+        let target =
+            from.host.pages_written + ((end.host_pages.saturating_sub(from.host.pages_written)) as f64 * share) as u64;
+        self.samples.iter().min_by_key(|s| s.host_pages.abs_diff(target)).map_or(from.mapped_pages, |s| s.mapped_pages)
     }
 }
 
@@ -221,6 +282,35 @@ mod tests {
         for (part, expected) in parts.into_iter().zip([1.0, 1.0, 2.0, 2.0]) {
             assert!((part.unwrap() - expected).abs() < 0.05, "{part:?} instead of {expected}");
         }
+    }
+
+    #[test]
+    fn replays_are_those_that_lie_whole_in_the_window() {
+        let mut recorder = Recorder::new(&snapshot(100, 0), 4096);
+        for (pages, gc) in [(200, 0), (300, 100), (400, 150)] {
+            recorder.end_replay(&snapshot(pages, gc));
+        }
+        let recording = recorder.finish(&snapshot(400, 150));
+        assert_eq!(recording.replays(&snapshot(100, 0)), (vec![Some(1.0), Some(2.0), Some(1.5)], true));
+        assert_eq!(recording.replays(&snapshot(101, 0)), (vec![Some(2.0), Some(1.5)], false));
+        assert_eq!(recording.replays(&snapshot(201, 0)), (vec![Some(1.5)], false));
+    }
+
+    #[test]
+    fn occupancy_has_a_peak_and_a_mean_over_writes() {
+        let at = |pages, mapped_pages| Snapshot { mapped_pages, ..snapshot(pages, 0) };
+        let mut recorder = Recorder::new(&at(0, 0), 4096);
+        for (pages, mapped) in [(64, 60), (128, 80), (192, 40)] {
+            recorder.count(64);
+            recorder.close_window(&at(pages, mapped));
+        }
+        let recording = recorder.finish(&at(192, 40));
+        assert_eq!(
+            recording.occupancy(&at(0, 0)),
+            Occupancy { peak_pages: 80, mean_pages: (30.0 + 70.0 + 60.0) / 3.0 }
+        );
+        assert_eq!(recording.occupancy(&at(128, 80)), Occupancy { peak_pages: 80, mean_pages: 60.0 });
+        assert_eq!((recording.mapped_at(&at(0, 0), 0.6), recording.mapped_at(&at(0, 0), 1.0)), (80, 40));
     }
 
     #[test]

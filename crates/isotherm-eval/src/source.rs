@@ -2,6 +2,7 @@
 
 use crate::error::EvalError;
 use crate::fold::TouchedPages;
+use crate::kept;
 use crate::results::TraceSummary;
 use isotherm::build::check_page_size;
 use isotherm::request::{Op, Request};
@@ -17,13 +18,13 @@ pub struct SurveyKey {
     pub trace: TraceSource,
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// Whether the touched pages are to be numbered.
-    pub compact: bool,
+    /// Whether it must be known which pages are read or written.
+    pub touched: bool,
 }
 
 impl PartialEq for SurveyKey {
     fn eq(&self, other: &Self) -> bool {
-        (&self.trace.name, self.page_bytes, self.compact) == (&other.trace.name, other.page_bytes, other.compact)
+        (&self.trace.name, self.page_bytes, self.touched) == (&other.trace.name, other.page_bytes, other.touched)
     }
 }
 
@@ -33,7 +34,7 @@ impl SurveyKey {
     /// # Errors
     /// The trace cannot be read, no page has this size, or its addresses are absurd.
     pub fn survey(&self) -> Result<Survey, EvalError> {
-        self.trace.survey(self.page_bytes, self.compact)
+        self.trace.survey(self.page_bytes, self.touched)
     }
 }
 
@@ -44,20 +45,28 @@ pub struct TraceSource {
     pub name: String,
     /// How it is opened.
     pub options: OpenOptions,
+    kept: kept::Slot,
 }
 
 impl TraceSource {
-    /// A trace opened with default options.
+    /// A trace opened with default options, but without the discard of the whole device at its head.
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), options: OpenOptions::default() }
+        Self::with_options(name, OpenOptions { drop_leading_trims: true, ..OpenOptions::default() })
     }
 
-    /// Opens it at its start.
+    /// A trace opened with these options. They are not to be changed once it was opened.
+    pub fn with_options(name: &str, options: OpenOptions) -> Self {
+        Self { name: name.to_owned(), options, kept: kept::Slot::default() }
+    }
+
+    /// Opens it at its start. A file of up to 8 Mi requests is decoded once: from the first pass that reaches its end, it and
+    /// its clones read it from memory.
     ///
     /// # Errors
     /// It cannot be opened or recognised.
     pub fn open(&self) -> Result<Box<dyn TraceReader + Send>, TraceError> {
-        isotherm_trace::open(&self.name, &self.options)
+        let open = || isotherm_trace::open(&self.name, &self.options);
+        if self.name.starts_with("synth:") { open() } else { kept::open(&self.kept, open) }
     }
 
     /// Passes every request to `visit`, batch by batch.
@@ -80,17 +89,17 @@ impl TraceSource {
     /// The trace cannot be read, or no page has this size.
     pub fn profile(&self, page_bytes: u64) -> Result<Profile, EvalError> {
         check_page_size(page_bytes)?;
-        Ok(isotherm_trace::profile_pages(&self.name, &self.options, page_bytes)?)
+        Ok(isotherm_trace::profile_reader(&self.name, &mut *self.open()?, page_bytes)?)
     }
 
     /// One pass over the trace, for what a run needs to know of it.
     ///
     /// # Errors
-    /// The trace cannot be read, no page has this size, or `compact` is asked for and its addresses are absurd.
-    pub fn survey(&self, page_bytes: u64, compact: bool) -> Result<Survey, EvalError> {
+    /// The trace cannot be read, no page has this size, or the pages `touched` are asked for and its addresses are absurd.
+    pub fn survey(&self, page_bytes: u64, touched: bool) -> Result<Survey, EvalError> {
         check_page_size(page_bytes)?;
         let mut survey = Survey { span_bytes: 0, page_writes: 0, duration_ns: 0, touched: None };
-        let mut touched = compact.then(|| TouchedPages::new(page_bytes));
+        let mut touched = touched.then(|| TouchedPages::new(page_bytes));
         self.for_each(|batch| {
             for request in batch.iter() {
                 survey.span_bytes = survey.span_bytes.max(request.offset + request.length);
@@ -126,7 +135,7 @@ pub struct Survey {
     pub page_writes: u64,
     /// Time of the last arrival.
     pub duration_ns: u64,
-    /// The pages touched, where they are to be compacted.
+    /// The pages read or written, where that was asked.
     pub touched: Option<std::sync::Arc<TouchedPages>>,
 }
 
@@ -151,6 +160,8 @@ impl From<&Profile> for TraceSummary {
             overwrite_factor: profile.overwrite_factor,
             duration_ns: profile.duration_ns,
             skipped_lines: profile.skipped_rows,
+            leading_trims_dropped: profile.leading_trims.requests,
+            leading_trimmed_bytes_dropped: profile.leading_trims.bytes,
         }
     }
 }

@@ -1,10 +1,16 @@
 //! The validity verdict: a run that means nothing says so, and says why.
 //!
 //! Valid needs at least two drive writes of the logical size since the device was new, at least one of them in the measured
-//! window, ten victims for each stream in the window, write amplification of the window's last two quarters within 5 %, a
-//! run that reached its end, no line of the trace skipped, and requests that begin and end with whole sectors, most of them.
+//! window, ten victims for each stream in the window, steady write amplification, a run that reached its end, no line of the
+//! trace skipped, and requests that begin and end with whole sectors, most of them.
+//!
+//! Steady means within 5 % from one replay of the trace to the next, since a trace has phases and parts of it are not alike.
+//! The first replay on an empty device fills it: where there are two replays alone, their second halves are compared. A trace
+//! that was replayed once is judged by the last two quarters of the window, between which the device may not be filling either.
+//!
+//! A valid result of a device that was never more than 80 % live is called light: cleaning is cheap there.
 
-use crate::recorder::Recording;
+use crate::recorder::{Occupancy, Recording};
 use crate::results::Verdict;
 use crate::steady;
 use isotherm::stats::Snapshot;
@@ -13,7 +19,10 @@ use isotherm_sfs::snapshot::LogSnapshot;
 const DRIVE_WRITES_MIN: f64 = 2.0;
 const WINDOW_DRIVE_WRITES_MIN: f64 = 1.0;
 const VICTIMS_PER_STREAM_MIN: u64 = 10;
-const QUARTERS_DIFFERENCE_MAX: f64 = 0.05;
+/// Largest difference of write amplification, and of the free space of a device that is judged by quarters.
+const DIFFERENCE_MAX: f64 = 0.05;
+/// A device that is live by less, at its peak, is light.
+const LIVE_SHARE_MIN: f64 = 0.80;
 /// Above this share of requests that are no whole sectors, addresses are likely to be in another unit than bytes.
 const RAGGED_MAX: f64 = 0.5;
 /// Parts of the window among which the lowest and the highest write amplification are looked for.
@@ -29,6 +38,8 @@ pub struct Evidence<'a> {
     pub recording: &'a Recording,
     /// Logical pages of the device.
     pub logical_pages: u64,
+    /// Physical pages of the device.
+    pub physical_pages: u64,
     /// Streams that the device writes to.
     pub streams: u64,
     /// Lines of the trace that were skipped, by permission.
@@ -37,6 +48,38 @@ pub struct Evidence<'a> {
     pub ragged_share: f64,
     /// Why the device stopped before the trace ended, if it did.
     pub stopped: Option<&'a str>,
+    /// Whether the device held data before the trace was first replayed.
+    pub preconditioned: bool,
+    /// Whether the device is as large as what the trace touches.
+    pub compact: bool,
+}
+
+/// Two stretches of a run whose write amplification is compared.
+struct Comparison {
+    earlier: f64,
+    later: f64,
+    names: [&'static str; 2],
+}
+
+impl Comparison {
+    /// What can be compared best: whole replays, parts of them, quarters. `None` if there are too few writes.
+    fn of(evidence: &Evidence<'_>, quarters: &[Option<f64>]) -> Option<Self> {
+        let (replays, has_first) = evidence.recording.replays(evidence.window_start);
+        let fills = has_first && !evidence.preconditioned;
+        let (earlier, later, names) = match replays[..] {
+            [_, _] if fills => {
+                let parts = evidence.recording.parts(evidence.window_start, 4);
+                (parts[1], parts[3], ["in the second half of the first replay", "in that of the second"])
+            }
+            [.., earlier, later] => (earlier, later, ["in the last replay but one", "in the last"]),
+            _ => (quarters[2], quarters[3], ["in the third quarter of the measured window", "in the last"]),
+        };
+        Some(Self { earlier: earlier?, later: later?, names })
+    }
+
+    fn difference(&self) -> f64 {
+        (self.later - self.earlier).abs() / self.earlier
+    }
 }
 
 /// Judges a run.
@@ -83,18 +126,32 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
             if streams == 1 { "" } else { "s" }
         ));
     }
-    match (quarters[2], quarters[3]) {
-        (Some(third), Some(fourth)) => {
-            let difference = (fourth - third).abs() / third;
-            if difference > QUARTERS_DIFFERENCE_MAX {
+    let (replays, _) = recording.replays(window_start);
+    let again = format!("use --repeat {}, or --precondition trace", replays.len().max(1) + 2);
+    match Comparison::of(evidence, &quarters) {
+        Some(compared) if compared.difference() > DIFFERENCE_MAX => {
+            let Comparison { earlier, later, names: [first, second] } = compared;
+            reasons.push(format!(
+                "not steady: write amplification is {earlier:.3} {first} and {later:.3} {second}, {:.1} % apart where 5 % are \
+                 allowed; {again}",
+                compared.difference() * 100.0
+            ));
+        }
+        Some(_) if replays.len() < 2 => {
+            let [middle, last] = [0.5, 1.0].map(|share| recording.mapped_at(window_start, share) as f64);
+            // Write amplification goes about as the reciprocal of the free space, for whatever policy.
+            let free = evidence.physical_pages as f64 - middle;
+            if last - middle > DIFFERENCE_MAX * free {
                 reasons.push(format!(
-                    "not steady: write amplification is {third:.3} in the third quarter of the measured window and \
-                     {fourth:.3} in the last, {:.1} % apart where 5 % are allowed",
-                    difference * 100.0
+                    "not steady: the device was still filling, from {:.0} % live in the middle of the measured window to {:.0} % \
+                     at its end; {again}",
+                    middle / capacity * 100.0,
+                    last / capacity * 100.0
                 ));
             }
         }
-        _ => reasons.push("not steady: the measured window has too few host writes to be cut into quarters".to_owned()),
+        Some(_) => {}
+        None => reasons.push(format!("not steady: the measured window has too few host writes to be judged; {again}")),
     }
     if evidence.skipped_lines > 0 {
         reasons.push(format!("{} lines of the trace could not be read and were skipped", evidence.skipped_lines));
@@ -106,6 +163,9 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
             evidence.ragged_share * 100.0
         ));
     }
+    let Occupancy { peak_pages, mean_pages } = recording.occupancy(window_start);
+    let live_share_peak = peak_pages as f64 / capacity;
+    let trims = end.host.pages_trimmed > 0;
     Verdict {
         valid: reasons.is_empty(),
         reasons,
@@ -114,8 +174,27 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         gc_ran: victims > 0,
         steady: steady::is_steady(&rounds),
         write_amplification_quarters: quarters,
+        write_amplification_replays: replays,
+        live_share_peak,
+        live_share_mean: mean_pages / capacity,
+        light: (live_share_peak < LIVE_SHARE_MIN).then(|| light(live_share_peak, evidence.compact, trims)),
         write_amplification_range: range(&recording.parts(window_start, RANGE_PARTS)),
     }
+}
+
+/// What a device that was never full should have been told, and what would fill it.
+fn light(live_share_peak: f64, compact: bool, trims: bool) -> String {
+    let fix = match (compact, trims) {
+        (false, _) => "--fill 90% fills the rest, --address compact leaves out what the trace does not touch",
+        (true, true) => {
+            "the trace itself frees the rest; on a larger device, --logical-size with --fill 90% fills around it"
+        }
+        (true, false) => "the rest is read, but never written: --precondition sequential writes it first",
+    };
+    format!(
+        "at most {:.0} % of the logical pages held data, so that cleaning was cheap; {fix}",
+        live_share_peak * 100.0
+    )
 }
 
 /// Lowest and highest of `parts`; nothing where one of them has no value.
@@ -138,7 +217,7 @@ mod tests {
         s.medium.programs[Cause::Host] = pages;
         s.medium.copies[Cause::Gc] = gc;
         s.collector.collections = gc / 10;
-        s.mapped_pages = 500;
+        s.mapped_pages = 900;
         s
     }
 
@@ -151,10 +230,13 @@ mod tests {
             end: &start,
             recording: &recording,
             logical_pages: 1000,
+            physical_pages: 1070,
             streams: 1,
             skipped_lines: 0,
             ragged_share,
             stopped: None,
+            preconditioned: false,
+            compact: false,
         };
         let told = |share| judge(&evidence(share)).reasons.iter().any(|reason| reason.contains("sectors"));
         assert!(told(1.0) && told(0.6) && !told(0.4) && !told(0.0));
@@ -177,10 +259,13 @@ mod tests {
             end: &end,
             recording: &recording,
             logical_pages: 1000,
+            physical_pages: 1070,
             streams: 2,
             skipped_lines: 0,
             ragged_share: 0.0,
             stopped: None,
+            preconditioned: false,
+            compact: false,
         })
     }
 

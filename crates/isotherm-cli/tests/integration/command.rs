@@ -88,17 +88,23 @@ fn the_last_window_is_exact_even_within_a_request() {
 }
 
 #[test]
-fn filler_takes_its_share_and_makes_cleaning_easier() {
+fn filler_fills_the_rest_of_a_drive_and_never_grows_it() {
     // Every page of it is touched, so that its span is all of its 16 Ki pages.
     const UNIFORM: &str = "synth:uniform,pages=16Ki,writes=300k";
-    let active = run(&[UNIFORM]);
-    let filled = run(&[UNIFORM, "--fill", "50%"]);
-    assert_eq!(number(&filled, "/device/logical_pages"), 2.0 * number(&active, "/device/logical_pages"));
-    assert_eq!(filled["workload"]["precondition_pages_written"], 16_384);
+    let empty = run(&[UNIFORM, "--logical-size", "128MiB"]);
+    let filled = run(&[UNIFORM, "--logical-size", "128MiB", "--fill", "90%"]);
+    assert_eq!(filled["device"], empty["device"]);
+    assert_eq!(
+        filled["workload"]["precondition_pages_written"],
+        29_491 - 16_384,
+        "90 % of 32 Ki pages, less the trace's"
+    );
     assert_eq!(filled["host_pages_written"], 300_000, "the filler is not measured");
-    assert!(number(&filled, "/write_amplification") < number(&active, "/write_amplification"));
-    let given = run(&[UNIFORM, "--fill", "50%", "--logical-size", "128MiB"]);
-    assert_eq!(given["pages_programmed"], filled["pages_programmed"], "given or derived, the device is the same");
+    assert!(number(&filled, "/write_amplification") > 1.5 * number(&empty, "/write_amplification"));
+    let share = number(&filled, "/verdict/live_share_peak");
+    assert!((share - 0.9).abs() < 1e-4, "{share}");
+    let as_key = run(&[UNIFORM, "--set", "device.logical_size=128MiB", "--fill", "90%"]);
+    assert_eq!(as_key["pages_programmed"], filled["pages_programmed"], "both ways of giving the size");
 }
 
 #[test]

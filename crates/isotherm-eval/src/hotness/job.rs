@@ -38,7 +38,7 @@ impl Work for HotnessSpec {
     type Result = HotnessResult;
 
     fn survey_key(&self) -> SurveyKey {
-        SurveyKey { trace: self.trace.clone(), page_bytes: self.settings.page_size.0, compact: false }
+        SurveyKey { trace: self.trace.clone(), page_bytes: self.settings.page_size.0, touched: false }
     }
 
     fn needs_survey(&self) -> bool {

@@ -87,6 +87,10 @@ pub struct TraceSummary {
     pub duration_ns: u64,
     /// Lines or records that could not be read and were skipped by permission.
     pub skipped_lines: u64,
+    /// Trims at the head that were taken as mkfs's and dropped. They count nowhere else.
+    pub leading_trims_dropped: u64,
+    /// Bytes of these.
+    pub leading_trimmed_bytes_dropped: u64,
 }
 
 /// How the trace was brought to the device.
@@ -224,6 +228,8 @@ pub struct RunResult {
     pub elapsed_write_throughput_bytes_per_second: Option<f64>,
     /// Latency of requests by operation.
     pub latency_ns: LatencyByOperation,
+    /// What latencies leave out under the time model, or why they mean little, in words; `null` where there is nothing to say.
+    pub latency_note: Option<String>,
 
     /// DRAM that the simulated controller needs.
     pub dram_bytes: u64,
@@ -310,6 +316,8 @@ pub struct EraseCount {
 pub struct LatencyByOperation {
     /// Reads.
     pub read: LatencySummary,
+    /// Reads that found nothing and took no flash time: they count in no latency.
+    pub read_unmapped_count: u64,
     /// Writes.
     pub write: LatencySummary,
     /// Trims.
@@ -399,6 +407,14 @@ pub struct Verdict {
     pub steady: bool,
     /// Write amplification in each quarter of the last window.
     pub write_amplification_quarters: Vec<Option<f64>>,
+    /// Write amplification of each whole replay of the trace within the last window.
+    pub write_amplification_replays: Vec<Option<f64>>,
+    /// Most logical pages that held data at a time in the last window, over all of them: 0 to 1.
+    pub live_share_peak: f64,
+    /// Mean of the same over the host's writes.
+    pub live_share_mean: f64,
+    /// Why a valid result says little about a full device, in words; `null` where it was full enough.
+    pub light: Option<String>,
     /// Lowest and highest write amplification among the 32 equal parts of the last window; `null` where it has fewer.
     pub write_amplification_range: Option<[f64; 2]>,
 }

@@ -3,6 +3,7 @@
 //! Deaths are numbered in host page writes since the device is new, so that filler and preconditioning count too. 4 bytes a
 //! host page write and 4 a logical page while it is built.
 
+use super::layout::{Layout, Pages};
 use super::{Precondition, RunSpec};
 use crate::error::EvalError;
 use crate::fold::Folding;
@@ -22,7 +23,7 @@ const NEVER: u32 = u32::MAX;
 pub fn of(
     spec: &RunSpec,
     folding: &Folding,
-    active_bytes: u64,
+    layout: &Layout,
     logical_pages: u64,
     page_writes: u64,
 ) -> Result<Option<Arc<Future>>, EvalError> {
@@ -31,26 +32,34 @@ pub fn of(
         return Ok(None);
     }
     let page_bytes = spec.device.device.page_size.0;
-    let active = active_bytes / page_bytes;
-    let filler = logical_pages - active;
     let sequential = match spec.replay.precondition {
-        Precondition::None => 0,
-        Precondition::Sequential => active,
+        Precondition::None => None,
+        Precondition::Sequential => Some(&layout.active),
         Precondition::Random | Precondition::Trace => {
             let problem = "how long preconditioning takes cannot be known before the run";
-            return Err(SpecError::new(placement.to_string(), problem, "use --precondition none or sequential").into());
+            return Err(
+                SpecError::new(placement.to_string(), problem, "use replay.precondition none or sequential").into()
+            );
         }
     };
-    let writes = filler + sequential + page_writes * u64::from(spec.replay.repeat);
+    let before = layout.filler.count() + sequential.map_or(0, Pages::count);
+    let writes = before + page_writes * u64::from(spec.replay.repeat);
     if writes >= u64::from(NEVER) {
         let problem = format!("{writes} host page writes exceed 2^32 - 2");
-        return Err(SpecError::new(placement.to_string(), problem, "give a shorter trace or a smaller --repeat").into());
+        return Err(
+            SpecError::new(placement.to_string(), problem, "give a shorter trace or a smaller replay.repeat").into()
+        );
     }
     memory::admit("reading the trace ahead", 4 * (writes + logical_pages), "give a shorter trace")?;
 
     let mut timeline =
         Timeline { deaths: Vec::with_capacity(writes as usize), last: vec![NEVER; logical_pages as usize] };
-    (active..logical_pages).chain(0..sequential).for_each(|page| timeline.write(page));
+    layout
+        .filler
+        .runs()
+        .chain(sequential.iter().flat_map(|pages| pages.runs()))
+        .flatten()
+        .for_each(|page| timeline.write(page));
     for _ in 0..spec.replay.repeat {
         spec.trace.for_each(|batch| {
             folding.fold(batch);

@@ -7,6 +7,7 @@
 //! function of its [`RunSpec`], simulator timing aside.
 
 mod future;
+mod layout;
 mod outcome;
 mod precondition;
 mod prepare;

@@ -3,6 +3,7 @@
 use super::Prepared;
 use super::prepare::summary;
 use super::submit::Stopped;
+use crate::fold::AddressMode;
 use crate::heat::HeatRecorder;
 use crate::recorder::{Recorder, Recording, ratio};
 use crate::results::{RunResult, SectionResults, Workload, WriteHeat};
@@ -70,10 +71,13 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         end,
         recording: &measured.recording,
         logical_pages: shape.logical_pages,
+        physical_pages: shape.physical_pages,
         streams: shape.streams,
         skipped_lines: measured.skipped_lines,
         ragged_share: measured.ragged_share,
         stopped: measured.stopped.as_deref(),
+        preconditioned: start.mapped_pages > 0,
+        compact: spec.replay.address == AddressMode::Compact,
     });
     let programmed = measure::programmed(start, end);
     let read = measure::pages_read(start, end);
@@ -133,6 +137,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         elapsed_write_throughput_bytes_per_second: elapsed_ns
             .and_then(|elapsed_ns| ratio(host.bytes_written as f64 * 1e9, elapsed_ns as f64)),
         latency_ns: measure::latency(&latencies),
+        latency_note: latency_note(measured, device_spec.timing.mode, elapsed_ns),
         dram_bytes: end.dram.iter().map(|item| item.1).sum(),
         dram_parts_bytes: measure::memory_parts(&end.dram),
         lifetime: lifetime::lifetime(
@@ -159,6 +164,33 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         below: below(measured),
         simulator_elapsed_ns: measured.elapsed_ns,
         simulator_host_writes_per_second: host.pages_written as f64 * 1e9 / measured.elapsed_ns.max(1) as f64,
+    }
+}
+
+/// A drive whose work ends later than this share of the trace's time after the last arrival cannot keep up.
+const BACKLOG_MAX: f64 = 0.05;
+
+/// What is to be known beside latencies: what the time model leaves out, or that they show a growing queue.
+fn latency_note(measured: &Measured<'_>, mode: TimeMode, elapsed_ns: Option<u64>) -> Option<String> {
+    match mode {
+        TimeMode::None | TimeMode::Closed => None,
+        TimeMode::Serial => Some(
+            "a latency is the time of a request's own operations, cleaning that it waits for included; requests do not wait for \
+             one another, and planes do not work side by side (timing.mode open and closed count both)"
+                .to_owned(),
+        ),
+        TimeMode::Open => {
+            let backlog_ns = elapsed_ns?.saturating_sub(measured.duration_ns) as f64;
+            (backlog_ns > BACKLOG_MAX * measured.duration_ns as f64).then(|| {
+                format!(
+                    "the drive cannot keep up with the trace: its work ends {:.3} s after the last of {:.3} s of arrivals, so that \
+                     latencies grow with the length of the trace and say nothing of the drive; use timing.mode closed, or a \
+                     faster drive",
+                    backlog_ns / 1e9,
+                    measured.duration_ns as f64 / 1e9
+                )
+            })
+        }
     }
 }
 

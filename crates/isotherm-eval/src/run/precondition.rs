@@ -3,6 +3,7 @@
 //! The words are those of SNIA's Performance Test Specification: the device is filled sequentially, then overwritten until
 //! write amplification is steady ([`crate::steady`]). Every kind has a bound; whether steady state was reached is reported.
 
+use super::layout::{Layout, Pages};
 use super::submit::{Stopped, submit};
 use super::{Precondition, RunSpec};
 use crate::control::Control;
@@ -33,16 +34,7 @@ pub struct Outcome {
     pub stopped: Stopped,
 }
 
-/// How much of a device is used, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// What the trace may touch, at the device's start.
-    pub active_bytes: u64,
-    /// Where the filler ends. A device that a trace uses in place of a log is larger.
-    pub logical_bytes: u64,
-}
-
-/// Writes the filler (everything past the active bytes) and the preconditioning of `spec`.
+/// Writes the filler and the preconditioning of `spec`.
 ///
 /// # Errors
 /// The trace cannot be read, a request does not fit the device, the user stopped.
@@ -50,23 +42,23 @@ pub fn write(
     device: &mut dyn Replay,
     spec: &RunSpec,
     folding: &Folding,
-    bounds: Bounds,
+    layout: &Layout,
     control: &Control,
 ) -> Result<Outcome, EvalError> {
     let page_bytes = u64::from(device.page_bytes());
-    let active = bounds.active_bytes / page_bytes;
+    let active = &layout.active;
     let mut writer = Writer { device, trace: &spec.trace.name, control, page_bytes, stopped: None };
-    writer.sequential(active, bounds.logical_bytes / page_bytes)?;
+    writer.sequential(&layout.filler)?;
     let steady = match spec.replay.precondition {
         Precondition::None => None,
         Precondition::Sequential => {
-            writer.sequential(0, active)?;
+            writer.sequential(active)?;
             None
         }
         Precondition::Random => {
-            writer.sequential(0, active)?;
+            writer.sequential(active)?;
             let mut random = Random::new(spec.seed ^ SEED_SALT);
-            let round = active.div_ceil(ROUND_SHARE);
+            let round = active.count().div_ceil(ROUND_SHARE);
             Some(writer.until_steady(RANDOM_ROUNDS_MAX, |w| w.random(active, round, &mut random))?)
         }
         Precondition::Trace => Some(writer.until_steady(TRACE_ROUNDS_MAX, |w| w.trace(spec, folding))?),
@@ -92,25 +84,27 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes pages `from..to` in order.
-    fn sequential(&mut self, from: u64, to: u64) -> Result<(), EvalError> {
+    /// Writes `pages` in order.
+    fn sequential(&mut self, pages: &Pages) -> Result<(), EvalError> {
         let mut batch = Vec::with_capacity(BATCH);
-        let mut at = from;
-        while at < to {
-            batch.clear();
-            while at < to && batch.len() < BATCH / SEQUENTIAL_PAGES as usize {
-                let pages = SEQUENTIAL_PAGES.min(to - at);
-                let (offset, length) = (at * self.page_bytes, pages * self.page_bytes);
+        for range in pages.runs() {
+            let mut at = range.start;
+            while at < range.end {
+                let some = SEQUENTIAL_PAGES.min(range.end - at);
+                let (offset, length) = (at * self.page_bytes, some * self.page_bytes);
                 batch.push(Request { arrival_ns: 0, offset, length, op: Op::Write });
-                at += pages;
+                at += some;
+                if batch.len() == BATCH / SEQUENTIAL_PAGES as usize {
+                    self.submit(&batch)?;
+                    batch.clear();
+                }
             }
-            self.submit(&batch)?;
         }
-        Ok(())
+        self.submit(&batch)
     }
 
-    /// Overwrites `count` pages drawn uniformly from the first `active`.
-    fn random(&mut self, active: u64, count: u64, random: &mut Random) -> Result<(), EvalError> {
+    /// Overwrites `count` pages drawn uniformly from `active`.
+    fn random(&mut self, active: &Pages, count: u64, random: &mut Random) -> Result<(), EvalError> {
         let mut batch = Vec::with_capacity(BATCH);
         let mut left = count;
         while left > 0 {
@@ -118,7 +112,7 @@ impl Writer<'_> {
             let some = left.min(BATCH as u64);
             batch.extend((0..some).map(|_| Request {
                 arrival_ns: 0,
-                offset: random.below(active) * self.page_bytes,
+                offset: active.nth(random.below(active.count())) * self.page_bytes,
                 length: self.page_bytes,
                 op: Op::Write,
             }));

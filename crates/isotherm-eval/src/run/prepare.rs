@@ -1,8 +1,9 @@
 //! Before a run: what it needs to know of its trace, and everything that can be refused without allocating a device.
 
 use super::RunSpec;
+use super::layout::Layout;
 use crate::error::EvalError;
-use crate::fold::{AddressMode, Folding};
+use crate::fold::{AddressMode, Folding, TouchedPages};
 use crate::memory;
 use crate::results::DeviceSummary;
 use crate::source::Survey;
@@ -18,7 +19,8 @@ pub struct Prepared<'a> {
     pub(super) device_spec: SystemSpec,
     pub(super) plan: Plan,
     pub(super) folding: Folding,
-    pub(super) active_bytes: u64,
+    /// Pages that the trace may touch, and filler, of the logical pages that the specification asks for.
+    pub(super) layout: Layout,
     /// Host page writes of one replay, where that was surveyed.
     pub(super) page_writes: u64,
     /// Host page writes after which the last window starts.
@@ -28,10 +30,15 @@ pub struct Prepared<'a> {
 /// Whether a run needs to know the span, the length or the pages of its trace before it starts.
 pub fn needs_survey(spec: &RunSpec) -> bool {
     spec.device.device.logical_size.is_none()
-        || spec.fill() > 0.0
+        || needs_touched(spec)
+        || spec.log_filler() > 0.0
         || spec.replay.measure_last.is_some()
-        || spec.replay.address == AddressMode::Compact
         || needs_future(&spec.device.placement.name)
+}
+
+/// Whether it needs to know which pages its trace reads or writes.
+pub(super) fn needs_touched(spec: &RunSpec) -> bool {
+    spec.replay.address == AddressMode::Compact || spec.replay.fill.0 > 0.0
 }
 
 /// Surveys the trace of a run. Runs over the same trace, page size and folding may share the survey.
@@ -39,7 +46,7 @@ pub fn needs_survey(spec: &RunSpec) -> bool {
 /// # Errors
 /// The trace cannot be read.
 pub fn survey(spec: &RunSpec) -> Result<Survey, EvalError> {
-    spec.trace.survey(spec.device.device.page_size.0, spec.replay.address == AddressMode::Compact)
+    spec.trace.survey(spec.device.device.page_size.0, needs_touched(spec))
 }
 
 /// Checks everything that can be checked before memory is allocated.
@@ -48,25 +55,25 @@ pub fn survey(spec: &RunSpec) -> Result<Survey, EvalError> {
 /// Wrong options, an impossible device, a trace that does not fit, too little memory.
 pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepared<'a>, EvalError> {
     let page_bytes = spec.device.device.page_size.0;
-    let fill = spec.fill();
-    let filler = spec.device.log.as_ref().is_some_and(|log| log.filler_share() > 0.0);
-    if filler && spec.replay.fill.0 > 0.0 {
-        let fix = "--fill-mode filler derives it from --utilisation: leave --fill out";
-        return Err(SpecError::new("--fill", "the log's fill mode says how much filler there is", fix).into());
+    let (fill, log_filler) = (spec.replay.fill.0, spec.log_filler());
+    if log_filler > 0.0 && fill > 0.0 {
+        let fix = "log.fill_mode=filler derives it from log.utilisation: leave replay.fill out";
+        return Err(SpecError::new("replay.fill", "the log's fill mode says how much filler there is", fix).into());
     }
-    if !(0.0..1.0).contains(&fill) {
+    if !(0.0..=1.0).contains(&fill) {
         let problem = format!("{} is out of range", spec.replay.fill);
-        return Err(SpecError::new("--fill", problem, "allowed: 0 % to below 100 %").into());
+        return Err(SpecError::new("replay.fill", problem, "allowed: 0 % to 100 %").into());
     }
     if spec.replay.repeat == 0 {
-        return Err(SpecError::new("--repeat", "0 replays nothing", "allowed: 1 or more").into());
+        return Err(SpecError::new("replay.repeat", "0 replays nothing", "allowed: 1 or more").into());
     }
     // What the trace needs of the address space, in bytes.
+    let compact = spec.replay.address == AddressMode::Compact;
     let needs = survey.map(|s| match &s.touched {
-        Some(touched) => touched.count() * page_bytes,
-        None => s.span_bytes.next_multiple_of(page_bytes),
+        Some(touched) if compact => touched.count() * page_bytes,
+        _ => s.span_bytes.next_multiple_of(page_bytes),
     });
-    let default_bytes = || ((needs.unwrap_or(0) as f64 / (1.0 - fill)) as u64).next_multiple_of(page_bytes);
+    let default_bytes = || ((needs.unwrap_or(0) as f64 / (1.0 - log_filler)) as u64).next_multiple_of(page_bytes);
     let logical_bytes = spec.device.device.logical_size.map_or_else(default_bytes, |size| size.0);
     let mut device_spec = spec.device.clone();
     device_spec.device.logical_size = Some(ByteSize(logical_bytes));
@@ -77,25 +84,36 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
     }
     let environment = Environment { logical_bytes, seed: spec.seed, future: None };
     let plan = isotherm_sfs::plan(&known, &environment).map_err(|reason| {
-        // A device that is possible without the filler is made impossible by it.
+        // A device that is possible without the log's filler is made impossible by it.
         let without = Environment { logical_bytes: needs.unwrap_or(0), ..environment.clone() };
         known.device.logical_size = None;
         match spec.device.device.logical_size {
-            None if fill > 0.0 && isotherm_sfs::plan(&known, &without).is_ok() => {
-                EvalError::Filler { share: Share(fill), reason }
+            None if log_filler > 0.0 && isotherm_sfs::plan(&known, &without).is_ok() => {
+                EvalError::Filler { share: Share(log_filler), reason }
             }
             _ => reason.into(),
         }
     })?;
 
     let active_bytes = match spec.device.device.logical_size {
-        _ if fill == 0.0 => logical_bytes,
+        _ if log_filler == 0.0 => logical_bytes,
         None => needs.unwrap_or(0).max(page_bytes),
-        Some(_) => (((logical_bytes / page_bytes) as f64 * (1.0 - fill)).floor() as u64 * page_bytes).max(page_bytes),
+        Some(_) => {
+            (((logical_bytes / page_bytes) as f64 * (1.0 - log_filler)).floor() as u64 * page_bytes).max(page_bytes)
+        }
     };
     if let Some(needs) = needs.filter(|&n| n > active_bytes && spec.replay.address != AddressMode::Wrap) {
-        let problem = format!("the trace needs {needs} bytes, but {active_bytes} are left for it beside the filler");
-        let fix = "give a larger --logical-size, a smaller --fill, or fold addresses with --address wrap or compact";
+        let (problem, fix) = if log_filler > 0.0 {
+            (
+                format!("the trace needs {needs} bytes, but {active_bytes} are left for it beside the filler"),
+                "give a larger device.logical_size, a smaller log.utilisation, or fold addresses with replay.address wrap or compact",
+            )
+        } else {
+            (
+                format!("the trace needs {needs} bytes, but the device has {active_bytes}"),
+                "give a larger device.logical_size, or fold addresses with replay.address wrap or compact",
+            )
+        };
         return Err(SpecError::new(&spec.trace.name, problem, fix).into());
     }
     let folding = match (spec.replay.address, survey.and_then(|s| s.touched.clone())) {
@@ -103,15 +121,35 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         (AddressMode::Compact, Some(touched)) => Folding::Compact(touched),
         _ => Folding::Wrap(active_bytes),
     };
+    let layout = match survey.and_then(|s| s.touched.as_ref()).filter(|_| fill > 0.0) {
+        Some(touched) => filled(spec, touched, &folding, logical_bytes / page_bytes)?,
+        // A device that a trace uses in place of a log is larger.
+        None => Layout::split(active_bytes / page_bytes, u64::from(plan.logical_pages)),
+    };
     let page_writes = survey.map_or(0, |s| s.page_writes);
     let total = page_writes * u64::from(spec.replay.repeat);
     let last_window_from = match spec.replay.measure_last {
-        Some(0) => return Err(SpecError::new("--measure-last", "0 measures nothing", "allowed: 1 or more").into()),
+        Some(0) => return Err(SpecError::new("replay.measure_last", "0 measures nothing", "allowed: 1 or more").into()),
         Some(last) => total.saturating_sub(last),
         None => 0,
     };
-    memory::admit("the device", plan.memory_bytes, "give a smaller --logical-size, or --address compact")?;
-    Ok(Prepared { spec, device_spec, plan, folding, active_bytes, page_writes, last_window_from })
+    memory::admit("the device", plan.memory_bytes, "give a smaller device.logical_size, or replay.address compact")?;
+    Ok(Prepared { spec, device_spec, plan, folding, layout, page_writes, last_window_from })
+}
+
+/// The layout with filler beside the trace's pages.
+fn filled(spec: &RunSpec, touched: &TouchedPages, folding: &Folding, logical: u64) -> Result<Layout, SpecError> {
+    let fill = spec.replay.fill;
+    let layout = Layout::around(touched, folding, logical, (logical as f64 * fill.0).round() as u64);
+    if layout.filler.count() == 0 {
+        let problem = format!(
+            "{fill} leaves nothing to fill: the trace itself touches {} of the {logical} logical pages",
+            layout.active.count()
+        );
+        let fix = "give a larger device.logical_size, or a larger replay.fill";
+        return Err(SpecError::new("replay.fill", problem, fix));
+    }
+    Ok(layout)
 }
 
 impl Prepared<'_> {

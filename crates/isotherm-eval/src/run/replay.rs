@@ -1,7 +1,7 @@
 //! The run itself: batches from the trace to the device, cut exactly where the last window starts.
 
 use super::outcome::{Measured, result};
-use super::precondition::{self, Bounds};
+use super::precondition;
 use super::submit::{Stopped, submit};
 use super::{Prepared, future};
 use crate::control::Control;
@@ -11,7 +11,7 @@ use crate::laws;
 use crate::recorder::{Recorder, ratio};
 use crate::results::{RunResult, Workload};
 use crate::source::{BATCH, pages_of};
-use isotherm::build::{Environment, Plan};
+use isotherm::build::Environment;
 use isotherm::device::Replay;
 use isotherm::request::{Op, Request};
 use isotherm::stats::{Latencies, Snapshot};
@@ -41,12 +41,6 @@ struct Session<'a> {
 }
 
 impl Prepared<'_> {
-    /// How much of the device is used.
-    fn bounds(&self, plan: &Plan) -> Bounds {
-        let logical_bytes = u64::from(plan.logical_pages) * u64::from(plan.geometry.page_bytes());
-        Bounds { active_bytes: self.active_bytes, logical_bytes }
-    }
-
     /// Runs.
     ///
     /// # Errors
@@ -59,14 +53,14 @@ impl Prepared<'_> {
             future: future::of(
                 spec,
                 &self.folding,
-                self.active_bytes,
+                &self.layout,
                 u64::from(self.plan.logical_pages),
                 self.page_writes,
             )?,
         };
         let plan = isotherm_sfs::plan(&self.device_spec, &environment)?;
         let mut device = isotherm_sfs::build(&self.device_spec, &environment)?;
-        let prepared = precondition::write(&mut *device, spec, &self.folding, self.bounds(&plan), control)?;
+        let prepared = precondition::write(&mut *device, spec, &self.folding, &self.layout, control)?;
         device.reset_latencies();
         let start = device.snapshot();
         let erases_before = device.block_erases();
@@ -108,7 +102,7 @@ impl Prepared<'_> {
             device: &*device,
             workload: Workload {
                 address: spec.replay.address.name().to_owned(),
-                fill_share: spec.fill(),
+                fill_share: self.layout.filler.count() as f64 / f64::from(plan.logical_pages),
                 precondition: spec.replay.precondition.name().to_owned(),
                 precondition_pages_written: start.host.pages_written,
                 precondition_steady: prepared.steady,
@@ -164,6 +158,7 @@ impl Session<'_> {
                 self.heat.add(&batch);
                 self.requests += read;
             }
+            self.recorder.end_replay(&self.device.snapshot());
             self.duration_ns += last_ns;
             self.skipped_lines += reader.skipped();
         }

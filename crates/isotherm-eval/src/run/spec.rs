@@ -46,10 +46,9 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    /// Share of the logical capacity that is filler: what the replay says, or what a log's fill mode asks for.
-    pub fn fill(&self) -> f64 {
-        let log = self.device.log.as_ref().map_or(0.0, |log| log.filler_share());
-        if log > 0.0 { log } else { self.replay.fill.0 }
+    /// Share of the log's capacity that its fill mode asks filler for.
+    pub(super) fn log_filler(&self) -> f64 {
+        self.device.log.as_ref().map_or(0.0, |log| log.filler_share())
     }
 }
 
@@ -59,7 +58,8 @@ impl RunSpec {
 pub struct Replay {
     /// What is done with addresses past the device's end.
     pub address: AddressMode,
-    /// Share of the logical capacity that holds filler pages, never updated: 0 to below 1.
+    /// How full the device is before the measured run, as a share of its logical pages: pages that the trace does not touch are
+    /// written once, and never again, until they and those of the trace are so many. 0 (no filler) to 1.
     pub fill: Share,
     /// What is written before the measured run.
     pub precondition: Precondition,

@@ -1,9 +1,9 @@
 //! A run as a job of the pool.
 
+use super::prepare::needs_touched;
 use super::{Prepared, RunSpec, needs_survey, prepare};
 use crate::control::Control;
 use crate::error::EvalError;
-use crate::fold::AddressMode;
 use crate::pool::{Named, Ready, Work};
 use crate::results::RunResult;
 use crate::source::{Survey, SurveyKey};
@@ -13,8 +13,8 @@ impl Work for RunSpec {
     type Result = RunResult;
 
     fn survey_key(&self) -> SurveyKey {
-        let compact = self.replay.address == AddressMode::Compact;
-        SurveyKey { trace: self.trace.clone(), page_bytes: self.device.device.page_size.0, compact }
+        let page_bytes = self.device.device.page_size.0;
+        SurveyKey { trace: self.trace.clone(), page_bytes, touched: needs_touched(self) }
     }
 
     fn needs_survey(&self) -> bool {

@@ -45,7 +45,7 @@ impl Task {
                 (&spec.trace, format!("hotness {settings}\n"))
             }
         };
-        let TraceSource { name, options } = trace;
+        let TraceSource { name, options, .. } = trace;
         let version = env!("CARGO_PKG_VERSION");
         format!("isotherm {version} schema {SCHEMA_VERSION}\ntrace {name}\noptions {options:?}\n{of_kind}")
     }

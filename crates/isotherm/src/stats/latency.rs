@@ -7,6 +7,8 @@ use hdrhistogram::Histogram;
 pub struct Latencies {
     /// Reads.
     pub read: Histogram<u64>,
+    /// Reads that found nothing and took no time: they are not among [`read`](Self::read).
+    pub read_unmapped: u64,
     /// Writes.
     pub write: Histogram<u64>,
     /// Trims.
@@ -20,6 +22,6 @@ impl Default for Latencies {
         // Three significant digits up to 2^42 ns (73 minutes); longer latencies count as that. A range that grew by itself
         // would allocate in the middle of a run.
         let empty = || Histogram::new_with_bounds(1, 1 << 42, 3).expect("bounds and precision are valid");
-        Self { read: empty(), write: empty(), trim: empty(), flush: empty() }
+        Self { read: empty(), read_unmapped: 0, write: empty(), trim: empty(), flush: empty() }
     }
 }
