@@ -1,6 +1,6 @@
 //! Before a run: what it needs to know of its trace, and everything that can be refused without allocating a device.
 
-use super::RunSpec;
+use super::{ReplaySpec, RunSpec};
 use crate::error::EvalError;
 use crate::fold::{AddressMode, Folding};
 use crate::memory;
@@ -54,13 +54,7 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         let fix = "--fill-mode filler derives it from --utilisation: leave --fill out";
         return Err(SpecError::new("--fill", "the log's fill mode says how much filler there is", fix).into());
     }
-    if !(0.0..1.0).contains(&fill) {
-        let problem = format!("{} is out of range", spec.replay.fill);
-        return Err(SpecError::new("--fill", problem, "allowed: 0 % to below 100 %").into());
-    }
-    if spec.replay.repeat == 0 {
-        return Err(SpecError::new("--repeat", "0 replays nothing", "allowed: 1 or more").into());
-    }
+    isotherm::spec::check(&ReplaySpec { replay: spec.replay.clone() })?;
     // What the trace needs of the address space, in bytes.
     let needs = survey.map(|s| match &s.touched {
         Some(touched) => touched.count() * page_bytes,
@@ -106,7 +100,6 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
     let page_writes = survey.map_or(0, |s| s.page_writes);
     let total = page_writes * u64::from(spec.replay.repeat);
     let last_window_from = match spec.replay.measure_last {
-        Some(0) => return Err(SpecError::new("--measure-last", "0 measures nothing", "allowed: 1 or more").into()),
         Some(last) => total.saturating_sub(last),
         None => 0,
     };
