@@ -8,7 +8,7 @@ use crate::run::verdict;
 use crate::table::Table;
 use clap::Args;
 use isotherm::registry::PolicyName;
-use isotherm_eval::compare::{Choice, PolicyList, Spare, jobs, rank};
+use isotherm_eval::compare::{Choice, jobs, rank};
 use isotherm_eval::results::{LatencySummary, ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary};
 use isotherm_eval::{Job, RunSpec, Surveys, columns, files, prepare, run_all};
 use isotherm_sfs::SystemSpec;
@@ -16,12 +16,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What is compared where nothing is named.
-const DEFAULT_PLACEMENTS: &str = "single,host_gc,epoch";
+const DEFAULT_PLACEMENTS: [&str; 3] = ["single", "host_gc", "epoch"];
 
 /// Arguments of `compare`.
 #[derive(Args)]
 #[command(
-    after_help = "Every combination runs. asa and fast ignore --placement and run once (fast ignores --victim too); with --below none, \
+    after_help = "Every combination runs. Without --placement, that of --spec or --set is compared, or single, host_gc and epoch. asa and fast ignore --placement and run once (fast ignores --victim too); with --below none, \
     device options do not multiply runs.\n\nExamples:\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch:length=1 \
     --victim greedy,cost_benefit --op 7%,15%\n  isotherm compare traces/tpcc-postgres-xfs.csv.zst \
     --ftl page,dftl,asa,fast --cache-bytes 256KiB --placement single\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --log sfs,lfs,in_place --below page --placement single"
@@ -30,19 +30,6 @@ pub struct CompareArgs {
     /// Trace file, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
     #[arg(value_name = "TRACE", required_unless_present = "print_config")]
     trace: Option<String>,
-    /// Placements, separated by commas (see `isotherm list placements`) [default: that of --spec or --set, or
-    /// single,host_gc,epoch]
-    #[arg(long, value_name = "NAME[:key=value,...],...")]
-    placement: Option<PolicyList>,
-    /// Victim policies, separated by commas (see `isotherm list victims`) [default: that of --spec or --set, or greedy]
-    #[arg(long, value_name = "NAME[:key=value,...],...")]
-    victim: Option<PolicyList>,
-    /// Over-provisionings (T-U)/U, separated by commas [default: 7%]
-    #[arg(long, value_name = "SHARE,...", conflicts_with = "spare", allow_hyphen_values = true)]
-    op: Option<String>,
-    /// Spare factors (T-U)/T, separated by commas
-    #[arg(long, value_name = "SHARE,...", allow_hyphen_values = true)]
-    spare: Option<String>,
     #[command(flatten)]
     device: DeviceOptions,
     #[command(flatten)]
@@ -70,11 +57,11 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let trace = match &args.trace {
         Some(trace) if !args.device.print_config => trace,
         _ => {
-            print(&device.to_toml())?;
+            print(&args.device.config(&device)?)?;
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let base = args.replay.run_spec(args.reading.source(trace), device);
+    let base = args.replay.run_spec(args.reading.source(trace), device)?;
     let jobs = jobs(&base, &axes(args, &base.device)?)?;
     files::writable_folder(&args.out)?;
 
@@ -110,33 +97,19 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     Ok(crate::run::exit_code(&file.runs))
 }
 
-/// Everything that is compared, axis by axis.
+/// Everything that is compared, axis by axis. Placement and victim policy always are axes.
 fn axes(args: &CompareArgs, base: &SystemSpec) -> anyhow::Result<Vec<Vec<Choice>>> {
-    let of = |list: &PolicyList, choice: fn(PolicyName) -> Choice| list.0.iter().cloned().map(choice).collect();
-    let names = |list: &Option<PolicyList>| list.as_ref().map(|list| options::joined(&list.0));
-    let given = [
-        ("placement.name", names(&args.placement)),
-        ("gc.victim", names(&args.victim)),
-        ("device.over_provisioning", args.op.clone()),
-        ("device.spare", args.spare.clone()),
-    ];
-    options::refuse_twice(&args.device.set, &given)?;
-    let spares = match (&args.op, &args.spare) {
-        (Some(op), _) => options::shares("--op", op)?.into_iter().map(Spare::OverProvisioning).collect(),
-        (_, Some(spare)) => options::shares("--spare", spare)?.into_iter().map(Spare::SpareFactor).collect(),
-        (None, None) => Vec::new(),
-    };
-    let mut axes = args.device.axes();
-    let named = args.device.gives("placement")?;
-    let placements = match &args.placement {
-        Some(placements) => placements.clone(),
-        None if named => PolicyList(vec![base.placement.name.clone()]),
-        None => DEFAULT_PLACEMENTS.parse()?,
-    };
-    let victims = args.victim.clone().unwrap_or_else(|| PolicyList(vec![base.gc.victim.clone()]));
-    axes.push(of(&placements, Choice::Placement));
-    axes.push(of(&victims, Choice::Victim));
-    axes.push(spares.into_iter().map(Choice::Spare).collect());
+    let named = args.device.gives("placement.name")?;
+    let mut axes = Vec::new();
+    for (key, given) in args.device.keys.axes() {
+        axes.push(match key {
+            _ if !given.is_empty() => given,
+            "placement.name" if named => vec![Choice::Placement(base.placement.name.clone())],
+            "placement.name" => DEFAULT_PLACEMENTS.map(|name| Choice::Placement(PolicyName::plain(name))).to_vec(),
+            "gc.victim" => vec![Choice::Victim(base.gc.victim.clone())],
+            _ => Vec::new(),
+        });
+    }
     Ok(axes)
 }
 

@@ -1,6 +1,8 @@
 //! `isotherm list`: everything that can be named, from the registries.
 
 use crate::output::print;
+use crate::{reference, schema};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use isotherm::dram::buffer::BUFFERS;
 use isotherm::dram::partition::SPLITS;
@@ -12,11 +14,12 @@ use isotherm::registry::{Entry, Parameter};
 use isotherm::spec::Specification as _;
 use isotherm::stats::SectionEntry;
 use isotherm::victim::VICTIMS;
+use isotherm_eval::ReplaySpec;
 use isotherm_sfs::SystemSpec;
 use isotherm_sfs::drive::DRIVES;
 use isotherm_sfs::options::LOGS;
 use isotherm_trace::FORMATS;
-use isotherm_trace::synth::{COMMON, PATTERNS};
+use isotherm_trace::synth::{COMMON, MIX, PATTERNS};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -28,6 +31,12 @@ pub struct ListArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Of the parameters, print the JSON Schema of a specification
+    #[arg(long, conflicts_with = "json")]
+    schema: bool,
+    /// Of the parameters, print a page in Markdown
+    #[arg(long, conflicts_with_all = ["json", "schema"])]
+    markdown: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -71,7 +80,26 @@ struct Row {
 
 /// Lists.
 pub fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
-    let rows = match args.kind {
+    if args.schema || args.markdown {
+        if !matches!(args.kind, Kind::Parameters) {
+            bail!("--schema and --markdown are about the keys of a specification: write isotherm list parameters");
+        }
+        let page = if args.schema { format!("{:#}\n", schema::schema()) } else { reference::markdown() };
+        print(&page)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rows = listed(args.kind);
+    print(&if args.json { format!("{:#}\n", Value::from_iter(rows.iter().map(to_json))) } else { to_text(&rows) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The names of a registry, by the word that lists it.
+pub fn names(list: &str) -> Option<Vec<&'static str>> {
+    Some(listed(Kind::from_str(list, false).ok()?).iter().map(|row| row.name).collect())
+}
+
+fn listed(kind: Kind) -> Vec<Row> {
+    match kind {
         Kind::Placements => rows(PLACEMENTS),
         Kind::Victims => rows(VICTIMS),
         Kind::Ftls => rows(FTLS),
@@ -85,9 +113,7 @@ pub fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
         Kind::Formats => formats(),
         Kind::Patterns => patterns(),
         Kind::Parameters => keys(),
-    };
-    print(&if args.json { format!("{:#}\n", Value::from_iter(rows.iter().map(to_json))) } else { to_text(&rows) })?;
-    Ok(ExitCode::SUCCESS)
+    }
 }
 
 fn rows<B>(table: &'static [Entry<B>]) -> Vec<Row> {
@@ -134,7 +160,7 @@ fn keys() -> Vec<Row> {
         ],
         parameters: &[],
     };
-    SystemSpec::rows().map(row).collect()
+    SystemSpec::rows().chain(ReplaySpec::rows()).map(row).collect()
 }
 
 fn patterns() -> Vec<Row> {
@@ -144,6 +170,12 @@ fn patterns() -> Vec<Row> {
         summary: "parameters that all synthetic workloads have".to_owned(),
         facts: Vec::new(),
         parameters: COMMON,
+    });
+    rows.push(Row {
+        name: "(every pattern of a mix)",
+        summary: "parameters of each of several patterns that are joined by +".to_owned(),
+        facts: Vec::new(),
+        parameters: MIX,
     });
     rows
 }

@@ -4,13 +4,16 @@ mod compare;
 mod hotness;
 mod keys;
 mod list;
+mod man;
 mod message;
 mod options;
 mod output;
 mod progress;
 mod reading;
+mod reference;
 mod report;
 mod run;
+mod schema;
 mod sweep;
 mod table;
 mod trace;
@@ -53,6 +56,8 @@ enum Verb {
     Trace(trace::TraceArgs),
     /// List what can be named: placements, victims, FTLs, trace formats, synthetic patterns, timings
     List(list::ListArgs),
+    /// Print a manual page in roff
+    Man(man::ManArgs),
 }
 
 /// Exit code for a check that failed, or a bug.
@@ -72,6 +77,7 @@ fn main() -> ExitCode {
         Verb::Validate(args) => validate::run(&args),
         Verb::Trace(args) => trace::run(args),
         Verb::List(args) => list::run(&args),
+        Verb::Man(args) => man::run(&args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("isotherm: {}", message::with_options(&format!("{error:#}")));

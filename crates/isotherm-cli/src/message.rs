@@ -3,19 +3,14 @@
 //! Errors of the library name keys, which a file, a program and the command line share. The options come from the same table.
 
 use isotherm::spec::Specification as _;
+use isotherm_eval::ReplaySpec;
 use isotherm_sfs::SystemSpec;
 
 /// `message` with the option behind each key that has one: `device.over_provisioning (--op)`.
 pub fn with_options(message: &str) -> String {
     let options = SystemSpec::rows().filter_map(|row| Some((row.key, row.option?)));
-    let of_replay = [
-        ("replay.address", "address"),
-        ("replay.fill", "fill"),
-        ("replay.measure_last", "measure-last"),
-        ("replay.precondition", "precondition"),
-        ("replay.repeat", "repeat"),
-    ];
-    let mut rows: Vec<_> = options.chain(of_replay).collect();
+    let replay = ReplaySpec::rows().filter_map(|row| Some((row.key, row.option?)));
+    let mut rows: Vec<_> = options.chain(replay).collect();
     // The longest first, as a key may begin another.
     rows.sort_by_key(|(key, _)| std::cmp::Reverse(key.len()));
     let is_part = |letter: char| letter.is_alphanumeric() || "_.-=".contains(letter);

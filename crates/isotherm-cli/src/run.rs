@@ -1,12 +1,10 @@
 //! `isotherm run`: one trace on one device.
 
-use crate::options::{self, DeviceOptions, ReplayOptions};
+use crate::options::{DeviceOptions, ReplayOptions};
 use crate::output::{self, print};
 use crate::progress;
 use crate::reading::TraceOptions;
 use clap::Args;
-use isotherm::quantity::Share;
-use isotherm::registry::PolicyName;
 use isotherm_eval::results::{LatencySummary, RunResult};
 use isotherm_eval::{files, needs_survey, prepare, survey};
 use isotherm_sfs::snapshot::LogSnapshot;
@@ -22,24 +20,6 @@ pub struct RunArgs {
     /// Trace file, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
     #[arg(value_name = "TRACE", required_unless_present = "print_config")]
     trace: Option<String>,
-    /// Which stream a page goes to (see `isotherm list placements`) [default: single]
-    #[arg(long, value_name = "NAME[:key=value,...]", help_heading = "The device")]
-    placement: Option<PolicyName>,
-    /// Which block is cleaned (see `isotherm list victims`) [default: greedy]
-    #[arg(long, value_name = "NAME[:key=value,...]", help_heading = "The device")]
-    victim: Option<PolicyName>,
-    /// Over-provisioning (T-U)/U, where T are the physical and U the logical pages [default: 7%]
-    #[arg(
-        long,
-        value_name = "SHARE",
-        conflicts_with = "spare",
-        help_heading = "The device",
-        allow_hyphen_values = true
-    )]
-    op: Option<Share>,
-    /// Spare factor (T-U)/T
-    #[arg(long, value_name = "SHARE", help_heading = "The device", allow_hyphen_values = true)]
-    spare: Option<Share>,
     #[command(flatten)]
     device: DeviceOptions,
     #[command(flatten)]
@@ -53,38 +33,15 @@ pub struct RunArgs {
 
 /// Runs.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let mut device = args.device.single()?;
-    let of_device = [
-        ("--placement", args.placement.is_some()),
-        ("--victim", args.victim.is_some()),
-        ("--op", args.op.is_some()),
-        ("--spare", args.spare.is_some()),
-    ];
-    options::refuse(args.device.is_over_nothing(&device), &of_device, options::NOTHING_BELOW)?;
-    let given = [
-        ("placement.name", args.placement.as_ref().map(ToString::to_string)),
-        ("gc.victim", args.victim.as_ref().map(ToString::to_string)),
-        ("device.over_provisioning", args.op.map(String::from)),
-        ("device.spare", args.spare.map(String::from)),
-    ];
-    options::refuse_twice(&args.device.set, &given)?;
-    if let Some(placement) = &args.placement {
-        device.placement.name = placement.clone();
-    }
-    if let Some(victim) = &args.victim {
-        device.gc.victim = victim.clone();
-    }
-    if let Some(spare) = options::spare(args.op, args.spare) {
-        spare.apply(&mut device);
-    }
+    let device = args.device.single()?;
     let trace = match &args.trace {
         Some(trace) if !args.device.print_config => trace,
         _ => {
-            print(&device.to_toml())?;
+            print(&args.device.config(&device)?)?;
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let spec = args.replay.run_spec(args.reading.source(trace), device);
+    let spec = args.replay.run_spec(args.reading.source(trace), device)?;
     let survey = needs_survey(&spec).then(|| survey(&spec)).transpose()?;
     let prepared = prepare(&spec, survey.as_ref())?;
     let control = progress::interruptible()?;

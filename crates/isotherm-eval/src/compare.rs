@@ -60,6 +60,27 @@ pub enum Choice {
     Spare(Spare),
 }
 
+/// Makes a choice of a value as the user writes it.
+type ReadChoice = fn(&str) -> Result<Choice, SpecError>;
+
+/// Keys that a comparison takes several values of, in the order in which they multiply: whoever asks for values of a key asks
+/// here whether it is one of them.
+pub const VARIED: [(&str, ReadChoice); 9] = [
+    ("log.name", |text| text.parse().map(Choice::Log)),
+    ("log.below", |text| text.parse().map(Choice::Below)),
+    ("ftl.name", |text| text.parse().map(Choice::Ftl)),
+    ("dram.buffer", |text| text.parse().map(Choice::Buffer)),
+    ("dram.split", |text| text.parse().map(Choice::Split)),
+    ("placement.name", |text| text.parse().map(Choice::Placement)),
+    ("gc.victim", |text| text.parse().map(Choice::Victim)),
+    ("device.over_provisioning", |text| share(text).map(|share| Choice::Spare(Spare::OverProvisioning(share)))),
+    ("device.spare", |text| share(text).map(|share| Choice::Spare(Spare::SpareFactor(share)))),
+];
+
+fn share(text: &str) -> Result<Share, SpecError> {
+    text.parse().map_err(|problem: String| SpecError::new(text, problem, "write for example 7%"))
+}
+
 impl Choice {
     /// The axis along which it varies.
     fn axis(&self) -> &'static str {
@@ -75,7 +96,8 @@ impl Choice {
         }
     }
 
-    fn text(&self) -> String {
+    /// It, as labels have it.
+    pub fn text(&self) -> String {
         match self {
             Self::Log(name)
             | Self::Below(name)

@@ -59,5 +59,5 @@ pub use fold::AddressMode;
 pub use isotherm_sfs::SystemSpec;
 pub use pool::{Job, Named, Ready, Surveys, Work, run_all};
 pub use results::{ResultsFile, RunResult};
-pub use run::{Precondition, Prepared, Replay, RunSpec, needs_survey, prepare, survey};
+pub use run::{Precondition, Prepared, Replay, ReplaySpec, RunSpec, needs_survey, prepare, survey};
 pub use source::{Survey, SurveyKey, TraceSource};

@@ -45,6 +45,50 @@ impl Lower for Box<dyn BlockDevice> {
     }
 }
 
+/// What stands below a log and keeps the bytes that it is given.
+pub trait KeepsBytes: Lower + Send {
+    /// Requests from now on arrive at `now_ns`.
+    fn arrive(&mut self, now_ns: u64);
+    /// Reads `out.len()` bytes from `offset` on.
+    ///
+    /// # Errors
+    /// Faults of the device.
+    fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), DeviceError>;
+    /// Writes `data` at `offset`.
+    ///
+    /// # Errors
+    /// Faults of the device.
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError>;
+    /// Discards a range of whole blocks.
+    ///
+    /// # Errors
+    /// Faults of the device.
+    fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError>;
+    /// Makes everything durable.
+    ///
+    /// # Errors
+    /// Faults of the device.
+    fn flush(&mut self) -> Result<(), DeviceError>;
+}
+
+impl KeepsBytes for Box<dyn BlockDevice> {
+    fn arrive(&mut self, now_ns: u64) {
+        self.as_mut().arrive(now_ns);
+    }
+    fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), DeviceError> {
+        self.as_mut().read(offset, out)
+    }
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
+        self.as_mut().write(offset, data)
+    }
+    fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
+        self.as_mut().trim(offset, length)
+    }
+    fn flush(&mut self) -> Result<(), DeviceError> {
+        self.as_mut().flush()
+    }
+}
+
 /// See the module's text.
 pub struct Below<D> {
     pub(crate) device: D,
@@ -152,7 +196,7 @@ impl Disk for Below<Option<Box<dyn Replay>>> {
     }
 }
 
-impl Below<Box<dyn BlockDevice>> {
+impl<D: KeepsBytes> Below<D> {
     fn put(&mut self, block: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         self.device.arrive(self.arrival_ns);
         let written = self.device.write(bytes_of(block), bytes);
@@ -169,7 +213,7 @@ impl Below<Box<dyn BlockDevice>> {
     }
 }
 
-impl Disk for Below<Box<dyn BlockDevice>> {
+impl<D: KeepsBytes> Disk for Below<D> {
     type Block = Box<[u8]>;
     fn write(&mut self, write: &SegmentWrite<'_, Box<[u8]>>) -> Result<(), DeviceError> {
         // In one piece: the device below counts requests as it does in a simulation.
@@ -202,7 +246,7 @@ impl Disk for Below<Box<dyn BlockDevice>> {
     }
 }
 
-impl Recoverable for Below<Box<dyn BlockDevice>> {
+impl<D: KeepsBytes> Recoverable for Below<D> {
     fn read_summary(&mut self, position: u32, out: &mut Vec<u8>) -> Result<(), DeviceError> {
         self.get(self.block(position), 1, |bytes| out.extend_from_slice(bytes))
     }

@@ -1,14 +1,16 @@
 //! A log and the device below it, from a specification.
 
 use crate::below::{Below, below_bytes};
+use crate::byte_store::ByteStore;
 use crate::device::LogDevice;
 use crate::drive::{DRIVES, Drive};
 use crate::log::SegmentLog;
 use crate::options::{BLOCK_BYTES, LOGS, LogChoice, LogKind, parse_log};
 use crate::spec::{LogSection, SystemSpec};
+use crate::summary::SUMMARY_BYTES_MIN;
 use isotherm::address::MAX_PAGES;
-use isotherm::build::{Environment, Plan};
-use isotherm::device::Replay;
+use isotherm::build::{Environment, Plan, check_name};
+use isotherm::device::{BlockDevice, Replay};
 use isotherm::ftl::FTLS;
 use isotherm::quantity::ByteSize;
 use isotherm::registry::{SpecError, find};
@@ -45,8 +47,10 @@ pub fn plan(spec: &SystemSpec, environment: &Environment) -> Result<Plan, SpecEr
 /// An unknown name or parameter.
 pub fn check_names(spec: &SystemSpec) -> Result<(), SpecError> {
     isotherm::build::check_names(&spec.ssd())?;
-    let below = spec.log.as_ref().map(|log| &log.below).filter(|below| below.name != NO_DEVICE);
-    below.map_or(Ok(()), |below| isotherm::build::check_name(FTLS, "log.below", below))
+    let Some(log) = &spec.log else { return Ok(()) };
+    check_name(LOGS, "log.name", &log.name)?;
+    check_name(DRIVES, "log.drive", &log.drive)?;
+    if log.below.name == NO_DEVICE { Ok(()) } else { check_name(FTLS, "log.below", &log.below) }
 }
 
 /// The device below the log of `spec` as a specification of its own, with its plan; `None` without one.
@@ -165,5 +169,34 @@ pub fn build(spec: &SystemSpec, environment: &Environment) -> Result<Box<dyn Rep
     let device = if has_device { Some(isotherm::build::build(&below, &environment)?) } else { None };
     let below = Below::new(device, segments, choice.options.segment_blocks);
     let log = SegmentLog::new(below, blocks, segments, choice.options);
+    Ok(Box::new(LogDevice::new(log, choice.sync, drive)))
+}
+
+/// Builds the system that `spec` describes, with its bytes in memory: a log over a device that keeps them, or, over nothing,
+/// over a [`ByteStore`]. Counters are those of [`build`], whatever the bytes.
+///
+/// # Errors
+/// As [`build`] and [`isotherm::build::build_with_bytes`]; and summaries of a log that have no room for what recovery needs.
+pub fn build_with_bytes(spec: &SystemSpec, environment: &Environment) -> Result<Box<dyn BlockDevice>, SpecError> {
+    let Some(section) = &spec.log else { return isotherm::build::build_with_bytes(&spec.ssd(), environment) };
+    let LogPlan { choice, drive, blocks, segments, below, environment } = LogPlan::new(spec, section, environment)?;
+    if choice.kind == LogKind::InPlace {
+        return isotherm::build::build_with_bytes(&below, &environment);
+    }
+    let options = choice.options;
+    if options.summary_bytes < SUMMARY_BYTES_MIN {
+        return Err(SpecError::new(
+            format!("{}:summary_bytes", section.name.name),
+            format!("{} bytes for each block have no room for what recovery needs", options.summary_bytes),
+            format!("give at least {SUMMARY_BYTES_MIN}, or leave it out"),
+        ));
+    }
+    if section.below.name == NO_DEVICE {
+        let store = ByteStore::new(below_bytes(segments, options.segment_blocks));
+        let log = SegmentLog::new(Below::new(store, segments, options.segment_blocks), blocks, segments, options);
+        return Ok(Box::new(LogDevice::new(log, choice.sync, drive)));
+    }
+    let device = isotherm::build::build_with_bytes(&below, &environment)?;
+    let log = SegmentLog::new(Below::new(device, segments, options.segment_blocks), blocks, segments, options);
     Ok(Box::new(LogDevice::new(log, choice.sync, drive)))
 }

@@ -1,6 +1,6 @@
 //! A log as a device: requests or bytes above, segments of another device below.
 
-use crate::below::{Below, Lower};
+use crate::below::{Below, KeepsBytes, Lower};
 use crate::content::BlockContent;
 use crate::disk::Disk;
 use crate::drive::Drive;
@@ -296,7 +296,7 @@ impl Replay for LogDevice<Option<Box<dyn Replay>>> {
     }
 }
 
-impl BlockDevice for LogDevice<Box<dyn BlockDevice>> {
+impl<D: KeepsBytes> BlockDevice for LogDevice<D> {
     fn capacity_bytes(&self) -> u64 {
         u64::from(self.log.blocks()) * u64::from(BLOCK_BYTES)
     }

@@ -35,6 +35,7 @@
 pub mod below;
 mod blocks;
 mod build;
+pub mod byte_store;
 pub mod checkpoint;
 mod checksum;
 pub mod content;
@@ -50,6 +51,6 @@ pub mod snapshot;
 pub mod spec;
 pub mod summary;
 
-pub use build::{NO_DEVICE, build, check_below, check_names, plan, plan_below};
+pub use build::{NO_DEVICE, build, build_with_bytes, check_below, check_names, plan, plan_below};
 pub use snapshot::SECTIONS;
 pub use spec::{FillMode, LogSection, SystemSpec};

@@ -49,6 +49,12 @@ impl FromStr for ByteSize {
         let unit = text[unit_at..].trim();
         let scale = UNITS.iter().find(|u| u.0 == unit).map(|u| u.1);
         let number = text[..unit_at].parse::<f64>().ok();
+        // Whole numbers beyond 2^53 too are read to the last digit.
+        let whole = text[..unit_at].parse::<u64>().ok();
+        let exact = whole.zip(scale).and_then(|(whole, scale)| whole.checked_mul(scale as u64));
+        if let Some(exact) = exact.filter(|bytes| *bytes <= 1_000_000_000_000_000_000) {
+            return Ok(Self(exact));
+        }
         match (number, scale) {
             (Some(number), Some(scale)) if number * scale <= 1e18 => Ok(Self((number * scale).round() as u64)),
             _ => Err(format!(
@@ -65,6 +71,10 @@ impl FromStr for Share {
         let text = text.trim();
         let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |n| (n.trim(), 0.01));
         match number.parse::<f64>() {
+            // What `Display` writes above 100 % is read digit by digit, as a product would be rounded.
+            Ok(percent) if percent > 100.0 && scale < 1.0 && !number.contains(['e', 'E']) => {
+                format!("{number}e-2").parse().map(Self).map_err(|_| format!("\"{text}\" is not a share"))
+            }
             Ok(number) if number.is_finite() && number >= 0.0 => Ok(Self(number * scale)),
             _ => Err(format!("\"{text}\" is not a share: write 7% or 0.07")),
         }
@@ -106,8 +116,16 @@ impl fmt::Display for ByteSize {
 }
 
 impl fmt::Display for Share {
+    /// The fraction, or a percentage above 1, which a bare number does not mean; either parses back to the same number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
+        if self.0 <= 1.0 {
+            return write!(f, "{}", self.0);
+        }
+        let digits = self.0.to_string();
+        let (whole, rest) = digits.split_once('.').unwrap_or((&digits, ""));
+        let percent = format!("{whole}{rest:0<2}");
+        let (percent, rest) = percent.split_at(whole.len() + 2);
+        write!(f, "{percent}{}{rest}%", if rest.is_empty() { "" } else { "." })
     }
 }
 
@@ -134,8 +152,17 @@ mod tests {
             assert_eq!(size.0, bytes, "{text}");
             assert_eq!(size.to_string().parse::<ByteSize>().unwrap(), size);
         }
+        assert_eq!("9007199254740993".parse(), Ok(ByteSize((1 << 53) + 1)));
         assert!("4 potatoes".parse::<ByteSize>().is_err());
         assert_eq!("7.5%".parse::<Share>().unwrap().0, 0.075);
+        for (share, text) in [(0.07, "0.07"), (1.0, "1"), (1.5, "150%"), (1.0701, "107.01%"), (10.0, "1000%")] {
+            assert_eq!(Share(share).to_string(), text);
+        }
+        let mut above_one = 1.0f64;
+        for _ in 0..1000 {
+            above_one = above_one.next_up() * 1.001;
+            assert_eq!(Share(above_one).to_string().parse(), Ok(Share(above_one)));
+        }
         assert!("-1%".parse::<Share>().is_err());
         assert!("nan".parse::<Share>().is_err());
     }

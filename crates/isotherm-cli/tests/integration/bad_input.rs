@@ -62,6 +62,33 @@ fn devices() {
     }
     let twice = ["run", SYNTH, "--op", "7%", "--set", "device.over_provisioning=10%"];
     refused(&twice, &["device.over_provisioning (--op)", "7", "10%", "--set", "give one"]);
+    for (given, expected) in [
+        (&["--op", "7%", "--set", "device.spare=7%"][..], ["by --op", "by --set"]),
+        (&["--set", "device.spare=7%", "--set", "device.over_provisioning=7%"], ["device.spare", "give one"]),
+        (
+            &["--log", "sfs", "--fill-mode", "filler", "--set", "log.fill_mode=active"],
+            ["filler by --fill-mode", "active by --set"],
+        ),
+        (&["--timing", "mlc", "--set", "timing.preset=slc"], ["mlc by --timing", "slc by --set"]),
+        (&["--timing", "none", "--set", "timing.mode=open"], ["none by --timing", "open by --set"]),
+        (&["--set", "gc.victim=fifo", "--set", "gc.victim=greedy"], ["fifo by --set", "greedy by --set"]),
+    ] {
+        refused(&[&["run", SYNTH], given].concat(), &expected);
+    }
+    for option in ["--op", "--spare", "--fill", "--utilisation"] {
+        let log: &[&str] = if option == "--utilisation" { &["--log", "sfs"] } else { &[] };
+        refused(&[&["run", SYNTH, option, "7"], log].concat(), &[option, "did you mean 7%"]);
+    }
+    refused(&["run", SYNTH, "--set", "device.spare=15"], &["device.spare", "did you mean 15%"]);
+    for (wrong, named) in [
+        ("gc.victim=gredy", "gc.victim"),
+        ("log.name=sfs:segmnt=1MiB", "segmnt"),
+        ("timing.preset=fast", "timing.preset"),
+        ("device.page_size=1", "device.page_size"),
+    ] {
+        refused(&["run", "--print-config", "--set", wrong], &[named]);
+    }
+    refused(&["man", "dance"], &["dance", "compare"]);
     let twice = ["run", SYNTH, "--ftl", "dftl:cache=64KiB", "--cache-bytes", "1MiB"];
     refused(&twice, &["dram.cache_bytes (--cache-bytes)", "1MiB", "cache=64KiB", "give one"]);
     refused(&["run", SYNTH, "--set", "gc.victm=fifo"], &["gc.victm", "did you mean gc.victim"]);
@@ -90,7 +117,7 @@ fn devices() {
         refused(&[verb, SYNTH, "--page-size", "0"], &["--page-size", "power of two"]);
         refused(&[verb, SYNTH, "--seed", "-1"], &["--seed", "-1"]);
     }
-    refused(&["run", SYNTH, "--op", "0"], &["over_provisioning", "above 0"]);
+    refused(&["run", SYNTH, "--op", "0"], &["--op", "above 0"]);
     refused(&["run", SYNTH, "--op", "-5%"], &["--op"]);
     refused(&["run", SYNTH, "--op", "7%", "--spare", "7%"], &["--op", "--spare"]);
     refused(&["run", SYNTH, "--spare", "100%"], &["spare", "at most 95%"]);

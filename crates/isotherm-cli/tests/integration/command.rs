@@ -398,6 +398,57 @@ fn a_printed_specification_reads_back() {
 }
 
 #[test]
+fn a_printed_specification_names_every_key_with_its_range_and_origin_and_prints_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let device = file("device.toml", b"[gc]\nage = \"sealed\"\n");
+    let arguments =
+        ["--spec", &device, "--set", "gc.victim=fifo", "--log", "sfs", "--below", "dftl,page", "--op", "150%"];
+    let text = |arguments: &[&str]| String::from_utf8(isotherm(arguments).stdout).unwrap();
+    let printed = text(&[&["compare", "--print-config"], &arguments[..]].concat());
+    let comment = |key: &str| {
+        let at =
+            printed.lines().position(|line| line.starts_with(key)).unwrap_or_else(|| panic!("no {key}: {printed}"));
+        printed.lines().nth(at - 1).unwrap().to_owned()
+    };
+    for (key, expected) in [
+        ("age = \"sealed\"", "device.toml"),
+        ("victim = \"fifo\"", "from --set"),
+        ("over_provisioning = \"150%\"", "from --op"),
+        ("below = \"dftl\"", "from --below, the first of 2 values"),
+        ("queue_depth = 32", "Takes 1..=65536 requests; the default"),
+        ("# floor =", "not given: the streams"),
+    ] {
+        assert!(comment(key).contains(expected), "{key}: {}", comment(key));
+    }
+    // The values are the same when they are read again; the comments then name the file.
+    let values = |text: &str| text.lines().filter(|l| !l.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
+    let again = text(&["run", "--print-config", "--spec", &file("printed.toml", printed.as_bytes())]);
+    assert_eq!(values(&again), values(&printed));
+    let keys: Value = serde_json::from_str(&text(&["list", "parameters", "--json"])).unwrap();
+    let of_device = |name: &&str| !name.starts_with("replay.");
+    for name in keys.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).filter(of_device) {
+        let field = format!("{} =", name.split('.').nth(1).unwrap());
+        assert!(printed.lines().any(|line| line.trim_start_matches("# ").starts_with(&field)), "{name}");
+    }
+}
+
+#[test]
+fn manual_pages_name_options_and_keys() {
+    let page = |arguments: &[&str]| String::from_utf8(isotherm(arguments).stdout).unwrap();
+    for arguments in [&["man"][..], &["man", "run"]] {
+        let text = page(arguments);
+        assert!(text.contains(".TH ") && text.contains("\\fBtiming.queue_depth\\fR"), "{text}");
+    }
+    assert!(page(&["man", "run"]).contains("print\\-config"));
+    assert!(!page(&["man", "report"]).contains("timing.queue_depth"));
+}
+
+#[test]
 fn every_registry_is_listed_with_its_parameters() {
     for (kind, name) in [
         ("placements", "clairvoyant"),

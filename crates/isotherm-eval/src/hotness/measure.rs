@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use isotherm::address::Lpn;
 use isotherm::future::Future;
-use isotherm::hotness::{AnyHotness, Hotness, HotnessContext, Temperature, build_scheme};
+use isotherm::hotness::{AnyHotness, Hotness, HotnessContext, Temperature, build_scheme, scheme_needs_future};
 use isotherm::registry::{PolicyName, SpecError};
 
 use super::PageWrites;
@@ -239,7 +239,7 @@ pub fn measure(writes: &PageWrites, plan: &Plan, control: &Control) -> Result<Me
             return Err(SpecError::new("--window", problem, format!("allowed: {least} and more")).into());
         }
     };
-    let needs_future = plan.schemes.iter().chain([&plan.reference]).any(|name| name.name == "oracle");
+    let needs_future = plan.schemes.iter().chain([&plan.reference]).any(scheme_needs_future);
     let future = needs_future.then(|| Arc::new(Future::of(&writes.lpns, writes.logical_pages)));
     let context = HotnessContext { logical_pages: writes.logical_pages, future };
     let mut reference = Runner::new(&plan.reference, &context)?;

@@ -17,4 +17,4 @@ mod submit;
 mod work;
 
 pub use prepare::{Prepared, needs_survey, prepare, survey};
-pub use spec::{Precondition, Replay, RunSpec};
+pub use spec::{Precondition, Replay, ReplaySpec, RunSpec};

@@ -1,7 +1,7 @@
 //! Before a run: what it needs to know of its trace, and everything that can be refused without allocating a device.
 
-use super::RunSpec;
 use super::layout::Layout;
+use super::{ReplaySpec, RunSpec};
 use crate::error::EvalError;
 use crate::fold::{AddressMode, Folding, TouchedPages};
 use crate::memory;
@@ -60,13 +60,7 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         let fix = "log.fill_mode=filler derives it from log.utilisation: leave replay.fill out";
         return Err(SpecError::new("replay.fill", "the log's fill mode says how much filler there is", fix).into());
     }
-    if !(0.0..=1.0).contains(&fill) {
-        let problem = format!("{} is out of range", spec.replay.fill);
-        return Err(SpecError::new("replay.fill", problem, "allowed: 0 % to 100 %").into());
-    }
-    if spec.replay.repeat == 0 {
-        return Err(SpecError::new("replay.repeat", "0 replays nothing", "allowed: 1 or more").into());
-    }
+    isotherm::spec::check(&ReplaySpec { replay: spec.replay.clone() })?;
     // What the trace needs of the address space, in bytes.
     let compact = spec.replay.address == AddressMode::Compact;
     let needs = survey.map(|s| match &s.touched {
@@ -129,7 +123,6 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
     let page_writes = survey.map_or(0, |s| s.page_writes);
     let total = page_writes * u64::from(spec.replay.repeat);
     let last_window_from = match spec.replay.measure_last {
-        Some(0) => return Err(SpecError::new("replay.measure_last", "0 measures nothing", "allowed: 1 or more").into()),
         Some(last) => total.saturating_sub(last),
         None => 0,
     };

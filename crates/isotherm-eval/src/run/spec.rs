@@ -3,6 +3,8 @@
 use crate::fold::AddressMode;
 use crate::source::TraceSource;
 use isotherm::quantity::Share;
+use isotherm::registry::{Kind, Parameter};
+use isotherm::spec::Specification;
 use isotherm_sfs::SystemSpec;
 
 /// What is written before the measured run.
@@ -52,32 +54,34 @@ impl RunSpec {
     }
 }
 
-/// How a trace is brought to a device.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Replay {
-    /// What is done with addresses past the device's end.
-    pub address: AddressMode,
-    /// How full the device is before the measured run, as a share of its logical pages: pages that the trace does not touch are
-    /// written once, and never again, until they and those of the trace are so many. 0 (no filler) to 1.
-    pub fill: Share,
-    /// What is written before the measured run.
-    pub precondition: Precondition,
-    /// Times that the trace is replayed, at least 1.
-    pub repeat: u32,
-    /// Host page writes of the last window; the whole run unless given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub measure_last: Option<u64>,
+isotherm::section! {
+    /// How a trace is brought to a device.
+    pub struct Replay("replay") {
+        /// What is done with addresses past the device's end: they are refused, wrapped (modulo the size), or the touched pages
+        /// are compacted densely.
+        address: AddressMode = "refuse", Kind::Choice(&["refuse", "wrap", "compact"]), option "address";
+        /// How full the device is before the measured run: pages that the trace does not touch are written once, and never again,
+        /// until they and those of the trace take this share of the logical capacity.
+        fill: Share = "0%", Kind::share(0.0..=1.0), option "fill";
+        /// What is written before the measured run: nothing but the filler, every page in order, then also uniform overwrites until
+        /// write amplification is steady (random), or the trace itself until steady.
+        precondition: Precondition = "none", Kind::Choice(&["none", "sequential", "random", "trace"]), option "precondition";
+        /// Times that the trace is replayed.
+        repeat: u32 = "1", Kind::integer(1..=u32::MAX as u64), option "repeat";
+        /// Host page writes of the last window, which is reported beside the whole run and which the verdict is about.
+        measure_last: Option<u64> = none "the whole run", Kind::integer(1..=i64::MAX as u64), unit "pages", option "measure-last";
+    }
 }
 
-impl Default for Replay {
-    fn default() -> Self {
-        Self {
-            address: AddressMode::Refuse,
-            fill: Share(0.0),
-            precondition: Precondition::None,
-            repeat: 1,
-            measure_last: None,
-        }
-    }
+/// The replay as a specification of its own, for what reads and checks specifications.
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReplaySpec {
+    /// How a trace is brought to a device.
+    pub replay: Replay,
+}
+
+impl Specification for ReplaySpec {
+    const TABLES: &'static [&'static [Parameter]] = &[Replay::TABLE];
+    const MAIN_KEYS: &'static [(&'static str, &'static str)] = &[];
 }

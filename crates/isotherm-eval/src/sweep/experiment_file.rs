@@ -29,9 +29,10 @@ use super::hotness;
 use super::task::{TRACE_AXIS, Task};
 use crate::pool::Job;
 use crate::results::{Experiment, Figure, HotnessExperiment, TraceNote};
-use crate::run::{Replay, RunSpec};
+use crate::run::{Replay, ReplaySpec, RunSpec};
 use crate::source::TraceSource;
-use isotherm::registry::SpecError;
+use isotherm::registry::{SpecError, closest};
+use isotherm::spec::{self, Specification as _};
 use isotherm_sfs::SystemSpec;
 use isotherm_trace::TimeUnit;
 use serde::{Deserialize, Deserializer};
@@ -162,7 +163,12 @@ impl ExperimentFile {
             for axis in x.into_iter().chain(&figure.series).chain(figure.only.keys()) {
                 if axis != TRACE_AXIS && experiment.axes.iter().all(|a| a.name != *axis) {
                     let problem = format!("figure \"{}\" names the axis \"{axis}\", which there is not", figure.title);
-                    return Err(SpecError::new(place, problem, "use \"trace\" or the name of one of [[axes]]"));
+                    let names = experiment.axes.iter().map(|axis| axis.name.as_str()).chain([TRACE_AXIS]);
+                    let fix = match closest(axis, names) {
+                        Some(near) => format!("did you mean \"{near}\"?"),
+                        None => "use \"trace\" or the name of one of [[axes]]".to_owned(),
+                    };
+                    return Err(SpecError::new(place, problem, fix));
                 }
             }
         }
@@ -222,6 +228,7 @@ impl ExperimentFile {
         let (seeds, sets): (Vec<_>, Vec<_>) = sets.cloned().partition(|set| set.starts_with("seed="));
         let (replay_sets, device_sets): (Vec<_>, Vec<_>) = sets.into_iter().partition(|s| s.starts_with("replay."));
         let named = |e| self.named(e);
+        device_sets.iter().try_for_each(|set| check_key(set)).map_err(named)?;
         let base = toml::to_string(&self.base).expect("a table that was read can be written");
         let device = SystemSpec::from_toml(&base, &device_sets).map_err(named)?;
         let replay = self.replay_with(&replay_sets).map_err(named)?;
@@ -246,17 +253,9 @@ impl ExperimentFile {
     }
 
     fn replay_with(&self, sets: &[String]) -> Result<Replay, SpecError> {
-        let mut table = self.replay.clone();
-        for set in sets {
-            let wrong = || SpecError::new(set.as_str(), "not replay.KEY=VALUE", "write for example replay.repeat=2");
-            let (key, text) = set.trim_start_matches("replay.").split_once('=').ok_or_else(wrong)?;
-            let value = text.parse::<i64>().map_or_else(|_| toml::Value::from(text), toml::Value::from);
-            table.insert(key.to_owned(), value);
-        }
-        let keys = "the keys are address, fill, precondition, repeat, measure_last";
-        toml::Value::Table(table)
-            .try_into()
-            .map_err(|e: toml::de::Error| SpecError::new("replay", e.to_string().trim().replace('\n', " "), keys))
+        let table = toml::Table::from_iter([("replay".to_owned(), toml::Value::Table(self.replay.clone()))]);
+        let text = toml::to_string(&table).expect("a table that was read can be written");
+        spec::parse::<ReplaySpec>(&text, sets).map(|spec| spec.replay)
     }
 
     /// A path from the experiment's folder, or from a variable's, which may also stand in a synthetic workload; the name of
@@ -272,6 +271,24 @@ impl ExperimentFile {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         Ok(folder.join(source).display().to_string())
     }
+}
+
+/// Checks that what an axis or a trace sets is a key: of the device, of the replay, or the seed.
+///
+/// # Errors
+/// An unknown key; the error names the nearest one.
+fn check_key(set: &str) -> Result<(), SpecError> {
+    let key = set.split('=').next().unwrap_or(set).trim().trim_end_matches('+');
+    let replay = ReplaySpec::rows().map(|row| row.key);
+    let keys = SystemSpec::rows().map(|row| row.key).chain(replay).chain(["seed"]);
+    if SystemSpec::row(&SystemSpec::full_key(key)).is_some() {
+        return Ok(());
+    }
+    let fix = match closest(key, keys) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "see `isotherm list parameters` for the keys".to_owned(),
+    };
+    Err(SpecError::new(key, "unknown key", fix))
 }
 
 /// What stands before a variable, its name, and the path from its folder: `$NAME/...` at the start or after `=`.
@@ -336,6 +353,27 @@ mod tests {
     }
 
     #[test]
+    fn a_key_or_an_axis_that_there_is_not_is_refused_with_the_nearest_name() {
+        let error = |from: &str, to: &str| {
+            assert!(TEXT.contains(from), "{from}");
+            let result = ExperimentFile::parse("e.toml", &TEXT.replacen(from, to, 1)).and_then(|e| e.jobs());
+            result.map(|_| ()).unwrap_err().to_string()
+        };
+        for (from, to, near) in [
+            ("device.spare=10%", "device.spaer=10%", "did you mean device.spare?"),
+            ("replay.repeat=3", "replay.repaet=3", "did you mean replay.repeat?"),
+            ("replay.repeat=3", "sed=3", "did you mean seed?"),
+            ("replay.address=compact", "replay.address=around", "refuse | wrap | compact"),
+        ] {
+            let error = error(from, to);
+            assert!(error.contains("e.toml") && error.contains(near), "{error}");
+        }
+        let figure =
+            "[[figures]]\ntitle = \"f\"\nkind = \"bars\"\nx = \"tracee\"\ny = \"write_amplification\"\n[[axes]]";
+        assert!(error("[[axes]]", figure).contains("did you mean \"trace\"?"));
+    }
+
+    #[test]
     fn a_variable_may_stand_in_a_workload_too() {
         assert_eq!(variable_in("$A/b.csv"), Some(("", "A", "b.csv")));
         assert_eq!(variable_in("synth:counts,counts=$A/b,writes=1"), Some(("synth:counts,counts=", "A", "b,writes=1")));
@@ -371,7 +409,7 @@ mod tests {
         assert!(error("repeat = 2", "repat = 2").contains("repat"));
         assert!(error("title = \"T\"", "titel = \"T\"").contains("e.toml"));
         assert!(error("gc.victim", "gc.victm").contains("victm"));
-        assert!(error("replay.repeat=3", "replay.repeat").contains("replay.KEY=VALUE"));
+        assert!(error("replay.repeat=3", "replay.repeat").contains("KEY=VALUE"));
         assert!(error("name = \"x\"", "name = \"trace\"").contains("axis"));
     }
 }

@@ -1,5 +1,6 @@
 //! The tests of the crate from outside, in one binary: each module is a subject.
 
+mod bytes;
 mod crash;
 mod device;
 mod laws;

@@ -26,7 +26,9 @@ pub const COMMON: &[Parameter] = &[
         .help("page write at which popularity moves to other pages; 0 is never"),
 ];
 
-const SHARE: Parameter = Parameter::real("share", f64::MIN_POSITIVE..=1e9, "1").help("weight of one pattern in a mix");
+/// Parameters of each pattern of a mix.
+pub const MIX: &[Parameter] =
+    &[Parameter::real("share", f64::MIN_POSITIVE..=1e9, "1").help("weight of one pattern in a mix")];
 
 /// What happens from a page write on.
 #[derive(Clone)]
@@ -203,7 +205,7 @@ fn build_mix(parts: &[PolicyName], ground: &Ground) -> Result<(Pattern, u32), Tr
             name: part.name.clone(),
             parameters: own.parameters.extract_if(.., |(key, _)| key == "share").collect(),
         };
-        let share = Parameters::new(&share, &[SHARE])?.real("share");
+        let share = Parameters::new(&share, MIX)?.real("share");
         let entry = registry::find(PATTERNS, "synth", &own)?;
         let parameters = Parameters::new(&own, entry.parameters).map_err(|error| explain(error, &own, entry))?;
         let Build(build) = entry.build;
@@ -231,7 +233,7 @@ fn explain(error: SpecError, part: &PolicyName, entry: &PatternEntry) -> SpecErr
     if part.parameters.iter().all(|(key, _)| entry.parameters.iter().any(|parameter| parameter.key == key)) {
         return SpecError { place, ..error };
     }
-    let keys: Vec<_> = entry.parameters.iter().chain(&[SHARE]).chain(COMMON).map(|parameter| parameter.key).collect();
+    let keys: Vec<_> = entry.parameters.iter().chain(MIX).chain(COMMON).map(|parameter| parameter.key).collect();
     SpecError { place, fix: format!("it takes {}", keys.join(", ")), ..error }
 }
 

@@ -1,6 +1,7 @@
 //! Synthetic workloads: what is asked for is what comes, to within chance.
 
-use isotherm_trace::synth::{PATTERNS, Workload};
+use isotherm::registry::{audit, audit_parameters};
+use isotherm_trace::synth::{COMMON, MIX, PATTERNS, Workload};
 use isotherm_trace::{Op, Request, TraceReader};
 
 fn requests(spec: &str) -> Vec<Request> {
@@ -177,5 +178,6 @@ fn wrong_specifications_say_what_is_right() {
 
 #[test]
 fn every_range_of_a_pattern_is_enforced_as_it_is_declared() {
-    assert_eq!(isotherm::registry::audit(PATTERNS), Vec::<String>::new());
+    let own = audit(PATTERNS);
+    assert_eq!([own, audit_parameters("common", COMMON), audit_parameters("mix", MIX)].concat(), Vec::<String>::new());
 }

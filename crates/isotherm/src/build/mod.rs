@@ -76,17 +76,11 @@ pub fn check_page_size(bytes: u64) -> Result<u8, SpecError> {
 }
 
 /// T for U logical pages.
-fn target_pages(spec: &DeviceSpec, logical_pages: u32) -> Result<f64, SpecError> {
+fn target_pages(spec: &DeviceSpec, logical_pages: u32) -> f64 {
     let logical = f64::from(logical_pages);
-    match (spec.device.over_provisioning, spec.device.spare) {
-        (Some(_), Some(_)) => Err(SpecError::new(
-            "device.over_provisioning and device.spare",
-            "both are given",
-            "give one: the first is (T-U)/U, the second (T-U)/T",
-        )),
-        (Some(op), None) => Ok(logical * (1.0 + op.0)),
-        (None, Some(spare)) => Ok(logical / (1.0 - spare.0)),
-        (None, None) => Ok(logical * (1.0 + DEFAULT_OVER_PROVISIONING)),
+    match spec.device.spare {
+        Some(spare) => logical / (1.0 - spare.0),
+        None => logical * (1.0 + spec.device.over_provisioning.map_or(DEFAULT_OVER_PROVISIONING, |op| op.0)),
     }
 }
 
@@ -125,7 +119,7 @@ fn shape(spec: &DeviceSpec, logical_bytes: u64) -> Result<(Geometry, u32), SpecE
             "at most 32768: use fewer planes or pages per block, or striping = \"per_die\"",
         ));
     }
-    let pages = target_pages(spec, logical_pages)?;
+    let pages = target_pages(spec, logical_pages);
     let needed = (logical_pages >> geometry.log2_pages_per_block) + 1;
     geometry.blocks = ((pages / f64::from(geometry.pages_per_block())).round() as u32).max(needed);
     if u64::from(geometry.blocks) << geometry.log2_pages_per_block >= u64::from(MAX_PAGES) {

@@ -3,6 +3,7 @@
 use crate::dram::buffer::BUFFERS;
 use crate::dram::partition::check_split;
 use crate::ftl::FTLS;
+use crate::nand::timing::TIMINGS;
 use crate::placement::PLACEMENTS;
 use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
 use crate::spec::DeviceSpec;
@@ -16,6 +17,7 @@ pub fn check_names(spec: &DeviceSpec) -> Result<(), SpecError> {
     check_name(FTLS, "ftl.name", &spec.ftl.name)?;
     check_name(PLACEMENTS, "placement.name", &spec.placement.name)?;
     check_name(VICTIMS, "gc.victim", &spec.gc.victim)?;
+    check_name(TIMINGS, "timing.preset", &spec.timing.preset.parse()?)?;
     if let Some(policy) = spec.dram.buffer.as_ref().filter(|policy| policy.name != "none") {
         check_name(BUFFERS, "dram.buffer", policy)?;
     }

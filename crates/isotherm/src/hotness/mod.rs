@@ -33,7 +33,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-pub use scheme::{AnyHotness, BuildScheme, HotnessContext, SCHEMES, build_scheme};
+pub use scheme::{AnyHotness, BuildScheme, HotnessContext, SCHEMES, build_scheme, scheme_needs_future};
 
 pub mod kmeans;
 

@@ -21,8 +21,21 @@ pub struct HotnessContext {
     pub future: Option<Arc<Future>>,
 }
 
-/// How a scheme is built from its parameters.
-pub type BuildScheme = fn(&Parameters<'_>, &HotnessContext) -> Result<AnyHotness, SpecError>;
+/// How a scheme is built, and what it has to be told for that.
+#[derive(Clone, Copy)]
+pub struct BuildScheme {
+    /// Builds it from its checked parameters.
+    pub build: fn(&Parameters<'_>, &HotnessContext) -> Result<AnyHotness, SpecError>,
+    /// Whether it has to be told the writes to come ([`HotnessContext::future`]).
+    pub needs_future: bool,
+}
+
+impl BuildScheme {
+    /// A scheme that judges by the past alone, as a drive has to.
+    const fn online(build: fn(&Parameters<'_>, &HotnessContext) -> Result<AnyHotness, SpecError>) -> Self {
+        Self { build, needs_future: false }
+    }
+}
 
 macro_rules! schemes {
     ($($variant:ident($scheme:ty)),* $(,)?) => {
@@ -91,7 +104,7 @@ pub const SCHEMES: &[Entry<BuildScheme>] = &[
         paper: "Park and Du, MSST 2011",
         memory: "filter_bits x filters / 8 bytes (filters rounded up to a power of two); 1 KiB by default",
         parameters: mbf::PARAMETERS,
-        build: |parameters, _| mbf::Mbf::build(parameters).map(AnyHotness::Mbf),
+        build: BuildScheme::online(|parameters, _| mbf::Mbf::build(parameters).map(AnyHotness::Mbf)),
     },
     Entry {
         name: "mhf",
@@ -99,7 +112,7 @@ pub const SCHEMES: &[Entry<BuildScheme>] = &[
         paper: "Hsieh, Kuo and Chang, ACM TOS 2(1), 2006",
         memory: "counters x counter_bits / 8 bytes; 2 KiB by default",
         parameters: mhf::PARAMETERS,
-        build: |parameters, _| mhf::Mhf::build(parameters).map(AnyHotness::Mhf),
+        build: BuildScheme::online(|parameters, _| mhf::Mhf::build(parameters).map(AnyHotness::Mhf)),
     },
     Entry {
         name: "wdac",
@@ -107,7 +120,7 @@ pub const SCHEMES: &[Entry<BuildScheme>] = &[
         paper: "Park and Du, MSST 2011",
         memory: "8 bytes for each logical page, 4 for each write in the window",
         parameters: wdac::PARAMETERS,
-        build: |parameters, context| wdac::Wdac::build(parameters, context).map(AnyHotness::Wdac),
+        build: BuildScheme::online(|parameters, context| wdac::Wdac::build(parameters, context).map(AnyHotness::Wdac)),
     },
     Entry {
         name: "dam",
@@ -115,7 +128,7 @@ pub const SCHEMES: &[Entry<BuildScheme>] = &[
         paper: "Hsieh, Kuo and Chang, ACM TOS 2(1), 2006",
         memory: "8 bytes for each logical page",
         parameters: dam::PARAMETERS,
-        build: |parameters, context| dam::Dam::build(parameters, context).map(AnyHotness::Dam),
+        build: BuildScheme::online(|parameters, context| dam::Dam::build(parameters, context).map(AnyHotness::Dam)),
     },
     Entry {
         name: "two_level_lru",
@@ -123,7 +136,9 @@ pub const SCHEMES: &[Entry<BuildScheme>] = &[
         paper: "Chang and Kuo, RTAS 2002",
         memory: "21 bytes for each entry of both lists",
         parameters: two_level_lru::PARAMETERS,
-        build: |parameters, _| two_level_lru::TwoLevelLru::build(parameters).map(AnyHotness::TwoLevelLru),
+        build: BuildScheme::online(|parameters, _| {
+            two_level_lru::TwoLevelLru::build(parameters).map(AnyHotness::TwoLevelLru)
+        }),
     },
     Entry {
         name: "fms",
@@ -131,7 +146,7 @@ pub const SCHEMES: &[Entry<BuildScheme>] = &[
         paper: "Chiang, Lee and Chang, ISCE 1997",
         memory: "4 bytes for each logical page",
         parameters: fms::PARAMETERS,
-        build: |parameters, context| fms::Fms::build(parameters, context).map(AnyHotness::Fms),
+        build: BuildScheme::online(|parameters, context| fms::Fms::build(parameters, context).map(AnyHotness::Fms)),
     },
     Entry {
         name: "dac",
@@ -139,7 +154,7 @@ pub const SCHEMES: &[Entry<BuildScheme>] = &[
         paper: "Chiang, Lee and Chang, SP&E 29(3), 1999",
         memory: "1 byte for each logical page, 5 with a time bound",
         parameters: dac::PARAMETERS,
-        build: |parameters, context| dac::Dac::build(parameters, context).map(AnyHotness::Dac),
+        build: BuildScheme::online(|parameters, context| dac::Dac::build(parameters, context).map(AnyHotness::Dac)),
     },
     Entry {
         name: "oracle",
@@ -147,7 +162,10 @@ pub const SCHEMES: &[Entry<BuildScheme>] = &[
         paper: "none: the yardstick",
         memory: "4 bytes for each write of the trace and for each logical page",
         parameters: oracle::PARAMETERS,
-        build: |parameters, context| Oracle::build(parameters, context).map(AnyHotness::Oracle),
+        build: BuildScheme {
+            build: |parameters, context| Oracle::build(parameters, context).map(AnyHotness::Oracle),
+            needs_future: true,
+        },
     },
 ];
 
@@ -157,5 +175,10 @@ pub const SCHEMES: &[Entry<BuildScheme>] = &[
 /// An unknown scheme or parameter, a value outside its range, or a scheme that needs more than `context` has.
 pub fn build_scheme(name: &PolicyName, context: &HotnessContext) -> Result<AnyHotness, SpecError> {
     let entry = registry::find(SCHEMES, "hotness scheme", name)?;
-    (entry.build)(&Parameters::new(name, entry.parameters)?, context)
+    (entry.build.build)(&Parameters::new(name, entry.parameters)?, context)
+}
+
+/// Whether the scheme that `name` names has to be told the writes to come.
+pub fn scheme_needs_future(name: &PolicyName) -> bool {
+    registry::find(SCHEMES, "hotness scheme", name).is_ok_and(|entry| entry.build.needs_future)
 }

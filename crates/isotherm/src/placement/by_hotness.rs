@@ -9,7 +9,7 @@
 
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::StreamId;
-use crate::hotness::{AnyHotness, Hotness, HotnessContext, Temperature, build_scheme};
+use crate::hotness::{AnyHotness, Hotness, HotnessContext, Temperature, build_scheme, scheme_needs_future};
 use crate::registry::{Entry, Kind, Parameter, WRAPPED};
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
@@ -18,9 +18,12 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "that of the scheme",
     memory: "that of the scheme",
     parameters: &[Parameter::new(WRAPPED, Kind::Policy("schemes"), "mbf").help("who judges")],
-    build: |parameters, context| {
-        let context = HotnessContext { logical_pages: context.logical_pages, future: context.future.clone() };
-        Ok(AnyPlacement::ByHotness(ByHotness { scheme: build_scheme(&parameters.wrapped(), &context)? }))
+    build: BuildPlacement {
+        build: |parameters, context| {
+            let context = HotnessContext { logical_pages: context.logical_pages, future: context.future.clone() };
+            Ok(AnyPlacement::ByHotness(ByHotness { scheme: build_scheme(&parameters.wrapped(), &context)? }))
+        },
+        needs_future: |parameters| scheme_needs_future(&parameters.wrapped()),
     },
 };
 

@@ -18,7 +18,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "bound",
     memory: "4 bytes a logical page, 4 bytes a host page write",
     parameters: &[Parameter::integer("window", 0..=1_000_000, "0").help("blocks in a window; 0 chooses the square root of twice the longest life in blocks, or more if streams would take over half the spare space")],
-    build,
+    build: BuildPlacement { build, needs_future: |_| true },
 };
 
 /// See the module's text.

@@ -20,7 +20,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
         Parameter::any("young", &[Kind::real(0.0..=1e6), Kind::word(&["inf"])], "inf")
             .help("a rewrite promotes only within this time, in multiples of the logical pages (host page writes)"),
     ],
-    build: |parameters, context| {
+    build: BuildPlacement::online(|parameters, context| {
         let young = parameters.real("young") * f64::from(context.logical_pages);
         Ok(AnyPlacement::Dac(Dac {
             regions: memory::zeroed_table(context.logical_pages as usize),
@@ -28,7 +28,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
             hottest: parameters.integer("regions") as u8 - 1,
             young_writes: (young < f64::from(u32::MAX)).then_some(young.round() as u32),
         }))
-    },
+    }),
 };
 
 /// See the module's text.

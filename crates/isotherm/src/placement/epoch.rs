@@ -20,11 +20,11 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
             .help("length of the epoch, in multiples of the logical pages (host page writes)"),
         Parameter::choice("gc", &["cold", "extra"], "cold").help("copies go to the cold block, or to one of their own"),
     ],
-    build: |parameters, context| {
+    build: BuildPlacement::online(|parameters, context| {
         let length = parameters.real("length");
         let gc_stream = parameters.choice("gc", &[("cold", COLD), ("extra", EXTRA)]);
         Ok(AnyPlacement::Epoch(Epoch::new(context.logical_pages, length, gc_stream)))
-    },
+    }),
 };
 
 const COLD: StreamId = StreamId(0);

@@ -10,7 +10,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "Van Houdt, Performance Evaluation 2013 (double write frontier)",
     memory: "none",
     parameters: &[],
-    build: |_, _| Ok(AnyPlacement::HostGc(HostGc)),
+    build: BuildPlacement::online(|_, _| Ok(AnyPlacement::HostGc(HostGc))),
 };
 
 /// See the module's text.

@@ -16,13 +16,13 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "Lomet & Luo, ICDE'21",
     memory: "8 bytes a logical page, kept once with the victim mdc",
     parameters: &[Parameter::integer("classes", 2..=32, "8").help("classes of update rate, each a stream")],
-    build: |parameters, context| {
+    build: BuildPlacement::online(|parameters, context| {
         Ok(AnyPlacement::MdcRates(MdcRates {
             created: Bits::new(context.logical_pages as usize),
             logical_pages: context.logical_pages,
             classes: RateClasses::new(context, parameters.integer("classes")),
         }))
-    },
+    }),
 };
 
 /// See the module's text.

@@ -7,7 +7,7 @@ mod rate_classes;
 
 use crate::address::{BlockId, Lpn, StreamId};
 use crate::blocks::{BlockTable, Streams};
-use crate::registry::{Entry, Parameters, PolicyName, SpecError, WRAPPED, find};
+use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
 use crate::stats::Snapshot;
 use std::sync::Arc;
 
@@ -150,8 +150,21 @@ pub struct PlacementContext {
     pub future: Option<Arc<Future>>,
 }
 
-/// Builds a placement from its checked parameters.
-pub type BuildPlacement = fn(&Parameters<'_>, &PlacementContext) -> Result<AnyPlacement, SpecError>;
+/// How a placement is built, and what it has to be told for that.
+#[derive(Clone, Copy)]
+pub struct BuildPlacement {
+    /// Builds it from its checked parameters.
+    pub build: fn(&Parameters<'_>, &PlacementContext) -> Result<AnyPlacement, SpecError>,
+    /// Whether, with these parameters, it has to be told the future ([`PlacementContext::future`]).
+    pub needs_future: fn(&Parameters<'_>) -> bool,
+}
+
+impl BuildPlacement {
+    /// A placement that judges by the past alone, as a drive has to.
+    pub const fn online(build: fn(&Parameters<'_>, &PlacementContext) -> Result<AnyPlacement, SpecError>) -> Self {
+        Self { build, needs_future: |_| false }
+    }
+}
 
 /// Declares every placement, one line each (its module and its type): the enum that dispatches to it, and the table of entries.
 macro_rules! placements {
@@ -248,10 +261,11 @@ placements! {
     asa::Asa,
 }
 
-/// Whether the placement that `name` names has to be told the future (see [`PlacementContext::future`]).
+/// Whether the placement that `name` names has to be told the future (see [`PlacementContext::future`]). A name or parameter
+/// that does not exist needs nothing: it is refused where it is built.
 pub fn needs_future(name: &PolicyName) -> bool {
-    let wraps_oracle = || name.parameters.iter().any(|(key, value)| key == WRAPPED && value == "oracle");
-    name.name == "clairvoyant" || name.name == "hotness" && wraps_oracle()
+    let Ok(entry) = find(PLACEMENTS, "placement", name) else { return false };
+    Parameters::new(name, entry.parameters).is_ok_and(|parameters| (entry.build.needs_future)(&parameters))
 }
 
 /// Builds the placement that `name` names.
@@ -260,5 +274,5 @@ pub fn needs_future(name: &PolicyName) -> bool {
 /// Unknown name, unknown parameter, or a value out of range.
 pub fn build_placement(name: &PolicyName, context: &PlacementContext) -> Result<AnyPlacement, SpecError> {
     let entry = find(PLACEMENTS, "placement", name)?;
-    (entry.build)(&Parameters::new(name, entry.parameters)?, context)
+    (entry.build.build)(&Parameters::new(name, entry.parameters)?, context)
 }

@@ -36,7 +36,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
         Parameter::boolean("sizing", "true")
             .help("divide the spare space among the logs; otherwise victims come from all of them alike"),
     ],
-    build: |parameters, context| {
+    build: BuildPlacement::online(|parameters, context| {
         let logs = parameters.integer("logs");
         Ok(AnyPlacement::MultiLog(MultiLog {
             pages: memory::zeroed_table(context.logical_pages as usize),
@@ -48,7 +48,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
             window_ends: 0,
             sizing: parameters.boolean("sizing"),
         }))
-    },
+    }),
 };
 
 /// Mark of a page that holds no data.

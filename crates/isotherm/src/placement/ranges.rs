@@ -17,7 +17,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
         Parameter::choice("gc", &["same", "apart"], "same")
             .help("copies stay in their range's stream, or go to one stream of their own"),
     ],
-    build,
+    build: BuildPlacement::online(build),
 };
 
 /// See the module's text.

@@ -19,7 +19,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "Wang et al., SepBIT, FAST'22",
     memory: "4 bytes a logical page",
     parameters: &[],
-    build: |_, context| Ok(AnyPlacement::SepBit(SepBit::new(context.logical_pages))),
+    build: BuildPlacement::online(|_, context| Ok(AnyPlacement::SepBit(SepBit::new(context.logical_pages)))),
 };
 
 /// Collected segments over which `l` is a mean.

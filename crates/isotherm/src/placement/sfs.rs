@@ -34,7 +34,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
         QUANTISER[5],
         Parameter::choice("age", &["created", "modified"], "created").help("what the age of a page counts from"),
     ],
-    build: |parameters, context| {
+    build: BuildPlacement::online(|parameters, context| {
         let quantiser = QuantiserOptions::read(parameters);
         // A file is a mebibyte of consecutive addresses: all that a device can know of it.
         let log2_file_pages = (FILE_BYTES / context.page_bytes).max(1).ilog2();
@@ -48,7 +48,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
             open: vec![NOWHERE; quantiser.groups],
             now: 0,
         }))
-    },
+    }),
 };
 
 const FILE_BYTES: u32 = 1 << 20;

@@ -10,7 +10,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "Ban, US patent 5937425 (page mapping)",
     memory: "none",
     parameters: &[],
-    build: |_, _| Ok(AnyPlacement::Single(Single)),
+    build: BuildPlacement::online(|_, _| Ok(AnyPlacement::Single(Single))),
 };
 
 /// See the module's text.

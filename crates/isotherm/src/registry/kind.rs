@@ -36,7 +36,8 @@ pub enum Kind {
         /// Greatest value.
         most: f64,
     },
-    /// A share of a whole, `7%` or `0.07`; bounds are fractions, and 0 is left out by a `least` of [`f64::MIN_POSITIVE`].
+    /// A share of a whole, `7%` or `0.07`; bounds are fractions, 0 is left out by a `least` of [`f64::MIN_POSITIVE`] and 1 by
+    /// a `most` of [`BELOW_ONE`]. More than a whole is written as a percentage: a bare `7` is a slip.
     Share {
         /// Least fraction.
         least: f64,
@@ -63,6 +64,9 @@ pub enum Kind {
     /// What any of these take.
     Any(&'static [Kind]),
 }
+
+/// The greatest number below 1, which stands for "below 100%" as the bound of a share.
+pub const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
 
 impl Kind {
     /// A whole number of a range.
@@ -117,7 +121,8 @@ impl Kind {
             Self::Real { least, most } => real_range(least, most, ""),
             Self::Share { least, most } => {
                 let percent = |bound: f64| if bound == f64::MIN_POSITIVE { bound } else { round(bound * 100.0) };
-                real_range(percent(least), percent(most), "%")
+                let (least, most) = (percent(least), if most == BELOW_ONE { BELOW_ONE } else { percent(most) });
+                real_range(least, most, "%")
             }
             Self::Bytes { least, most, grain } => grain.words(&format!("{}..={}", ByteSize(least), ByteSize(most))),
             Self::Boolean => "true | false".to_owned(),
@@ -141,7 +146,8 @@ impl Kind {
             }
             Self::Share { least, most } => {
                 let value = text.parse::<Share>().ok();
-                (value.is_some(), value.is_some_and(|v| (least..=most).contains(&v.0)))
+                let is_slip = self.meant(text).is_some();
+                (value.is_some(), value.is_some_and(|v| (least..=most).contains(&v.0) && !is_slip))
             }
             Self::Bytes { least, most, grain } => {
                 let value = text.parse::<ByteSize>().ok();
@@ -163,6 +169,28 @@ impl Kind {
         }
     }
 
+    /// What a value that is refused was probably meant to be: a share above 1 was meant as a percentage.
+    pub fn meant(&self, text: &str) -> Option<String> {
+        let is_share = matches!(self, Self::Share { .. }) && !text.contains('%');
+        let is_above_one = is_share && text.parse::<Share>().is_ok_and(|share| share.0 > 1.0);
+        is_above_one.then(|| format!("{}%", text.trim()))
+    }
+
+    /// The one form of a value that the kind takes, whatever form the user chose: `4096` and `4KiB` are the same size.
+    pub fn canonical(&self, text: &str) -> String {
+        let form = match self {
+            Self::Integer { .. } => parse_integer(text).map(|whole| whole.to_string()),
+            Self::Real { .. } => text.parse::<f64>().ok().map(|real| real.to_string()),
+            Self::Share { .. } => text.parse::<Share>().ok().map(|share| share.to_string()),
+            Self::Bytes { .. } => text.parse::<ByteSize>().ok().map(|size| size.to_string()),
+            Self::Boolean => parse_boolean(text).map(|truth| truth.to_string()),
+            Self::Policy(_) => text.parse::<PolicyName>().ok().map(|policy| policy.to_string()),
+            Self::Any(kinds) => kinds.iter().find(|kind| kind.problem(text).is_none()).map(|kind| kind.canonical(text)),
+            Self::Choice(_) | Self::Text(_) => None,
+        };
+        form.unwrap_or_else(|| text.trim().to_owned())
+    }
+
     /// Values at the bounds, which the kind takes, and values beyond them or of another type, which it refuses. The tests of
     /// all tables go over them.
     pub fn edges(&self) -> (Vec<String>, Vec<String>) {
@@ -171,7 +199,8 @@ impl Kind {
         match *self {
             Self::Integer { least, most, grain } | Self::Bytes { least, most, grain } => {
                 let beyond = [least.checked_sub(1), most.checked_add(1)].map(|v| v.map(|v| v.to_string()));
-                let between = (grain != Grain::Any).then(|| (least + 1).to_string()).filter(|_| most > least + 1);
+                let mut between = if grain == Grain::Any { least..least } else { least..most };
+                let between = between.find(|value| !grain.counts(*value)).map(|value| value.to_string());
                 let [below, above] = beyond;
                 let not_a_number = Some("many".to_owned());
                 (texts(&[whole(least), whole(most)]), texts(&[below, above, between, not_a_number]))
@@ -179,7 +208,8 @@ impl Kind {
             Self::Real { least, most } | Self::Share { least, most } => {
                 let below = Some(if least > 0.0 { least / 2.0 } else { least - 0.5 });
                 let above = (most < f64::MAX).then_some(most * 1.001);
-                let text = |value: f64| Some(format!("{value}"));
+                let is_share = matches!(self, Self::Share { .. });
+                let text = |value: f64| Some(if is_share { Share(value).to_string() } else { value.to_string() });
                 let beyond = [below.and_then(text), above.and_then(text), Some("NaN".to_owned()), Some("x".to_owned())];
                 (texts(&[text(least), text(most)]), texts(&beyond))
             }
@@ -248,6 +278,7 @@ fn whole_range(least: u64, most: u64) -> String {
 
 fn real_range(least: f64, most: f64, unit: &str) -> String {
     match (least == f64::MIN_POSITIVE, most == f64::MAX) {
+        _ if most == BELOW_ONE && unit == "%" => format!("{least}{unit} or more, below 100{unit}"),
         (true, true) => "above 0".to_owned(),
         (true, false) => format!("above 0, at most {most}{unit}"),
         (false, true) => format!("{least}{unit} or more"),
@@ -301,6 +332,7 @@ mod tests {
             (Kind::real(f64::MIN_POSITIVE..=f64::MAX), "above 0"),
             (Kind::share(f64::MIN_POSITIVE..=10.0), "above 0, at most 1000%"),
             (Kind::share(0.5..=0.999), "50%..=99.9%"),
+            (Kind::share(0.0..=BELOW_ONE), "0% or more, below 100%"),
             (Kind::bytes(8192..=1 << 32, Grain::Multiple(4096)), "a multiple of 4KiB, 8KiB..=4GiB"),
             (AUTO_OR_NUMBER, "auto | 1..=9"),
         ] {
@@ -316,7 +348,36 @@ mod tests {
         assert_eq!(kind.problem("many").unwrap(), "\"many\" is not a whole number");
         assert!(Kind::real(0.0..=f64::MAX).problem("inf").is_some());
         assert!(Kind::real(0.0..=f64::MAX).problem("NaN").is_some());
+        assert!(Kind::share(0.0..=BELOW_ONE).problem("100%").is_some());
+        assert_eq!(Kind::share(0.0..=BELOW_ONE).problem("99.9999%"), None);
         assert_eq!(AUTO_OR_NUMBER.problem("auto"), None);
         assert_eq!(AUTO_OR_NUMBER.problem("10").unwrap(), "\"10\" is out of range");
+    }
+
+    #[test]
+    fn a_share_above_one_without_a_percent_sign_is_a_slip() {
+        let kind = Kind::share(f64::MIN_POSITIVE..=10.0);
+        for (slip, meant) in [("7", "7%"), ("1.5", "1.5%")] {
+            assert_eq!(kind.problem(slip).unwrap(), format!("\"{slip}\" is out of range"));
+            assert_eq!(kind.meant(slip).unwrap(), meant);
+        }
+        for allowed in ["7%", "700%", "0.07", "1"] {
+            assert_eq!((kind.problem(allowed), kind.meant(allowed)), (None, None), "{allowed}");
+        }
+        assert_eq!(Kind::real(0.0..=10.0).meant("7"), None);
+    }
+
+    #[test]
+    fn a_value_has_one_canonical_form() {
+        let size = Kind::bytes(0..=1 << 30, Grain::Any);
+        for (kind, forms) in [
+            (Kind::integer(0..=9999), ["4Ki", "4_096", "4096"]),
+            (size, ["4096", "4KiB", "4096B"]),
+            (Kind::share(0.0..=1.0), ["7%", "0.07", "0.070"]),
+            (Kind::Boolean, ["on", "yes", "true"]),
+            (AUTO_OR_NUMBER, ["7", " 7", "7"]),
+        ] {
+            assert!(forms.iter().all(|form| kind.canonical(form) == kind.canonical(forms[0])), "{forms:?}");
+        }
     }
 }

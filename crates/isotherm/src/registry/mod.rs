@@ -12,7 +12,7 @@ mod suggest;
 mod values;
 
 pub use error::SpecError;
-pub use kind::{Grain, Kind, parse_integer};
+pub use kind::{BELOW_ONE, Grain, Kind, parse_integer};
 pub use name::{PolicyName, WRAPPED};
 pub use parameter::Parameter;
 pub use suggest::closest;
@@ -38,28 +38,31 @@ pub struct Entry<B> {
 /// Returns what is wrong: a default that is refused, a value at a bound that is refused, one beyond it that is accepted or
 /// whose error does not name the key, and a parameter without help.
 pub fn audit<B>(table: &'static [Entry<B>]) -> Vec<String> {
+    table.iter().flat_map(|entry| audit_parameters(entry.name, entry.parameters)).collect()
+}
+
+/// As [`audit`], of a table of parameters that belongs to no entry; `name` stands for it in what is returned.
+pub fn audit_parameters(name: &str, table: &'static [Parameter]) -> Vec<String> {
     let mut faults = Vec::new();
-    for entry in table {
-        for parameter in entry.parameters {
-            let given = |value: &str| {
-                let pair = (parameter.key.to_owned(), value.to_owned());
-                let policy = PolicyName { name: entry.name.to_owned(), parameters: vec![pair] };
-                Parameters::new(&policy, entry.parameters).map(|_| ())
-            };
-            let place = format!("{}:{}", entry.name, parameter.key);
-            let (mut allowed, refused) = parameter.kind.edges();
-            allowed.push(parameter.default.to_owned());
-            let accepted = allowed.iter().filter_map(|value| given(value).err());
-            faults.extend(accepted.map(|error| format!("refused, but allowed: {error}")));
-            for value in &refused {
-                match given(value) {
-                    Err(error) if error.place == place => {}
-                    other => faults.push(format!("{place}={value} is not allowed, but gives {other:?}")),
-                }
+    for parameter in table {
+        let given = |value: &str| {
+            let pair = (parameter.key.to_owned(), value.to_owned());
+            let policy = PolicyName { name: name.to_owned(), parameters: vec![pair] };
+            Parameters::new(&policy, table).map(|_| ())
+        };
+        let place = format!("{name}:{}", parameter.key);
+        let (mut allowed, refused) = parameter.kind.edges();
+        allowed.push(parameter.default.to_owned());
+        let accepted = allowed.iter().filter_map(|value| given(value).err());
+        faults.extend(accepted.map(|error| format!("refused, but allowed: {error}")));
+        for value in &refused {
+            match given(value) {
+                Err(error) if error.place == place => {}
+                other => faults.push(format!("{place}={value} is not allowed, but gives {other:?}")),
             }
-            if parameter.help.is_empty() {
-                faults.push(format!("{place} has no help"));
-            }
+        }
+        if parameter.help.is_empty() {
+            faults.push(format!("{place} has no help"));
         }
     }
     faults

@@ -28,6 +28,8 @@ pub struct Parameter {
     pub default: &'static str,
     /// Where there is no default: what holds when the user gives none, in words.
     pub absent: &'static str,
+    /// Key that says the same in another way, so that at most one of the two is given; empty where there is none.
+    pub excludes: &'static str,
     /// Option of the command line, without its dashes; `None` where `--set` alone reaches the key.
     pub option: Option<&'static str>,
     /// Meaning, in one line.
@@ -37,7 +39,7 @@ pub struct Parameter {
 impl Parameter {
     /// A parameter of any kind.
     pub const fn new(key: &'static str, kind: Kind, default: &'static str) -> Self {
-        Self { key, kind, unit: "", default, absent: "", option: None, help: "" }
+        Self { key, kind, unit: "", default, absent: "", excludes: "", option: None, help: "" }
     }
 
     /// A whole number.
@@ -95,6 +97,11 @@ impl Parameter {
         Self { absent, ..self }
     }
 
+    /// With the key that is not given beside this one.
+    pub const fn excludes(self, excludes: &'static str) -> Self {
+        Self { excludes, ..self }
+    }
+
     /// With an option of the command line.
     pub const fn option(self, option: &'static str) -> Self {
         Self { option: Some(option), ..self }
@@ -115,8 +122,11 @@ impl Parameter {
     /// # Errors
     /// The kind does not take it; the error names the key.
     pub fn check(&self, text: &str) -> Result<(), SpecError> {
-        let allowed = || format!("allowed: {}", self.allowed());
-        self.kind.problem(text).map_or(Ok(()), |problem| Err(SpecError::new(self.key, problem, allowed())))
+        let fix = || match self.kind.meant(text) {
+            Some(meant) => format!("did you mean {meant}? allowed: {}", self.allowed()),
+            None => format!("allowed: {}", self.allowed()),
+        };
+        self.kind.problem(text).map_or(Ok(()), |problem| Err(SpecError::new(self.key, problem, fix())))
     }
 
     /// The allowed values and their unit in words.

@@ -2,12 +2,16 @@
 //!
 //! Unknown keys are errors. Every key has a default, so that an empty file is a valid specification.
 
+mod given;
+mod print;
 mod section;
 mod sections;
 
 use crate::registry::{Parameter, SpecError};
 use serde::{Deserialize, Serialize};
 
+pub use given::{Given, keys_of, refuse_conflicts};
+pub use print::with_comments;
 pub use section::{Specification, check, read};
 pub use sections::{DeviceSection, DramSection, FtlSection, GcSection, PlacementSection, TimingSection, WearSection};
 
@@ -71,16 +75,8 @@ pub fn parse<T: Specification>(text: &str, sets: &[String]) -> Result<T, SpecErr
             table.insert((*section).to_owned(), toml::Value::Table(inner));
         }
     }
-    section::check_table::<T>(&table)?;
+    section::check_table::<T>(&mut table)?;
     toml::Value::Table(table).try_into().map_err(broken)
-}
-
-/// Whether `text` or `sets` say anything of `section`.
-///
-/// # Errors
-/// Broken TOML, or a set without a key.
-pub fn gives(text: &str, sets: &[String], section: &str) -> Result<bool, SpecError> {
-    Ok(table(text, sets)?.contains_key(section))
 }
 
 /// A specification as TOML, every key in force.

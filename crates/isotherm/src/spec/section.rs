@@ -3,7 +3,7 @@
 //! A declaration gives the field, its type, its default, what it takes, and, where it has one, its option of the command
 //! line. From it come the struct, TOML and JSON, the check of ranges, help, schema and every list of keys.
 
-use crate::registry::{Parameter, SpecError, closest};
+use crate::registry::{Kind, Parameter, SpecError, closest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -91,6 +91,14 @@ pub trait Specification: Serialize + DeserializeOwned {
         Self::rows().find(|row| row.key == key)
     }
 
+    /// A dotted key in full: `ftl` is `ftl.name`.
+    fn full_key(key: &str) -> String {
+        match Self::MAIN_KEYS.iter().find(|(section, _)| *section == key) {
+            Some((section, main)) => format!("{section}.{main}"),
+            None => key.to_owned(),
+        }
+    }
+
     /// Every key, in order.
     fn rows() -> impl Iterator<Item = &'static Parameter> {
         Self::TABLES.iter().copied().flatten()
@@ -112,6 +120,15 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Option<T> {
     value(text).try_into().ok()
 }
 
+/// A value that its key takes, as the key's field reads it: of several forms of a number, the plain one.
+fn typed(row: &Parameter, value: &toml::Value) -> toml::Value {
+    let text = row.kind.canonical(&text_of(value));
+    match row.kind {
+        Kind::Integer { .. } | Kind::Real { .. } | Kind::Boolean => self::value(&text),
+        _ => toml::Value::String(text),
+    }
+}
+
 /// A value as the user writes it.
 pub(super) fn text_of(value: &toml::Value) -> String {
     match value {
@@ -120,22 +137,33 @@ pub(super) fn text_of(value: &toml::Value) -> String {
     }
 }
 
-/// Checks that a table has only keys of the specification, and values that they take.
+/// Checks that a table has only keys of the specification, values that they take, and of keys that exclude each other one; and
+/// brings every value into the form that its field reads.
 ///
 /// # Errors
-/// An unknown key, or a value that its key does not take; the error names the key.
-pub(super) fn check_table<T: Specification>(table: &toml::Table) -> Result<(), SpecError> {
-    for (section, value) in table {
-        let Some(fields) = value.as_table() else { return Err(unknown::<T>(section)) };
-        for (field, value) in fields {
+/// An unknown key, a value that its key does not take, or two keys that exclude each other; the error names the key.
+pub(super) fn check_table<T: Specification>(table: &mut toml::Table) -> Result<(), SpecError> {
+    for (section, value) in table.iter_mut() {
+        let Some(fields) = value.as_table_mut() else { return Err(unknown::<T>(section)) };
+        for (field, value) in fields.iter_mut() {
             let key = format!("{section}.{field}");
-            T::row(&key).ok_or_else(|| unknown::<T>(&key))?.check(&text_of(value))?;
+            let row = T::row(&key).ok_or_else(|| unknown::<T>(&key))?;
+            row.check(&text_of(value))?;
+            *value = typed(row, value);
         }
         if !T::rows().any(|row| row.key.split('.').next() == Some(section)) {
             return Err(unknown::<T>(section));
         }
     }
-    Ok(())
+    let is_given = |key: &str| {
+        let (section, field) = key.split_once('.')?;
+        table.get(section)?.get(field)
+    };
+    let mut excluding = T::rows().filter(|row| !row.excludes.is_empty());
+    match excluding.find(|row| is_given(row.key).is_some() && is_given(row.excludes).is_some()) {
+        Some(row) => Err(SpecError::new(format!("{} and {}", row.key, row.excludes), "both are given", "give one")),
+        None => Ok(()),
+    }
 }
 
 /// Checks the values of a specification that was made in Rust.
@@ -144,10 +172,10 @@ pub(super) fn check_table<T: Specification>(table: &toml::Table) -> Result<(), S
 /// A value that its key does not take.
 pub fn check<T: Specification>(spec: &T) -> Result<(), SpecError> {
     let too_large = |error: toml::ser::Error| SpecError::new("spec", error.to_string(), "give smaller numbers");
-    check_table::<T>(&toml::Table::try_from(spec).map_err(too_large)?)
+    check_table::<T>(&mut toml::Table::try_from(spec).map_err(too_large)?)
 }
 
-fn unknown<T: Specification>(key: &str) -> SpecError {
+pub(super) fn unknown<T: Specification>(key: &str) -> SpecError {
     let section = key.split('.').next().unwrap_or(key);
     let fix = match closest(key, T::rows().map(|row| row.key)) {
         Some(near) => format!("did you mean {near}?"),

@@ -16,7 +16,7 @@ section! {
         /// What the host sees.
         logical_size: Option<ByteSize> = none "the span of the trace", Kind::bytes(1..=1 << 53, Grain::Any), option "logical-size";
         /// Over-provisioning (T-U)/U. At most one of this and `spare` is given.
-        over_provisioning: Option<Share> = none "7%, unless spare is given", Kind::share(f64::MIN_POSITIVE..=10.0), option "op";
+        over_provisioning: Option<Share> = none "7%, unless spare is given", Kind::share(f64::MIN_POSITIVE..=10.0), option "op", excludes "device.spare";
         /// Spare factor (T-U)/T. At most one of this and `over_provisioning` is given.
         spare: Option<Share> = none "what over_provisioning says", Kind::share(f64::MIN_POSITIVE..=0.95), option "spare";
         /// Page size.

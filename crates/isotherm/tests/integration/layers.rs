@@ -11,7 +11,7 @@ const CRATES: &[(&str, &[&str])] = &[
         "isotherm-sfs",
         &[
             "build",
-            "spec device",
+            "spec device byte_store",
             "below recover",
             "log",
             "summary",

@@ -5,12 +5,16 @@ use isotherm::blocks::AgeBase;
 use isotherm::blocks::Streams;
 use isotherm::blocks::{BlockState, BlockTable};
 use isotherm::cause::Cause;
+use isotherm::device::{Observe as _, Replay as _};
 use isotherm::ftl::{Ftl, page::PageFtl};
 use isotherm::hotness::history::PageHistory;
 use isotherm::nand::{Move, array::NandArray};
 use isotherm::placement::{HostGc, Single};
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
+use isotherm::request::{Op, Request};
+use isotherm::ssd::Ssd;
+use isotherm::stats::Snapshot;
 use isotherm::store::StoreOptions;
 use isotherm::victim::{AnyVictim, VICTIMS, VictimContext, VictimPolicy, Written, build_victim};
 use std::cell::Cell;
@@ -90,7 +94,7 @@ fn picks_are_best(name: &str, age: AgeBase, score: Score) {
     let checked = Checked { inner: victim(name), score, picks: 0 };
     let mut ftl = PageFtl::new(medium, HostGc, checked, LOGICAL_PAGES, options(age));
     overwrite(&mut ftl, 60_000);
-    let mut snapshot = isotherm::stats::Snapshot::default();
+    let mut snapshot = Snapshot::default();
     ftl.fill_snapshot(&mut snapshot);
     assert!(snapshot.collector.collections > 1000, "{} collections test little", snapshot.collector.collections);
 }
@@ -358,7 +362,7 @@ fn a_window_of_one_is_fifo_and_a_window_of_all_is_greedy() {
         let medium = NandArray::without_bytes(Geometry::simple(BLOCKS, PAGES_PER_BLOCK, 4096), 0, false);
         let mut ftl = PageFtl::new(medium, Single, victim(name), LOGICAL_PAGES, options(AgeBase::Closed));
         overwrite(&mut ftl, 30_000);
-        let mut snapshot = isotherm::stats::Snapshot::default();
+        let mut snapshot = Snapshot::default();
         ftl.fill_snapshot(&mut snapshot);
         snapshot
     };
@@ -383,4 +387,61 @@ fn every_policy_states_its_memory_and_refuses_unknown_parameters() {
         assert!(error.to_string().contains("no_such_key"), "{error}");
         assert_eq!(entry.memory == "none", victim(entry.name).memory_bytes() == 0, "{}", entry.name);
     }
+}
+
+isotherm::counters! {
+    /// What a policy under test counts.
+    #[derive(Copy)]
+    pub struct PickCounters: PickResults in "picks" {
+        /// Blocks that were picked.
+        picks: u64,
+    }
+}
+
+/// First in, first out, and counts its picks.
+struct Counting {
+    inner: AnyVictim,
+    counters: PickCounters,
+}
+
+impl VictimPolicy for Counting {
+    fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.inner.on_close(block, blocks);
+    }
+    fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.inner.on_invalidate(block, blocks);
+    }
+    fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.inner.on_remove(block, blocks);
+    }
+    fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
+        self.counters.picks += 1;
+        self.inner.pick(blocks, now)
+    }
+    fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
+        self.inner.pick_within(blocks, now, streams)
+    }
+    fn fill_snapshot(&self, snapshot: &mut Snapshot) {
+        snapshot.sections.put(self.counters);
+    }
+    fn memory_bytes(&self) -> u64 {
+        self.inner.memory_bytes()
+    }
+}
+
+#[test]
+fn what_a_victim_policy_counts_stands_in_the_snapshot_of_its_device() {
+    let array = NandArray::without_bytes(Geometry::simple(20, 8, 4096), 0, false);
+    let options =
+        StoreOptions { floor: 1, age: AgeBase::Closed, meta_streams: 0, meta_blocks: 0, wear_threshold: None };
+    let context = VictimContext { blocks: 20, pages_per_block: 8, logical_pages: 100, seed: 1 };
+    let inner = build_victim(&PolicyName::plain("fifo"), &context).unwrap();
+    let policy = Counting { inner, counters: PickCounters::default() };
+    let mut device = Ssd::new(PageFtl::new(array, Single, policy, 100, options), false);
+    let write = |page: u64| Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write };
+    device.submit(&(0..3000).map(|i| write(i * 37 % 100)).collect::<Vec<_>>()).unwrap();
+    let snapshot = device.snapshot();
+    let picks = snapshot.sections.get::<PickCounters>().expect("the policy puts its counters into the snapshot").picks;
+    assert!(picks > 0);
+    assert_eq!(picks, snapshot.collector.collections);
 }

@@ -50,10 +50,10 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "Xie, Chen & Roth, ASA-FTL",
     memory: "8 bytes a logical page",
     parameters: &PARAMETERS,
-    build: |parameters, context| {
+    build: BuildPlacement::online(|parameters, context| {
         let options = AsaOptions::read(parameters);
         Ok(AnyPlacement::Asa(Asa::new(options, context.logical_pages, context.seed, Keeps::InDram)))
-    },
+    }),
 };
 
 /// How recency is clustered.

@@ -52,7 +52,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
         Parameter::integer("sample", 1..=1024, "16")
             .help("one page in so many is sampled for the update interval distribution"),
     ],
-    build,
+    build: BuildPlacement::online(build),
 };
 
 fn build(parameters: &Parameters<'_>, context: &PlacementContext) -> Result<AnyPlacement, SpecError> {
