@@ -29,7 +29,7 @@ impl Ppn {
 #[repr(transparent)]
 pub struct BlockId(pub u32);
 
-/// An append stream: pages of one stream share open blocks. 16 bits, as the clairvoyant bound needs thousands.
+/// An append stream: pages of one stream share open blocks. 16 bits, as placement by future writes needs thousands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(transparent)]
 pub struct StreamId(pub u16);

@@ -1,4 +1,4 @@
-//! The future of every page version: what clairvoyant parts know of a trace that was read before.
+//! The future of every page version: what offline parts know of a trace that was read before.
 
 use crate::address::Lpn;
 

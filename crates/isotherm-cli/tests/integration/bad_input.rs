@@ -163,8 +163,8 @@ fn replays() {
     refused(&["run", SYNTH, "--address", "around"], &["wrap", "compact"]);
     refused(&["run", SYNTH, "--precondition", "much"], &["sequential"]);
     refused(
-        &["run", SYNTH, "--placement", "clairvoyant", "--precondition", "trace"],
-        &["clairvoyant", "none or sequential"],
+        &["run", SYNTH, "--placement", "offline", "--precondition", "trace"],
+        &["offline", "none or sequential"],
     );
     refused(&["run"], &["TRACE"]);
     refused(&["run", SYNTH, "--colour", "red"], &["--colour"]);

@@ -147,7 +147,7 @@ fn a_worn_out_device_has_results_and_says_so() {
 fn foresight_beats_every_placement_that_has_none() {
     let trace = "synth:zipf,theta=0.99,pages=32Ki,writes=300k";
     let wa = |placement: &str| number(&run(&[trace, "--op", "20%", "--placement", placement]), "/write_amplification");
-    let bound = wa("clairvoyant");
+    let bound = wa("offline");
     for placement in ["single", "host_gc", "epoch"] {
         assert!(bound < wa(placement), "{placement}");
     }
@@ -451,7 +451,7 @@ fn manual_pages_name_options_and_keys() {
 #[test]
 fn every_registry_is_listed_with_its_parameters() {
     for (kind, name) in [
-        ("placements", "clairvoyant"),
+        ("placements", "offline"),
         ("victims", "cost_benefit"),
         ("ftls", "page"),
         ("formats", "csv"),

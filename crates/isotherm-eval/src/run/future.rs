@@ -1,4 +1,4 @@
-//! The first pass of a clairvoyant run: when each page version that the host will write dies.
+//! The first pass of an offline run: when each page version that the host will write dies.
 //!
 //! Deaths are numbered in host page writes since the device is new, so that filler and preconditioning count too. 4 bytes a
 //! host page write and 4 a logical page while it is built.

@@ -31,7 +31,7 @@ pub struct Environment {
     pub logical_bytes: u64,
     /// Seed of the run.
     pub seed: u64,
-    /// When every page is written next, for the clairvoyant placement.
+    /// When every page is written next, for placement by future writes.
     pub future: Option<Arc<Future>>,
 }
 

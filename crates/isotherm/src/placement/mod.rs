@@ -250,7 +250,7 @@ placements! {
     host_gc::HostGc,
     epoch::Epoch,
     ranges::Ranges,
-    clairvoyant::Clairvoyant,
+    offline::Offline,
     sepbit::SepBit,
     dac::Dac,
     multilog::MultiLog,

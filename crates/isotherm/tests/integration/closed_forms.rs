@@ -51,10 +51,10 @@ fn future(order: &[u32], pages: u32) -> Arc<Future> {
 }
 
 #[test]
-fn the_clairvoyant_bound_falls_towards_one_as_the_device_grows() {
+fn offline_placement_falls_towards_one_as_the_device_grows() {
     let amplification = |pages: u32| {
         let order = workload(pages, 12);
-        last_third(&["device.spare=0.1", "placement=clairvoyant"], pages, &order, Some(future(&order, pages)))
+        last_third(&["device.spare=0.1", "placement=offline"], pages, &order, Some(future(&order, pages)))
     };
     let (small, large) = (amplification(1 << 14), amplification(1 << 18));
     assert!(large < small && large < 1.25, "{small:.3} {large:.3}; without foresight 4.8");

@@ -265,7 +265,7 @@ fn wrong_specifications_name_the_key_and_the_fix() {
         (&["device.over_provisioning=0.001", "placement=host_gc"], "placement"),
         (&["device.logical_size=0"], "logical_size"),
         (&["device.logical_size=1TB", "device.page_size=512"], "logical_size"),
-        (&["placement=clairvoyant"], "clairvoyant"),
+        (&["placement=offline"], "offline"),
     ] {
         let environment = Environment { logical_bytes: 4 * MIB, seed: 1, future: None };
         let owned: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();

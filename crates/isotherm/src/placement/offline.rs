@@ -1,4 +1,5 @@
-//! The clairvoyant bound: pages that die together lie together, because the whole trace was read first.
+//! Placement with knowledge of the future: pages that die together lie together, because the whole trace was read first.
+//! It is no bound: on a small device its windows are few and wide, and an online policy may write less.
 //!
 //! Time is cut into windows of g blocks' worth of host page writes; a page goes to the stream of the window in which it
 //! will be overwritten or trimmed, and pages that never die have a class of their own. With g about the square root of
@@ -13,9 +14,9 @@ use crate::registry::{Entry, Parameter, Parameters, SpecError};
 use std::sync::Arc;
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
-    name: "clairvoyant",
-    summary: "by the time of the next write, which it reads ahead in the trace: the bound on any placement",
-    paper: "bound",
+    name: "offline",
+    summary: "by the time of the next write, which it reads ahead in the trace; tends to a WA of 1 as the device grows, and is no bound on a small one",
+    paper: "known future",
     memory: "4 bytes a logical page, 4 bytes a host page write",
     parameters: &[Parameter::integer("window", 0..=1_000_000, "0").help("blocks in a window; 0 chooses the square root of twice the longest life in blocks, or more if streams would take over half the spare space")],
     build: BuildPlacement { build, needs_future: |_| true },
@@ -23,7 +24,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
 
 /// See the module's text.
 #[derive(Clone, Debug)]
-pub struct Clairvoyant {
+pub struct Offline {
     future: Arc<Future>,
     /// Death of the version that each page holds now.
     deaths: Vec<u32>,
@@ -35,7 +36,7 @@ pub struct Clairvoyant {
 fn build(parameters: &Parameters<'_>, context: &super::PlacementContext) -> Result<AnyPlacement, SpecError> {
     let future = context.future.clone().ok_or_else(|| {
         SpecError::new(
-            "placement clairvoyant",
+            "placement offline",
             "the future is not known here",
             "use it with a trace that can be read twice",
         )
@@ -53,9 +54,9 @@ fn build(parameters: &Parameters<'_>, context: &super::PlacementContext) -> Resu
     };
     let windows = longest_blocks.div_ceil(window_blocks) + 2;
     let windows = u16::try_from(windows).ok().filter(|w| *w < u16::MAX).ok_or_else(|| {
-        SpecError::new("clairvoyant:window", format!("{windows} windows exceed 65534 streams"), "give a larger window")
+        SpecError::new("offline:window", format!("{windows} windows exceed 65534 streams"), "give a larger window")
     })?;
-    Ok(AnyPlacement::Clairvoyant(Clairvoyant {
+    Ok(AnyPlacement::Offline(Offline {
         future,
         deaths: vec![NEVER; context.logical_pages as usize],
         window_writes: window_blocks * block,
@@ -63,7 +64,7 @@ fn build(parameters: &Parameters<'_>, context: &super::PlacementContext) -> Resu
     }))
 }
 
-impl Clairvoyant {
+impl Offline {
     #[inline(always)]
     fn stream(&self, death: u32) -> StreamId {
         if death == NEVER {
@@ -74,7 +75,7 @@ impl Clairvoyant {
     }
 }
 
-impl Placement for Clairvoyant {
+impl Placement for Offline {
     fn streams(&self) -> u16 {
         self.windows + 1
     }
