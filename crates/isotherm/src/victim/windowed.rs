@@ -1,11 +1,11 @@
 //! Windowed greedy: the emptiest among the `window` blocks that were closed first. Window 1 is FIFO, a window of all
 //! blocks is greedy. O(window) a pick.
 
-use super::block_list::BlockLists;
 use super::{AnyVictim, BuildVictim, VictimPolicy};
 use crate::address::BlockId;
 use crate::blocks::BlockTable;
 use crate::blocks::Streams;
+use crate::blocks::lists::BlockLists;
 use crate::registry::{Entry, Parameter};
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
