@@ -5,12 +5,15 @@
 //! the bare loop's ns per program, and the ratio. `cargo bench --bench host_writes -- [1M|16M|256M] [0.07|0.20]
 //! [uniform|zipf]` chooses sizes, spare factors and workloads.
 
+mod measure;
+
 use isotherm::build::{Environment, build, plan};
 use isotherm::device::Replay;
 use isotherm::memory;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
+use measure::{cpu_ns, median, zipf};
 
 const PAGE_BYTES: u64 = 4096;
 const BATCH: usize = 4096;
@@ -19,7 +22,7 @@ const SLICES: usize = 15;
 /// Draws the pages of a workload.
 enum Workload {
     Uniform,
-    /// Zipf with exponent 0.99 by inversion of the continuous distribution, ranks scattered by a multiplication.
+    /// Zipf with exponent 0.99.
     Zipf,
 }
 
@@ -34,12 +37,7 @@ impl Workload {
     fn page(&self, random: &mut Random, pages: u64) -> u64 {
         match self {
             Self::Uniform => random.below(pages),
-            Self::Zipf => {
-                let exponent = 1.0 - 0.99;
-                let top = (pages as f64).powf(exponent);
-                let rank = (1.0 + random.unit() * (top - 1.0)).powf(1.0 / exponent) as u64 - 1;
-                (rank.min(pages - 1).wrapping_mul(0x9E37_79B1)) % pages
-            }
+            Self::Zipf => zipf(random, pages),
         }
     }
 }
@@ -74,17 +72,6 @@ impl BareLoop {
             self.next = if self.next + 1 == self.owners.len() { 0 } else { self.next + 1 };
         }
     }
-}
-
-/// Nanoseconds of processor time that this thread has used, so that other work on the machine does not count.
-fn cpu_ns() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 fn requests(workload: &Workload, random: &mut Random, pages: u64) -> Vec<Request> {
@@ -142,8 +129,8 @@ fn measure(pages: u64, spare: f64, workload: &Workload) {
     let programs = last.medium.programmed().total() - first.medium.programmed().total();
     let writes = last.host.pages_written - first.host.pages_written;
     // Slices next to each other ran on the same machine, so to speak: their ratio is steadier than that of the medians.
-    let mut ratios: Vec<f64> = per_program.iter().zip(&per_bare).map(|(program, bare)| program / bare).collect();
-    let (write, program, bare_ns) = (median(&mut per_write), median(&mut per_program), median(&mut per_bare));
+    let ratio = median(per_program.iter().zip(&per_bare).map(|(program, bare)| program / bare));
+    let (write, program, bare_ns) = (median(per_write), median(per_program), median(per_bare));
     println!(
         "{:>5} Mi pages  Sf {spare:.2}  {:<8}  WA {:>6.3}  {write:>7.1} ns/host write ({:>5.1} M/s)  {program:>5.1} ns/program ({:>5.1} M/s)  bare {bare_ns:>5.1} ns  ratio {:.2}",
         pages >> 20,
@@ -151,7 +138,7 @@ fn measure(pages: u64, spare: f64, workload: &Workload) {
         programs as f64 / writes as f64,
         1e3 / write,
         1e3 / program,
-        median(&mut ratios),
+        ratio,
     );
 }
 

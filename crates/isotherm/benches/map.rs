@@ -5,6 +5,8 @@
 //! Each line gives the median rate, the time for one NAND program, and write amplification by cause over the measured turns.
 //! `cargo bench --bench map -- uniform .1` runs the traffics and spare factors that are named; `clusterings` the clusterings alone.
 
+mod measure;
+
 use isotherm::build::{Environment, build};
 use isotherm::cause::Cause;
 use isotherm::device::Replay;
@@ -14,6 +16,7 @@ use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
 use isotherm::stats::Snapshot;
+use measure::{cpu_ns, median, zipf};
 
 const PAGES: u32 = 1 << 20;
 const BATCH: usize = 4096;
@@ -22,24 +25,12 @@ const TURNS_BEFORE: usize = 4;
 const TURNS: usize = 5;
 const SPARES: [&str; 4] = [".07", ".1", ".2", ".28"];
 
-/// Seconds of processor time that this thread has used, so that other work on the machine does not count.
-fn busy_seconds() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
-
 /// A traffic: its name, and the page that it writes next.
 type Traffic = (&'static str, fn(&mut Random) -> u64);
 
 const TRAFFICS: [Traffic; 3] = [
     ("uniform", |random| random.below(PAGES.into())),
-    // Zipf by inversion of the continuous distribution, ranks scattered by a multiplication.
-    ("zipf.99", |random| {
-        let exponent = 1.0 - 0.99;
-        let top = f64::from(PAGES).powf(exponent);
-        let rank = (1.0 + random.unit() * (top - 1.0)).powf(1.0 / exponent) as u64 - 1;
-        rank.min(u64::from(PAGES) - 1).wrapping_mul(0x9E37_79B1) % u64::from(PAGES)
-    }),
+    ("zipf.99", |random| zipf(random, PAGES.into())),
     ("90/10", |random| {
         let tenth = u64::from(PAGES) / 10;
         if random.chance(0.9) { random.below(tenth) } else { tenth + random.below(u64::from(PAGES) - tenth) }
@@ -73,12 +64,6 @@ fn write(page: u64) -> Request {
     Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write }
 }
 
-fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 fn replay(traffic: Traffic, spare: &str) {
     let entries = u64::from(PAGES) / 10;
     let mut contestants = [
@@ -93,12 +78,12 @@ fn replay(traffic: Traffic, spare: &str) {
             if turn == TURNS_BEFORE {
                 contestant.before = contestant.device.snapshot();
             }
-            let start = busy_seconds();
+            let start = cpu_ns();
             for batch in requests.chunks(BATCH) {
                 contestant.device.submit(batch).unwrap();
             }
             if turn >= TURNS_BEFORE {
-                contestant.nanoseconds.push((busy_seconds() - start) * 1e9 / requests.len() as f64);
+                contestant.nanoseconds.push((cpu_ns() - start) / requests.len() as f64);
             }
         }
     }
@@ -146,9 +131,9 @@ fn cluster(samples: usize) {
     for (name, init) in [("sorted", Init::Sorted), ("exact", Init::Exact)] {
         let mut centroids = Vec::new();
         let times = (0..9).map(|_| {
-            let start = busy_seconds();
+            let start = cpu_ns();
             centroids = centroids_from(init);
-            (busy_seconds() - start) * 1e3
+            (cpu_ns() - start) / 1e6
         });
         let time = median(times);
         println!(

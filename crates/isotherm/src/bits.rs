@@ -14,6 +14,11 @@ impl Bits {
         Self { words: memory::zeroed_table(length.div_ceil(64)) }
     }
 
+    /// Bytes of the set.
+    pub fn bytes(&self) -> u64 {
+        self.words.len() as u64 * 8
+    }
+
     /// Whether `index` is in the set.
     #[inline(always)]
     pub fn contains(&self, index: u32) -> bool {

@@ -162,10 +162,7 @@ fn replays() {
     refused(&["run", SYNTH, "--measure-last", "0"], &["--measure-last"]);
     refused(&["run", SYNTH, "--address", "around"], &["wrap", "compact"]);
     refused(&["run", SYNTH, "--precondition", "much"], &["sequential"]);
-    refused(
-        &["run", SYNTH, "--placement", "offline", "--precondition", "trace"],
-        &["offline", "none or sequential"],
-    );
+    refused(&["run", SYNTH, "--placement", "offline", "--precondition", "trace"], &["offline", "none or sequential"]);
     refused(&["run"], &["TRACE"]);
     refused(&["run", SYNTH, "--colour", "red"], &["--colour"]);
 }

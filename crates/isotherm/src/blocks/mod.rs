@@ -1,5 +1,6 @@
 //! What is kept of every block: its validity and state in one record, and columns of what is asked for less often.
 
+pub(crate) mod lists;
 mod validity;
 
 use crate::address::{BlockId, StreamId};
@@ -17,6 +18,9 @@ pub struct Streams {
 }
 
 impl Streams {
+    /// Every stream.
+    pub const ALL: Self = Self { first: StreamId(0), last: StreamId(u16::MAX) };
+
     /// `stream` alone.
     pub fn only(stream: StreamId) -> Self {
         Self { first: stream, last: stream }

@@ -89,7 +89,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
     #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.map.prefetch(lpns);
-        self.store.placement().prefetch(lpns.iter().copied());
+        self.store.prefetch(lpns.iter().copied());
     }
 
     #[inline(always)]

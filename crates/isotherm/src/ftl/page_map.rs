@@ -51,11 +51,7 @@ impl PageMap {
         lpns: &[Lpn],
         store: &BlockStore<M, P, V>,
     ) {
-        for lpn in lpns {
-            if let Some(at) = self.entries.get(lpn.0 as usize).and_then(|e| e.mapped()) {
-                store.prefetch(at);
-            }
-        }
+        store.prefetch_pages(lpns.iter().filter_map(|lpn| self.entries.get(lpn.0 as usize)?.mapped()));
     }
 
     /// Points `lpn` to the page that was just written for it, and invalidates the old one.

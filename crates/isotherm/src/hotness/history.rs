@@ -47,6 +47,14 @@ impl PageHistory {
         Updates { last: last.saturating_sub(1), before: before.saturating_sub(1) }
     }
 
+    /// Brings the updates of `lpns` towards the cache, if they are kept.
+    #[inline(always)]
+    pub fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+        if !self.updates.is_empty() {
+            lpns.for_each(|lpn| memory::prefetch(&self.updates, lpn.0 as usize));
+        }
+    }
+
     /// Bytes of the table.
     pub fn bytes(&self) -> u64 {
         Self::bytes_of(self.updates.len() as u32)

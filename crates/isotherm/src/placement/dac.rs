@@ -71,6 +71,13 @@ impl Placement for Dac {
     fn on_trim(&mut self, lpn: Lpn) {
         self.regions[lpn.0 as usize] = 0;
     }
+    #[inline(always)]
+    fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+        for lpn in lpns {
+            memory::prefetch(&self.regions, lpn.0 as usize);
+            memory::prefetch(&self.last_writes, lpn.0 as usize);
+        }
+    }
     fn memory_bytes(&self) -> u64 {
         self.regions.len() as u64 * 5
     }

@@ -70,6 +70,12 @@ impl Placement for Epoch {
     fn on_trim(&mut self, _: Lpn) {
         // The map forgets the page, so its next write is a first write.
     }
+    #[inline(always)]
+    fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+        for lpn in lpns {
+            memory::prefetch(&self.last_writes, lpn.0 as usize);
+        }
+    }
     fn memory_bytes(&self) -> u64 {
         self.last_writes.len() as u64 * 4
     }

@@ -212,6 +212,13 @@ impl Placement for MultiLog {
         }
         Ok(())
     }
+    #[inline(always)]
+    fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+        for lpn in lpns {
+            memory::prefetch(&self.pages, lpn.0 as usize);
+            memory::prefetch(&self.held_by, lpn.0 as usize);
+        }
+    }
     fn memory_bytes(&self) -> u64 {
         self.pages.len() as u64 * 9
     }

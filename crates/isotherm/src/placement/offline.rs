@@ -8,8 +8,9 @@
 //! window has passed.
 
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
-use crate::address::StreamId;
+use crate::address::{Lpn, StreamId};
 use crate::future::{Future, NEVER};
+use crate::memory;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
 use std::sync::Arc;
 
@@ -92,6 +93,12 @@ impl Placement for Offline {
     #[inline(always)]
     fn gc(&mut self, copy: &GcCopy, _: &PageHistory) -> StreamId {
         self.stream(self.deaths[copy.lpn.0 as usize])
+    }
+    #[inline(always)]
+    fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+        for lpn in lpns {
+            memory::prefetch(&self.deaths, lpn.0 as usize);
+        }
     }
     fn memory_bytes(&self) -> u64 {
         (self.deaths.len() + self.future.deaths.len()) as u64 * 4

@@ -9,7 +9,7 @@
 //! write is kept, which its authors state to be equivalent in the decision.
 
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement, Reclaim};
-use crate::address::StreamId;
+use crate::address::{Lpn, StreamId};
 use crate::memory;
 use crate::registry::Entry;
 
@@ -76,6 +76,12 @@ impl Placement for SepBit {
             (self.lives, self.lives_sum) = (0, 0);
         }
     }
+    #[inline(always)]
+    fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+        for lpn in lpns {
+            memory::prefetch(&self.last_writes, lpn.0 as usize);
+        }
+    }
     fn memory_bytes(&self) -> u64 {
         self.last_writes.len() as u64 * 4
     }
@@ -84,7 +90,7 @@ impl Placement for SepBit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::{BlockId, Lpn};
+    use crate::address::BlockId;
 
     #[test]
     fn classes_follow_the_life_of_collected_segments() {

@@ -280,8 +280,17 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     /// Brings what the map and the placement keep of the valid pages of `block` towards the cache.
     fn prefetch_map(&self, block: BlockId, map: &impl Mapping<M, P, V>) {
         self.blocks.validity.for_each_valid(block, |from| map.prefetch(self.medium.owner(from)));
-        let owners = self.blocks.validity.valid_pages(block).map(|from| self.medium.owner(from));
-        self.placement.prefetch(owners.filter(|owner| owner.kind() == Kind::Data).map(|owner| Lpn(owner.address())));
+        if self.placement.copies_to().is_some() {
+            return;
+        }
+        let lpns = || {
+            let owners = self.blocks.validity.valid_pages(block).map(|from| self.medium.owner(from));
+            owners.filter(|owner| owner.kind() == Kind::Data).map(|owner| Lpn(owner.address()))
+        };
+        self.placement.prefetch(lpns());
+        if self.placement.history_pages() > 0 {
+            self.history.prefetch(lpns());
+        }
     }
 
     /// Copies the pages of `moves` to the streams that the placement names, in runs of one stream and one cause.

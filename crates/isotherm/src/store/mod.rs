@@ -196,10 +196,23 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         self.sequence
     }
 
-    /// Brings what an overwrite of the page at `at` will touch towards the cache.
+    /// Brings what the policies will touch when `lpns` are written or copied towards the cache.
     #[inline(always)]
-    pub fn prefetch(&self, at: Ppn) {
-        self.blocks.validity.prefetch(at);
+    pub fn prefetch(&self, lpns: impl Iterator<Item = Lpn> + Clone) {
+        self.placement.prefetch(lpns.clone());
+        self.history.prefetch(lpns.clone());
+        if self.watches_pages {
+            self.victim.prefetch(lpns);
+        }
+    }
+
+    /// Brings what overwrites of `pages` will touch towards the cache.
+    #[inline(always)]
+    pub fn prefetch_pages(&self, pages: impl Iterator<Item = Ppn> + Clone) {
+        pages.clone().for_each(|at| self.blocks.validity.prefetch(at));
+        if self.watches_pages {
+            self.victim.prefetch_pages(pages);
+        }
     }
 
     /// Stream of a host write.

@@ -6,10 +6,9 @@
 //! a trim goes on where it stopped. Pages that the FTL composed count one write.
 
 use super::live_sums::LiveSums;
-use super::shortlist::Shortlist;
-use super::within::Within;
+use super::shortlist::Shortlists;
 use super::{AnyVictim, BuildVictim, NONE, PageHistory, VictimContext, VictimPolicy, Written};
-use crate::address::{BlockId, Ppn};
+use crate::address::{BlockId, Lpn, Ppn};
 use crate::blocks::BlockTable;
 use crate::blocks::Streams;
 use crate::hotness::heat::{AgeFrom, Heat};
@@ -32,8 +31,7 @@ pub struct CostHotness {
     /// Writes and creation of every logical page; no writes before the first.
     history: Vec<Heat>,
     live: LiveSums,
-    shortlist: Shortlist,
-    within: Within,
+    shortlists: Shortlists,
     now: u64,
 }
 
@@ -43,8 +41,7 @@ impl CostHotness {
         Self {
             history: memory::zeroed_table(context.logical_pages as usize),
             live: LiveSums::new(context),
-            shortlist: Shortlist::new(context.blocks),
-            within: Within::default(),
+            shortlists: Shortlists::new(context.blocks),
             now: 0,
         }
     }
@@ -62,12 +59,13 @@ fn score(live: &LiveSums, blocks: &BlockTable, block: BlockId, now: u64) -> f64 
 impl VictimPolicy for CostHotness {
     fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
         if blocks.valid(block) < blocks.pages_per_block() {
-            self.shortlist.offer(block, || score(&self.live, blocks, block, self.now));
+            self.on_invalidate(block, blocks);
         }
     }
     #[inline(always)]
     fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
-        self.shortlist.offer(block, || score(&self.live, blocks, block, self.now));
+        let live = &self.live;
+        self.shortlists.offer(block, blocks, |block, now| score(live, blocks, block, now));
     }
     fn watches_pages(&self) -> bool {
         true
@@ -92,20 +90,24 @@ impl VictimPolicy for CostHotness {
         self.live.remove(at);
     }
     fn on_remove(&mut self, block: BlockId, _: &BlockTable) {
-        self.shortlist.remove(block);
+        self.shortlists.remove(block);
     }
     fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
-        let live = &self.live;
-        self.shortlist.best(blocks, |block| score(live, blocks, block, now))
+        self.pick_within(blocks, now, Streams::ALL)
     }
     fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
         let live = &self.live;
-        self.within.best(blocks, streams, |block| score(live, blocks, block, now))
+        self.shortlists.best(blocks, streams, now, |block, now| score(live, blocks, block, now))
+    }
+    #[inline(always)]
+    fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+        lpns.for_each(|lpn| memory::prefetch(&self.history, lpn.0 as usize));
+    }
+    #[inline(always)]
+    fn prefetch_pages(&self, pages: impl Iterator<Item = Ppn>) {
+        self.live.prefetch(pages);
     }
     fn memory_bytes(&self) -> u64 {
-        self.history.len() as u64 * size_of::<Heat>() as u64
-            + self.live.bytes()
-            + self.shortlist.bytes()
-            + self.within.bytes()
+        self.history.len() as u64 * size_of::<Heat>() as u64 + self.live.bytes() + self.shortlists.bytes()
     }
 }

@@ -1,10 +1,10 @@
 //! FIFO (the circular log): the block that was closed first, whatever it holds. O(1).
 
-use super::block_list::BlockLists;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
 use crate::blocks::BlockTable;
 use crate::blocks::Streams;
+use crate::blocks::lists::BlockLists;
 use crate::registry::Entry;
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {

@@ -6,11 +6,11 @@
 //! scan of the valid column sets a new ceiling that lets in a fixed share of the blocks. The choice is that of a full
 //! sort: a block above the ceiling is never fuller than a candidate is empty. Amortised cost of a pick: O(1).
 
-use super::block_list::BlockLists;
 use super::within::Within;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
 use crate::blocks::Streams;
+use crate::blocks::lists::BlockLists;
 use crate::blocks::{BlockState, BlockTable};
 use crate::registry::Entry;
 

@@ -53,6 +53,12 @@ impl LiveSums {
         self.sums_of(at).remove(heat);
     }
 
+    /// Brings what the deaths of `pages` will touch towards the cache.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, pages: impl Iterator<Item = Ppn>) {
+        pages.for_each(|at| memory::prefetch(&self.heats, at.0 as usize));
+    }
+
     /// Sum of the counts of a block's live pages.
     #[inline(always)]
     pub(super) fn writes(&self, block: BlockId) -> u64 {

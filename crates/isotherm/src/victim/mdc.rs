@@ -8,8 +8,7 @@
 //! With `hot_writes`, rates are exact: pages of `hot` together receive that share of the writes, evenly, the others the rest.
 
 use super::live_sums::LiveSums;
-use super::shortlist::Shortlist;
-use super::within::Within;
+use super::shortlist::Shortlists;
 use super::{AnyVictim, BuildVictim, PageHistory, VictimContext, VictimPolicy, Written};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::blocks::BlockTable;
@@ -47,8 +46,7 @@ pub struct Mdc {
     history_pages: u32,
     live: LiveSums,
     exact: Option<ExactRates>,
-    shortlist: Shortlist,
-    within: Within,
+    shortlists: Shortlists,
     now: u64,
 }
 
@@ -62,8 +60,7 @@ fn build(parameters: &Parameters<'_>, context: &VictimContext) -> Result<AnyVict
         history_pages: if exact.is_some() { 0 } else { context.logical_pages },
         live: LiveSums::new(context),
         exact,
-        shortlist: Shortlist::new(context.blocks),
-        within: Within::default(),
+        shortlists: Shortlists::new(context.blocks),
         now: 0,
     }))
 }
@@ -100,12 +97,13 @@ fn score(live: &LiveSums, exact: Option<ExactRates>, blocks: &BlockTable, block:
 impl VictimPolicy for Mdc {
     fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
         if blocks.valid(block) < blocks.pages_per_block() {
-            self.shortlist.offer(block, || score(&self.live, self.exact, blocks, block, self.now));
+            self.on_invalidate(block, blocks);
         }
     }
     #[inline(always)]
     fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
-        self.shortlist.offer(block, || score(&self.live, self.exact, blocks, block, self.now));
+        let (live, exact) = (&self.live, self.exact);
+        self.shortlists.offer(block, blocks, |block, now| score(live, exact, blocks, block, now));
     }
     fn watches_pages(&self) -> bool {
         true
@@ -135,17 +133,20 @@ impl VictimPolicy for Mdc {
         self.live.remove(at);
     }
     fn on_remove(&mut self, block: BlockId, _: &BlockTable) {
-        self.shortlist.remove(block);
+        self.shortlists.remove(block);
     }
     fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
-        let (live, exact) = (&self.live, self.exact);
-        self.shortlist.best(blocks, |block| score(live, exact, blocks, block, now))
+        self.pick_within(blocks, now, Streams::ALL)
     }
     fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
         let (live, exact) = (&self.live, self.exact);
-        self.within.best(blocks, streams, |block| score(live, exact, blocks, block, now))
+        self.shortlists.best(blocks, streams, now, |block, now| score(live, exact, blocks, block, now))
+    }
+    #[inline(always)]
+    fn prefetch_pages(&self, pages: impl Iterator<Item = Ppn>) {
+        self.live.prefetch(pages);
     }
     fn memory_bytes(&self) -> u64 {
-        self.live.bytes() + self.shortlist.bytes() + self.within.bytes()
+        self.live.bytes() + self.shortlists.bytes()
     }
 }

@@ -3,7 +3,6 @@
 //! A policy is one file plus one line in the table of this one (`victims!`). It holds no NAND: it hears of blocks that close,
 //! lose a page or leave, and picks among the closed ones.
 
-mod block_list;
 mod closed_set;
 mod live_sums;
 mod shortlist;
@@ -69,6 +68,12 @@ pub trait VictimPolicy {
     fn upcoming(&self) -> [Option<BlockId>; 2] {
         [None; 2]
     }
+    /// Brings what host writes of `lpns` will touch towards the cache, for a policy that `watches_pages`.
+    #[inline(always)]
+    fn prefetch(&self, _lpns: impl Iterator<Item = Lpn>) {}
+    /// Brings what the deaths of `pages` will touch towards the cache, for a policy that `watches_pages`.
+    #[inline(always)]
+    fn prefetch_pages(&self, _pages: impl Iterator<Item = Ppn>) {}
     /// Adds what the policy counted to `snapshot`.
     fn fill_snapshot(&self, _snapshot: &mut Snapshot) {}
     /// Bytes of state, the history that is shared aside.
@@ -147,6 +152,14 @@ macro_rules! victims {
             #[inline(always)]
             fn upcoming(&self) -> [Option<BlockId>; 2] {
                 match self { $(Self::$variant(policy) => policy.upcoming()),* }
+            }
+            #[inline(always)]
+            fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+                match self { $(Self::$variant(policy) => policy.prefetch(lpns)),* }
+            }
+            #[inline(always)]
+            fn prefetch_pages(&self, pages: impl Iterator<Item = Ppn>) {
+                match self { $(Self::$variant(policy) => policy.prefetch_pages(pages)),* }
             }
             fn fill_snapshot(&self, snapshot: &mut Snapshot) {
                 match self { $(Self::$variant(policy) => policy.fill_snapshot(snapshot)),* }

@@ -1,89 +1,209 @@
-//! Picking the best of many blocks whose scores drift with time, without looking at all of them at every pick.
+//! The block with the largest score, without looking at all blocks at every pick: for scores that change by what happens to
+//! the block, and that otherwise only rise with time.
 //!
-//! One scan keeps the best `2 sqrt(blocks)` closed blocks; picks compare only these, until half of them are gone, and then
-//! a scan starts anew. A block that loses a page and thereby passes the worst of the list joins it. Between two scans a
-//! block outside the list may still overtake it by the passing of time alone: with scores that fall or rise together the
-//! choice differs from a full scan's seldom and by little. O(sqrt(blocks)) a pick.
+//! A scan scores the closed blocks as of a time to come, the horizon, and lists the best `4 sqrt(blocks)` in the order of these
+//! scores, which bound what the blocks score until then. The worst of them is the threshold: a block outside scores
+//! less. A block that loses a page is scored anew, and joins, moves or leaves. A pick goes down the list until the bound
+//! falls below the best score found; if that reaches the threshold, it is the best of all: the choice is that of a full
+//! scan. A list that has grown to twice its size raises its threshold. A new scan is due when the horizon is passed, which
+//! then moves farther away, or when the best of the list lies below the threshold, which draws the horizon nearer.
+//! A pick scores a few blocks, and its share of a scan.
+//!
+//! Placements that divide the space ask for the best block of some streams: there is one list for each group of streams that
+//! was asked for, and one for all of them.
 
 use crate::address::BlockId;
-use crate::blocks::{BlockState, BlockTable};
+use crate::bits::Bits;
+use crate::blocks::{BlockTable, Streams};
 
-/// See the module's text.
+/// Host page writes up to the first horizon.
+const FIRST_LOOKAHEAD: u64 = 1024;
+
+/// See the module's text. A score is a function of the block and of the time in host page writes; it is finite, or infinite
+/// for a block that no other can beat.
 #[derive(Clone, Debug)]
-pub(super) struct Shortlist {
-    members: Vec<BlockId>,
-    is_member: Vec<bool>,
-    scored: Vec<(f64, BlockId)>,
-    /// Worst score that the last scan let in.
-    threshold: f64,
-    /// Members at which a new scan is due.
-    refill_at: usize,
+pub(super) struct Shortlists {
+    lists: Vec<Shortlist>,
+    /// Room for a scan of all blocks.
+    scored: Vec<Member>,
 }
 
-impl Shortlist {
+/// A member of a list.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    /// Its score at the horizon, the most that it can score until then.
+    bound: f64,
+    block: BlockId,
+}
+
+/// The best blocks of some streams.
+#[derive(Clone, Debug)]
+struct Shortlist {
+    streams: Streams,
+    /// Members after a scan; twice as many raise the threshold.
+    wanted: usize,
+    /// By their bounds, ascending.
+    members: Vec<Member>,
+    is_member: Bits,
+    /// Every closed block that scores as much at the horizon, and is not full, is a member.
+    threshold: f64,
+    /// The time up to which the threshold holds, in host page writes.
+    horizon: u64,
+    /// Host page writes from a scan to its horizon.
+    lookahead: u64,
+}
+
+impl Shortlists {
+    /// No lists yet, on a device of so many blocks.
     pub(super) fn new(blocks: u32) -> Self {
-        Self {
-            members: Vec::new(),
-            is_member: vec![false; blocks as usize],
-            scored: Vec::with_capacity(blocks as usize),
-            threshold: f64::INFINITY,
-            refill_at: 0,
-        }
+        Self { lists: Vec::new(), scored: Vec::with_capacity(blocks as usize) }
     }
 
-    /// A closed block has a better score than before.
+    /// A closed block that is not full is new, or has lost a page.
     #[inline(always)]
-    pub(super) fn offer(&mut self, block: BlockId, score: impl FnOnce() -> f64) {
-        if !self.is_member[block.0 as usize] && score() >= self.threshold {
-            self.is_member[block.0 as usize] = true;
-            self.members.push(block);
+    pub(super) fn offer(&mut self, block: BlockId, blocks: &BlockTable, score: impl Fn(BlockId, u64) -> f64) {
+        for list in &mut self.lists {
+            if list.streams.contains(blocks.stream(block)) {
+                let bound = score(block, list.horizon);
+                if bound >= list.threshold || list.is_member.contains(block.0) {
+                    list.settle(Member { bound, block });
+                }
+            }
         }
     }
 
     /// A block is no candidate any more.
     pub(super) fn remove(&mut self, block: BlockId) {
-        if std::mem::replace(&mut self.is_member[block.0 as usize], false) {
-            let position = self.members.iter().position(|m| *m == block).expect("a marked block is a member");
-            self.members.swap_remove(position);
-        }
+        self.lists.iter_mut().for_each(|list| list.remove(block));
     }
 
-    /// The closed block with the largest score that is not full; `score` is finite, or infinite for an empty block.
-    pub(super) fn best(&mut self, blocks: &BlockTable, score: impl Fn(BlockId) -> f64) -> Option<BlockId> {
-        if self.members.len() <= self.refill_at {
-            self.scan(blocks, &score);
+    /// The closed block of `streams` with the largest score that is not full; the first in number among equals.
+    pub(super) fn best(
+        &mut self,
+        blocks: &BlockTable,
+        streams: Streams,
+        now: u64,
+        score: impl Fn(BlockId, u64) -> f64,
+    ) -> Option<BlockId> {
+        let at = self.lists.iter().position(|list| list.streams == streams).unwrap_or_else(|| {
+            self.lists.push(Shortlist::new(streams, blocks.blocks()));
+            self.lists.len() - 1
+        });
+        let list = &mut self.lists[at];
+        if now > list.horizon {
+            list.lookahead += list.lookahead / 4 + 1;
+        } else if let Some(best) = list.best(now, &score) {
+            return Some(best);
+        } else {
+            list.lookahead -= list.lookahead / 4;
         }
-        // Equal scores are decided by the block's number: the order of the list must not show.
-        self.members.iter().map(|b| (score(*b), *b)).reduce(|a, b| if better(&b, &a) { b } else { a }).map(|b| b.1)
-    }
-
-    fn scan(&mut self, blocks: &BlockTable, score: &impl Fn(BlockId) -> f64) {
-        let full = blocks.pages_per_block();
-        self.members.iter().for_each(|b| self.is_member[b.0 as usize] = false);
-        self.members.clear();
-        self.scored.clear();
-        self.scored.extend(blocks.closed().filter(|b| blocks.valid(*b) < full).map(|b| (score(b), b)));
-        let wanted = (2.0 * f64::from(blocks.blocks()).sqrt()) as usize;
-        self.threshold = f64::NEG_INFINITY;
-        if self.scored.len() > wanted {
-            let order = |a: &(f64, BlockId), b: &(f64, BlockId)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-            self.threshold = self.scored.select_nth_unstable_by(wanted, order).1.0;
-            self.scored.truncate(wanted);
+        // Nobody may ask again for the lists of streams whose horizon is past: they are not to cost anything meanwhile.
+        self.lists.iter_mut().filter(|list| now > list.horizon).for_each(Shortlist::forget);
+        let list = &mut self.lists[at];
+        loop {
+            list.scan(blocks, &mut self.scored, now, &score);
+            if list.members.is_empty() {
+                return None;
+            }
+            // With the horizon at the present time the best one reaches the threshold.
+            if let Some(best) = list.best(now, &score) {
+                return Some(best);
+            }
+            list.lookahead /= 2;
         }
-        for (_, block) in &self.scored {
-            debug_assert_eq!(blocks.state(*block), BlockState::Closed);
-            self.is_member[block.0 as usize] = true;
-            self.members.push(*block);
-        }
-        self.refill_at = self.members.len() / 2;
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        (self.is_member.len() + self.scored.capacity() * size_of::<(f64, BlockId)>()) as u64
+        let of_list =
+            |list: &Shortlist| list.is_member.bytes() + (list.members.capacity() * size_of::<Member>()) as u64;
+        let scored = self.scored.capacity() * size_of::<Member>();
+        self.lists.iter().map(of_list).sum::<u64>() + scored as u64
     }
 }
 
-#[inline(always)]
-fn better(a: &(f64, BlockId), b: &(f64, BlockId)) -> bool {
-    a.0 > b.0 || a.0 == b.0 && a.1 < b.1
+impl Shortlist {
+    /// A list without members whose horizon is past, but for the time 0.
+    fn new(streams: Streams, blocks: u32) -> Self {
+        Self {
+            streams,
+            wanted: (4.0 * f64::from(blocks).sqrt()) as usize,
+            members: Vec::new(),
+            is_member: Bits::new(blocks as usize),
+            threshold: f64::INFINITY,
+            horizon: 0,
+            lookahead: FIRST_LOOKAHEAD,
+        }
+    }
+
+    /// The best member, if no block outside can beat it now.
+    #[inline(always)]
+    fn best(&self, now: u64, score: &impl Fn(BlockId, u64) -> f64) -> Option<BlockId> {
+        let last = self.members.last()?.block;
+        let mut best = (score(last, now), last);
+        for Member { bound, block } in self.members.iter().rev().skip(1) {
+            if *bound < best.0 {
+                break;
+            }
+            let score = score(*block, now);
+            // Equal scores are decided by the block's number.
+            if score > best.0 || score == best.0 && *block < best.1 {
+                best = (score, *block);
+            }
+        }
+        (best.0 >= self.threshold).then_some(best.1)
+    }
+
+    /// Puts a block where it belongs.
+    #[inline(never)]
+    fn settle(&mut self, member: Member) {
+        self.remove(member.block);
+        if member.bound >= self.threshold {
+            let at = self.members.partition_point(|other| other.bound < member.bound);
+            self.members.insert(at, member);
+            self.is_member.insert(member.block.0);
+        }
+        if self.members.len() > 2 * self.wanted {
+            self.threshold = self.members[self.members.len() - self.wanted].bound;
+            // Those that score the same stay.
+            let outside = self.members.partition_point(|other| other.bound < self.threshold);
+            for member in self.members.drain(..outside) {
+                self.is_member.remove(member.block.0);
+            }
+        }
+    }
+
+    fn remove(&mut self, block: BlockId) {
+        if self.is_member.remove(block.0) {
+            // From the end, where victims are taken from.
+            let at = self.members.iter().rposition(|m| m.block == block).expect("a marked block is a member");
+            self.members.remove(at);
+        }
+    }
+
+    fn scan(&mut self, blocks: &BlockTable, scored: &mut Vec<Member>, now: u64, score: &impl Fn(BlockId, u64) -> f64) {
+        self.forget();
+        let full = blocks.pages_per_block();
+        self.horizon = now + self.lookahead;
+        scored.clear();
+        let candidates = blocks.closed_of(self.streams).filter(|block| blocks.valid(*block) < full);
+        scored.extend(candidates.map(|block| Member { bound: score(block, self.horizon), block }));
+        let order = |a: &Member, b: &Member| a.bound.total_cmp(&b.bound);
+        self.threshold = match scored.len().checked_sub(self.wanted) {
+            Some(outside) if outside > 0 => scored.select_nth_unstable_by(outside, order).1.bound,
+            _ => f64::NEG_INFINITY,
+        };
+        self.members.extend(scored.iter().filter(|member| member.bound >= self.threshold));
+        self.members.sort_unstable_by(order);
+        for member in &self.members {
+            self.is_member.insert(member.block.0);
+        }
+    }
+
+    /// Empties the list, and lets nothing in until the next scan.
+    fn forget(&mut self) {
+        for member in self.members.drain(..) {
+            self.is_member.remove(member.block.0);
+        }
+        self.threshold = f64::INFINITY;
+    }
 }

@@ -1,11 +1,11 @@
 //! Windowed greedy: the emptiest among the blocks that were closed first. The window is a share of the closed blocks, so that
 //! it means the same on a device of any size: 0 (one block) is FIFO, 1 is greedy. O(window) a pick.
 
-use super::block_list::BlockLists;
 use super::{AnyVictim, BuildVictim, VictimPolicy};
 use crate::address::BlockId;
 use crate::blocks::BlockTable;
 use crate::blocks::Streams;
+use crate::blocks::lists::BlockLists;
 use crate::registry::{Entry, Parameter};
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {

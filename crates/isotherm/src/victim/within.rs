@@ -1,9 +1,9 @@
 //! Picking among the blocks of some streams, for placements that divide the space among them.
 //!
 //! Policies keep their orders over all blocks, and a stream's best may lie anywhere in them. So one scan of the streams' closed
-//! blocks keeps the best few, and picks compare these until half of them are gone: as with the list of all blocks
-//! (`shortlist`), a block outside may overtake them meanwhile, and the choice differs from a full scan's seldom and by little.
-//! O(blocks) a scan, one scan in eight picks.
+//! blocks keeps the best few, and picks compare these until half of them are gone: a block outside may overtake them
+//! meanwhile, and the choice differs from a full scan's seldom and by little. O(blocks) a scan, one scan in eight picks.
+//! Policies whose scores only rise with time need no such list (`shortlist`).
 
 use crate::address::BlockId;
 use crate::blocks::Streams;

@@ -17,6 +17,7 @@ use isotherm::ssd::Ssd;
 use isotherm::stats::Snapshot;
 use isotherm::store::StoreOptions;
 use isotherm::victim::{AnyVictim, VICTIMS, VictimContext, VictimPolicy, Written, build_victim};
+use proptest::prelude::*;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -69,16 +70,16 @@ fn options(age: AgeBase) -> StoreOptions {
     StoreOptions { floor: 2, age, meta_streams: 0, meta_blocks: 0, wear_threshold: Some(8) }
 }
 
-fn overwrite<F: Ftl>(ftl: &mut F, writes: u32)
+fn overwrite<F: Ftl>(ftl: &mut F, writes: u32, hot_writes: f64, seed: u64)
 where
     F::Medium: isotherm::nand::Medium<Content = isotherm::nand::content::Nothing>,
 {
-    let mut random = Random::new(11);
+    let mut random = Random::new(seed);
     for lpn in 0..LOGICAL_PAGES {
         ftl.write(Lpn(lpn), (), Cause::Host).unwrap();
     }
     for turn in 0..writes {
-        let hot = random.chance(0.8);
+        let hot = random.chance(hot_writes);
         let lpn = random.below(if hot { LOGICAL_PAGES / 5 } else { LOGICAL_PAGES }.into()) as u32;
         // Bursts of trims empty whole blocks, so that scores of every kind occur.
         if turn % 5000 == 0 {
@@ -93,7 +94,7 @@ fn picks_are_best(name: &str, age: AgeBase, score: Score) {
     let medium = NandArray::without_bytes(Geometry::simple(BLOCKS, PAGES_PER_BLOCK, 4096), 0, false);
     let checked = Checked { inner: victim(name), score, picks: 0 };
     let mut ftl = PageFtl::new(medium, HostGc, checked, LOGICAL_PAGES, options(age));
-    overwrite(&mut ftl, 60_000);
+    overwrite(&mut ftl, 60_000, 0.8, 11);
     let mut snapshot = Snapshot::default();
     ftl.fill_snapshot(&mut snapshot);
     assert!(snapshot.collector.collections > 1000, "{} collections test little", snapshot.collector.collections);
@@ -105,11 +106,11 @@ struct Rates {
     writes: Vec<Vec<u64>>,
     live: Vec<Option<(u64, u64)>>,
     /// Count and time of a page, from the times of its writes.
-    of: fn(&[u64]) -> (u64, u64),
+    of: RateOf,
 }
 
 impl Rates {
-    fn new(of: fn(&[u64]) -> (u64, u64)) -> Self {
+    fn new(of: RateOf) -> Self {
         let live = vec![None; (BLOCKS * PAGES_PER_BLOCK) as usize];
         Self { writes: vec![Vec::new(); LOGICAL_PAGES as usize], live, of }
     }
@@ -124,10 +125,21 @@ impl Rates {
 }
 
 type RatedScore = fn(&BlockTable, BlockId, u64, &Rates) -> f64;
+type RateOf = fn(&[u64]) -> (u64, u64);
 
-/// At every pick, asks a copy of the policy for its choice within streams: a copy, so that it looks at the blocks as they are.
+/// Traffic of which a share goes to a fifth of the pages.
+#[derive(Clone, Copy)]
+struct Load {
+    writes: u32,
+    hot_writes: f64,
+    seed: u64,
+}
+
+/// At every pick, asks the policy for its choice within streams.
 struct Within {
     inner: AnyVictim,
+    /// Whether the policy itself is asked, so that what it keeps grows old; or a copy, which looks at the blocks as they are.
+    grows_old: bool,
     /// None for a policy that draws its candidates.
     score: Option<RatedScore>,
     rates: Rates,
@@ -135,8 +147,11 @@ struct Within {
 }
 
 impl Within {
-    fn check_choice(&self, blocks: &BlockTable, now: u64, streams: Streams) {
-        let choice = self.inner.clone().pick_within(blocks, now, streams);
+    fn check_choice(&mut self, blocks: &BlockTable, now: u64, streams: Streams) {
+        let choice = match self.grows_old {
+            true => self.inner.pick_within(blocks, now, streams),
+            false => self.inner.clone().pick_within(blocks, now, streams),
+        };
         if let Some(block) = choice {
             assert_eq!(blocks.state(block), BlockState::Closed);
             assert!(
@@ -200,6 +215,10 @@ impl VictimPolicy for Within {
             self.check_choice(blocks, now, Streams { first: StreamId(first), last: StreamId(last) });
         }
         self.picks.set(self.picks.get() + 1);
+        if self.grows_old {
+            self.check_choice(blocks, now, Streams::ALL);
+            assert_eq!(self.inner.pick(blocks, now), self.inner.pick_within(blocks, now, Streams::ALL));
+        }
         self.inner.pick(blocks, now)
     }
     fn pick_within(&mut self, _: &BlockTable, _: u64, _: Streams) -> Option<BlockId> {
@@ -207,6 +226,60 @@ impl VictimPolicy for Within {
     }
     fn memory_bytes(&self) -> u64 {
         self.inner.memory_bytes()
+    }
+}
+
+/// Cost-age-times, the larger the better.
+fn cat(blocks: &BlockTable, block: BlockId, now: u64, _: &Rates) -> f64 {
+    let (utilisation, age) = (blocks.utilisation(block), blocks.age(block, now) as f64 + 1.0);
+    -(utilisation / (1.0 - utilisation) / age * (f64::from(blocks.erases(block)) + 1.0))
+}
+
+fn cost_hotness(blocks: &BlockTable, block: BlockId, now: u64, rates: &Rates) -> f64 {
+    let utilisation = blocks.utilisation(block);
+    (1.0 - utilisation) / (2.0 * utilisation * rates.rate(block, now))
+}
+
+fn declining_cost(blocks: &BlockTable, block: BlockId, now: u64, rates: &Rates) -> f64 {
+    let utilisation = blocks.utilisation(block);
+    (1.0 - utilisation) * (1.0 - utilisation) / (utilisation * rates.rate(block, now))
+}
+
+/// Writes since the first.
+fn since_first(writes: &[u64]) -> (u64, u64) {
+    (writes.len() as u64, writes[0])
+}
+
+/// Two writes since the last but one.
+fn last_two(writes: &[u64]) -> (u64, u64) {
+    (2, writes[writes.len().saturating_sub(2)])
+}
+
+/// Overwrites a device on a policy whose every choice is checked; returns how many were.
+fn check_choices(inner: &str, grows_old: bool, judge: (Option<RatedScore>, RateOf), age: AgeBase, load: Load) -> u32 {
+    let medium = NandArray::without_bytes(Geometry::simple(BLOCKS, PAGES_PER_BLOCK, 4096), 0, false);
+    let picks = Rc::new(Cell::new(0));
+    let (score, rates) = (judge.0, Rates::new(judge.1));
+    let within = Within { inner: victim(inner), grows_old, score, rates, picks: Rc::clone(&picks) };
+    let mut ftl = PageFtl::new(medium, HostGc, within, LOGICAL_PAGES, options(age));
+    overwrite(&mut ftl, load.writes, load.hot_writes, load.seed);
+    picks.get()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    /// Lists of the best blocks serve many picks: what they name, long after the scan that made them, is what a scan now would.
+    #[test]
+    fn listed_choices_are_those_of_a_full_scan(seed: u64, hot_writes in 0.2..0.99, age in 0..3usize) {
+        let age = [AgeBase::Closed, AgeBase::LastInvalidation, AgeBase::Sealed][age];
+        let load = Load { writes: 12_000, hot_writes, seed };
+        let policies: [(&str, RatedScore, RateOf); 3] =
+            [("cat", cat, since_first), ("cost_hotness", cost_hotness, since_first), ("mdc", declining_cost, last_two)];
+        for (name, score, rates) in policies {
+            let picks = check_choices(name, true, (Some(score), rates), age, load);
+            prop_assert!(picks > 300, "{} picks test little", picks);
+        }
     }
 }
 
@@ -222,22 +295,7 @@ fn choices_within_streams_are_the_best_of_them() {
         }
         blocks.age(block, now) as f64 * (1.0 - utilisation) / (2.0 * utilisation)
     };
-    let cat: RatedScore = |blocks, block, now, _| {
-        let (utilisation, age) = (blocks.utilisation(block), blocks.age(block, now) as f64 + 1.0);
-        -(utilisation / (1.0 - utilisation) / age * (f64::from(blocks.erases(block)) + 1.0))
-    };
-    let cost_hotness: RatedScore = |blocks, block, now, rates| {
-        let utilisation = blocks.utilisation(block);
-        (1.0 - utilisation) / (2.0 * utilisation * rates.rate(block, now))
-    };
-    let declining_cost: RatedScore = |blocks, block, now, rates| {
-        let utilisation = blocks.utilisation(block);
-        (1.0 - utilisation) * (1.0 - utilisation) / (utilisation * rates.rate(block, now))
-    };
-    // Writes since the first; two writes since the last but one.
-    let since_first: fn(&[u64]) -> (u64, u64) = |writes| (writes.len() as u64, writes[0]);
-    let last_two: fn(&[u64]) -> (u64, u64) = |writes| (2, writes[writes.len().saturating_sub(2)]);
-    let cases = [
+    let cases: [(&str, Option<RatedScore>, RateOf); 9] = [
         ("greedy", Some(emptiest), since_first),
         ("fifo", Some(oldest), since_first),
         ("windowed:window=100%", Some(emptiest), since_first),
@@ -252,12 +310,9 @@ fn choices_within_streams_are_the_best_of_them() {
         assert!(cases.iter().any(|case| case.0.starts_with(entry.name)), "{} is not here", entry.name);
     }
     for (name, score, rates) in cases {
-        let medium = NandArray::without_bytes(Geometry::simple(BLOCKS, PAGES_PER_BLOCK, 4096), 0, false);
-        let picks = Rc::new(Cell::new(0));
-        let within = Within { inner: victim(name), score, rates: Rates::new(rates), picks: Rc::clone(&picks) };
-        let mut ftl = PageFtl::new(medium, HostGc, within, LOGICAL_PAGES, options(AgeBase::Sealed));
-        overwrite(&mut ftl, 30_000);
-        assert!(picks.get() > 1000, "{} picks test little", picks.get());
+        let load = Load { writes: 30_000, hot_writes: 0.8, seed: 11 };
+        let picks = check_choices(name, false, (score, rates), AgeBase::Sealed, load);
+        assert!(picks > 1000, "{picks} picks test little");
     }
 }
 
@@ -352,7 +407,7 @@ fn copies_keep_the_age_of_their_data_unless_blocks_count_from_their_sealing() {
             checked: 0,
         };
         let mut ftl = PageFtl::new(medium, HostGc, ages, LOGICAL_PAGES, options(age));
-        overwrite(&mut ftl, 60_000);
+        overwrite(&mut ftl, 60_000, 0.8, 11);
     }
 }
 
@@ -361,7 +416,7 @@ fn a_window_of_one_is_fifo_and_a_window_of_all_is_greedy() {
     let counters = |name: &str| {
         let medium = NandArray::without_bytes(Geometry::simple(BLOCKS, PAGES_PER_BLOCK, 4096), 0, false);
         let mut ftl = PageFtl::new(medium, Single, victim(name), LOGICAL_PAGES, options(AgeBase::Closed));
-        overwrite(&mut ftl, 30_000);
+        overwrite(&mut ftl, 30_000, 0.8, 11);
         let mut snapshot = Snapshot::default();
         ftl.fill_snapshot(&mut snapshot);
         snapshot

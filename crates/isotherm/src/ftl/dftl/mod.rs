@@ -230,7 +230,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.map.pages.prefetch(lpns);
         lpns.iter().for_each(|lpn| self.map.cache.prefetch(*lpn));
-        self.store.placement().prefetch(lpns.iter().copied());
+        self.store.prefetch(lpns.iter().copied());
     }
 
     #[inline(always)]

@@ -30,19 +30,18 @@ mod model;
 use super::VictimSource;
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement, PlacementContext, Reclaim};
 use crate::address::{BlockId, Lpn, StreamId};
-use crate::blocks::BlockTable;
-use crate::blocks::Streams;
+use crate::blocks::lists::BlockLists;
+use crate::blocks::{BlockTable, Streams};
 use crate::memory;
 use crate::registry::{Entry, Parameter, Parameters, SpecError};
 use intervals::Intervals;
 use model::{Configuration, MOST_GROUPS, Model, Prediction};
-use std::collections::VecDeque;
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     name: "midas",
     summary: "a chain of groups that survivors pass through, behind a group of hot pages; sizes follow from a model",
     paper: "Oh et al., MiDAS, FAST'24",
-    memory: "8 bytes a logical page, 4 bytes a block",
+    memory: "8 bytes a logical page, 8 bytes a block",
     parameters: &[
         Parameter::integer("groups", 2..=MOST_GROUPS as u64, "6")
             .help("most groups of the chain, each a stream; the hot group is one more"),
@@ -63,6 +62,7 @@ fn build(parameters: &Parameters<'_>, context: &PlacementContext) -> Result<AnyP
         pages: memory::zeroed_table(context.logical_pages as usize),
         live_pages: 0,
         groups: vec![Group::default(); usize::from(groups) + 1],
+        closed: BlockLists::new(context.blocks, usize::from(groups) + 1),
         hot_age: 0,
         configuration: None,
         prediction: Prediction::default(),
@@ -102,10 +102,10 @@ struct PageState {
     judged_hot: bool,
 }
 
-/// What is known of a group: a stream's closed blocks, first closed first, and its victims since the last judgement.
-#[derive(Clone, Debug, Default)]
+/// What is known of a group: its closed blocks, and its victims since the last judgement.
+#[derive(Clone, Copy, Debug, Default)]
 struct Group {
-    blocks: VecDeque<BlockId>,
+    blocks: u32,
     victims: u64,
     valid: u64,
 }
@@ -139,6 +139,8 @@ pub struct Midas {
     live_pages: u64,
     /// By stream: the hot group, then the chain.
     groups: Vec<Group>,
+    /// Closed blocks of each stream, first closed first.
+    closed: BlockLists,
     /// How long blocks of the hot group live until they are collected, in host page writes (blocks of the first group as long as
     /// there is no hot one): a moving mean, the newest weighing an eighth.
     hot_age: u64,
@@ -197,7 +199,7 @@ impl Midas {
             live_pages: self.live_pages as f64,
             horizon: 0.875 * self.sampling.length as f64,
             pages_per_block: f64::from(self.pages_per_block),
-            blocks: self.groups.iter().map(|group| group.blocks.len() as f64).sum(),
+            blocks: self.groups.iter().map(|group| f64::from(group.blocks)).sum(),
         };
         if let Some((configuration, prediction)) = model.choose(self.groups.len() - 2) {
             let current = self.configuration.and_then(|c| Some((c, model.predict(&c)?)));
@@ -279,13 +281,14 @@ impl Placement for Midas {
         *page = PageState::default();
     }
     fn on_close(&mut self, block: BlockId, stream: StreamId) {
-        self.groups[usize::from(stream.0)].blocks.push_back(block);
+        self.groups[usize::from(stream.0)].blocks += 1;
+        self.closed.push_back(usize::from(stream.0), block);
     }
     fn on_reclaim(&mut self, reclaim: &Reclaim) {
         let group = &mut self.groups[usize::from(reclaim.stream.0)];
-        // Most often the first.
-        if let Some(at) = group.blocks.iter().position(|block| *block == reclaim.block) {
-            group.blocks.remove(at);
+        if self.closed.contains(reclaim.block) {
+            self.closed.remove(usize::from(reclaim.stream.0), reclaim.block);
+            group.blocks -= 1;
         }
         group.victims += 1;
         group.valid += u64::from(reclaim.valid);
@@ -297,9 +300,9 @@ impl Placement for Midas {
     fn victim_source(&mut self, _: u64) -> VictimSource {
         let Some(configuration) = &self.configuration else { return VictimSource::Everywhere };
         let sizes = std::iter::once(&configuration.hot).chain(&configuration.sizes[..configuration.sized]);
-        for (group, size) in self.groups.iter().zip(sizes) {
-            match group.blocks.front() {
-                Some(oldest) if group.blocks.len() > *size as usize => return VictimSource::Block(*oldest),
+        for (stream, (group, size)) in self.groups.iter().zip(sizes).enumerate() {
+            match self.closed.head(stream) {
+                Some(oldest) if group.blocks > *size => return VictimSource::Block(oldest),
                 _ => {}
             }
         }
@@ -307,17 +310,23 @@ impl Placement for Midas {
     }
     fn check(&self, blocks: &BlockTable) -> Result<(), String> {
         for (group, stream) in self.groups.iter().zip(0..) {
-            let mut counted: Vec<BlockId> = group.blocks.iter().copied().collect();
+            let mut counted: Vec<BlockId> = self.closed.iter(usize::from(stream)).collect();
             counted.sort_unstable();
-            if !blocks.closed_of(Streams::only(StreamId(stream))).eq(counted.iter().copied()) {
+            let is_counted = counted.len() == group.blocks as usize;
+            if !is_counted || !blocks.closed_of(Streams::only(StreamId(stream))).eq(counted.iter().copied()) {
                 return Err(format!("group {stream} holds blocks {counted:?}, others are closed"));
             }
         }
         Ok(())
     }
+    #[inline(always)]
+    fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+        for lpn in lpns {
+            memory::prefetch(&self.pages, lpn.0 as usize);
+        }
+    }
     fn memory_bytes(&self) -> u64 {
-        let blocks: usize = self.groups.iter().map(|group| group.blocks.capacity()).sum();
-        (self.pages.len() * size_of::<PageState>() + blocks * size_of::<BlockId>()) as u64
+        (self.pages.len() * size_of::<PageState>()) as u64 + self.closed.bytes()
     }
 }
 

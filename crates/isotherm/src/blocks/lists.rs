@@ -8,7 +8,7 @@ const OUT: u32 = u32::MAX - 1;
 
 /// Several lists over one set of blocks; a block is in at most one.
 #[derive(Clone, Debug)]
-pub(super) struct BlockLists {
+pub(crate) struct BlockLists {
     next: Vec<u32>,
     previous: Vec<u32>,
     heads: Vec<u32>,
@@ -17,7 +17,8 @@ pub(super) struct BlockLists {
 }
 
 impl BlockLists {
-    pub(super) fn new(blocks: u32, lists: usize) -> Self {
+    /// Empty lists over `blocks` and those that are added beyond.
+    pub(crate) fn new(blocks: u32, lists: usize) -> Self {
         let blocks = blocks as usize;
         Self {
             next: vec![OUT; blocks],
@@ -29,21 +30,26 @@ impl BlockLists {
     }
 
     /// Blocks in all lists together.
-    pub(super) fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    pub(super) fn contains(&self, block: BlockId) -> bool {
-        self.next[block.0 as usize] != OUT
+    pub(crate) fn contains(&self, block: BlockId) -> bool {
+        self.next.get(block.0 as usize).is_some_and(|next| *next != OUT)
     }
 
-    pub(super) fn head(&self, list: usize) -> Option<BlockId> {
+    pub(crate) fn head(&self, list: usize) -> Option<BlockId> {
         Some(self.heads[list]).filter(|b| *b != END).map(BlockId)
     }
 
     /// Appends a block that is in no list.
-    pub(super) fn push_back(&mut self, list: usize, block: BlockId) {
+    pub(crate) fn push_back(&mut self, list: usize, block: BlockId) {
         debug_assert!(!self.contains(block));
+        let blocks = self.next.len().max(block.0 as usize + 1);
+        if blocks > self.next.len() {
+            self.next.resize(blocks, OUT);
+            self.previous.resize(blocks, OUT);
+        }
         let tail = std::mem::replace(&mut self.tails[list], block.0);
         self.next[block.0 as usize] = END;
         self.previous[block.0 as usize] = tail;
@@ -55,7 +61,7 @@ impl BlockLists {
     }
 
     /// Takes a block out of `list`, where it is.
-    pub(super) fn remove(&mut self, list: usize, block: BlockId) {
+    pub(crate) fn remove(&mut self, list: usize, block: BlockId) {
         debug_assert!(self.contains(block));
         let next = std::mem::replace(&mut self.next[block.0 as usize], OUT);
         let previous = std::mem::replace(&mut self.previous[block.0 as usize], OUT);
@@ -71,7 +77,7 @@ impl BlockLists {
     }
 
     /// Empties every list.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.next.fill(OUT);
         self.previous.fill(OUT);
         self.heads.fill(END);
@@ -80,7 +86,7 @@ impl BlockLists {
     }
 
     /// The blocks of `list`, first to last.
-    pub(super) fn iter(&self, list: usize) -> impl Iterator<Item = BlockId> + '_ {
+    pub(crate) fn iter(&self, list: usize) -> impl Iterator<Item = BlockId> + '_ {
         let mut at = self.heads[list];
         std::iter::from_fn(move || {
             let block = Some(at).filter(|b| *b != END)?;
@@ -89,7 +95,7 @@ impl BlockLists {
         })
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         (self.next.len() * 8 + self.heads.len() * 8) as u64
     }
 }
