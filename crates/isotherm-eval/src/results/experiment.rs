@@ -57,6 +57,8 @@ pub enum FigureKind {
     Parts,
     /// The share of requests by latency, in powers of two: `y` is `latency_distribution.write` or `.read`.
     Latency,
+    /// The share of the time that requests took in all, by their latency: `y` as for `latency`.
+    LatencyTime,
     /// Host writes by address and time, of the first run of each panel: `y` is `write_heat`.
     Heat,
 }
