@@ -48,6 +48,31 @@ pub fn time_parts(time: &FlashTime) -> Map<String, Value> {
     parts.into_iter().map(|(key, ns)| (key.to_owned(), Value::from(ns))).collect()
 }
 
+/// Flash time by what it was spent for: reads and programs for the host, for collections (merges of a hybrid map included),
+/// for the map (hotness samples included) and for all else, erases and transfers. Operations of one kind take the same time
+/// whatever their cause, so that their counts divide it; what division leaves stands with the last part.
+pub fn time_by_work(time: &FlashTime, read: &ByCause, programmed: &ByCause) -> Map<String, Value> {
+    const WORK: [(&str, &[Cause]); 3] = [
+        ("host", &[Cause::Host, Cause::Modify]),
+        ("gc", &[Cause::Gc, Cause::SwitchMerge, Cause::PartialMerge, Cause::FullMerge]),
+        ("map", &[Cause::Translation, Cause::TranslationGc, Cause::Sampling]),
+    ];
+    let mut parts = Map::new();
+    for (operation, counts, total_ns) in [("read", read, time.read_ns), ("program", programmed, time.program_ns)] {
+        let mut left_ns = total_ns;
+        for (work, causes) in WORK {
+            let count: u64 = causes.iter().map(|cause| counts[*cause]).sum();
+            let ns = u128::from(total_ns) * u128::from(count) / u128::from(counts.total().max(1));
+            left_ns -= ns as u64;
+            parts.insert(format!("{work}_{operation}"), Value::from(ns as u64));
+        }
+        parts.insert(format!("other_{operation}"), Value::from(left_ns));
+    }
+    parts.insert("erase".to_owned(), Value::from(time.erase_ns));
+    parts.insert("transfer".to_owned(), Value::from(time.transfer_ns));
+    parts
+}
+
 /// DRAM by table.
 pub fn memory_parts(items: &[MemoryItem]) -> Map<String, Value> {
     items.iter().map(|(key, bytes)| ((*key).to_owned(), Value::from(*bytes))).collect()
@@ -119,12 +144,15 @@ pub fn latency_distribution(latencies: &Latencies) -> LatencyDistribution {
 
 fn buckets(histogram: &Histogram<u64>) -> Vec<LatencyBucket> {
     let mut result = Vec::new();
-    let (mut up_to_ns, mut below) = (1000u64, 0);
-    while below < histogram.len() {
-        let count = histogram.iter_recorded().take_while(|v| v.value_iterated_to() <= up_to_ns);
-        let now: u64 = count.map(|v| v.count_at_value()).sum();
-        if !(result.is_empty() && now == 0) {
-            result.push(LatencyBucket { up_to_ns, count: now - below });
+    let (mut up_to_ns, mut below) = (1000u64, (0, 0));
+    while below.0 < histogram.len() {
+        let recorded = histogram.iter_recorded().take_while(|v| v.value_iterated_to() <= up_to_ns);
+        let now = recorded.fold((0, 0), |(count, total_ns), v| {
+            let time_ns = histogram.median_equivalent(v.value_iterated_to()) * v.count_at_value();
+            (count + v.count_at_value(), total_ns + time_ns)
+        });
+        if !(result.is_empty() && now.0 == 0) {
+            result.push(LatencyBucket { up_to_ns, count: now.0 - below.0, total_ns: now.1 - below.1 });
         }
         below = now;
         // The last bucket may reach past the largest number.
@@ -188,8 +216,23 @@ mod tests {
         assert_eq!(distribution.read.iter().map(|b| b.count).sum::<u64>(), 5);
         let of = |up_to_ns| distribution.read.iter().find(|b| b.up_to_ns == up_to_ns).unwrap().count;
         assert_eq!((of(1000), of(128_000), of(256_000), of(32_768_000)), (1, 1, 2, 1));
+        let total_ns: u64 = distribution.read.iter().map(|b| b.total_ns).sum();
+        assert!((total_ns as f64 / 20_579_300.0 - 1.0).abs() < 1e-3, "{total_ns} ns of 20,579,300");
         assert!(distribution.write.is_empty());
         assert_eq!(latency(&latencies).write.p50, None);
+    }
+
+    #[test]
+    fn flash_time_is_divided_by_work_and_nothing_is_lost() {
+        let (mut read, mut programmed) = (ByCause::default(), ByCause::default());
+        (read[Cause::Host], read[Cause::Gc], read[Cause::Sampling]) = (3, 5, 2);
+        (programmed[Cause::Host], programmed[Cause::FullMerge], programmed[Cause::Checkpoint]) = (7, 6, 1);
+        let time = FlashTime { read_ns: 10 * 73, program_ns: 14 * 253, erase_ns: 1500, transfer_ns: 9 };
+        let parts = time_by_work(&time, &read, &programmed);
+        let of = |key: &str| parts[key].as_u64().unwrap();
+        assert_eq!((of("host_read"), of("gc_read"), of("map_read"), of("other_read")), (3 * 73, 5 * 73, 2 * 73, 0));
+        assert_eq!((of("host_program"), of("gc_program"), of("other_program")), (7 * 253, 6 * 253, 253));
+        assert_eq!(parts.values().map(|ns| ns.as_u64().unwrap()).sum::<u64>(), time.total_ns());
     }
 
     #[test]

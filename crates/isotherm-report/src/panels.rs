@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn the_share_of_slower_requests_falls_to_none() {
-        let bucket = |up_to_ns, count| LatencyBucket { up_to_ns, count };
+        let bucket = |up_to_ns, count| LatencyBucket { up_to_ns, count, total_ns: 0 };
         let points =
             slower_than(&[bucket(500, 0), bucket(1000, 0), bucket(2000, 90), bucket(4000, 9), bucket(8000, 1)]);
         assert_eq!(points.unwrap(), [(1.0, Some(100.0)), (2.0, Some(10.0)), (4.0, Some(1.0))]);

@@ -39,7 +39,8 @@ pub(crate) fn panels(wanted: &Wanted, runs: &[RunResult]) -> Result<Vec<Panel>, 
         let chart = match wanted.kind {
             FigureKind::OverTime => over_time(wanted, &of_panel),
             FigureKind::Parts => parts(wanted, &of_panel),
-            FigureKind::Latency => latency(wanted, &of_panel),
+            FigureKind::Latency => latency(wanted, &of_panel, |bucket| bucket.count),
+            FigureKind::LatencyTime => latency(wanted, &of_panel, |bucket| bucket.total_ns),
             FigureKind::Heat => of_panel.first().map(|row| Chart::HeatMap(heat_map(row.run))),
             FigureKind::Bars | FigureKind::Lines | FigureKind::Agreement | FigureKind::Histogram => None,
         };
@@ -94,14 +95,14 @@ fn parts(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
     }))
 }
 
-/// Outlines of the share of requests in each bucket of latency.
-fn latency(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
+/// Outlines of the share that each bucket of latency has of what `part` takes out of them.
+fn latency(wanted: &Wanted, rows: &[&Row], part: impl Fn(&LatencyBucket) -> u64) -> Option<Chart> {
     let outline = |row: &&Row| {
         let buckets: Vec<LatencyBucket> = serde_json::from_value(row.value.clone()).ok()?;
         // Buckets double in width, the first begins at half its end.
         let mut edges = vec![buckets.first()?.up_to_ns as f64 / 2e3];
         edges.extend(buckets.iter().map(|bucket| bucket.up_to_ns as f64 / 1e3));
-        let values = shares(&buckets.iter().map(|bucket| bucket.count).collect::<Vec<_>>())?;
+        let values = shares(&buckets.iter().map(&part).collect::<Vec<_>>())?;
         Some(HistogramSeries { name: row.name.clone(), slot: row.slot, edges, values })
     };
     let x = Axis::logarithmic("Latency", "\u{b5}s");

@@ -77,6 +77,9 @@ pub struct LatencyBucket {
     pub up_to_ns: u64,
     /// Requests in it.
     pub count: u64,
+    /// What they took together, to three digits.
+    #[serde(default)]
+    pub total_ns: u64,
 }
 
 /// Host page writes by address (rows, lowest first) and time (columns, in host page writes since the measured start).

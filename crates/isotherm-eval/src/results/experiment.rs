@@ -1,6 +1,7 @@
 //! What a sweep asked and how its runs are drawn: copied from the experiment file, so that a results file explains itself.
 
-use super::HotnessExperiment;
+use super::published::admits;
+use super::{HotnessExperiment, PublishedRow};
 use isotherm::registry::SpecError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,6 +17,9 @@ pub struct Experiment {
     /// What is drawn.
     #[serde(default)]
     pub figures: Vec<Figure>,
+    /// Published numbers, ours beside each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<PublishedRow>,
     /// Sentences on what was found, and on each difference from what was published.
     #[serde(default)]
     pub findings: Vec<String>,
@@ -57,6 +61,8 @@ pub enum FigureKind {
     Parts,
     /// The share of requests by latency, in powers of two: `y` is `latency_distribution.write` or `.read`.
     Latency,
+    /// The share of the time that requests took in all, by their latency: `y` as for `latency`.
+    LatencyTime,
     /// Host writes by address and time, of the first run of each panel: `y` is `write_heat`.
     Heat,
 }
@@ -134,10 +140,7 @@ impl Figure {
 
     /// Whether a run with these axes is drawn.
     pub fn draws(&self, axes: &Map<String, Value>) -> bool {
-        let admits = |wanted: &Value, found: &Value| {
-            wanted == found || wanted.as_array().is_some_and(|list| list.contains(found))
-        };
-        self.only.iter().all(|(axis, wanted)| axes.get(axis).is_some_and(|found| admits(wanted, found)))
+        admits(&self.only, axes)
     }
 
     /// Whether `x` is the key of a result rather than the name of an axis.

@@ -7,6 +7,7 @@
 mod distribution;
 mod experiment;
 mod hotness;
+mod published;
 pub mod schema;
 mod sections;
 
@@ -16,6 +17,7 @@ pub use hotness::{
     HotnessCost, HotnessExperiment, HotnessMeasure, HotnessPoint, HotnessResult, HotnessSeries, HotnessSettings,
     HotnessSweep, PublishedChange, SchemeAgreement,
 };
+pub use published::{Ours, PublishedNumber, PublishedRow, Reduction, rows as published_rows};
 pub use sections::{SectionResults, sections};
 
 use crate::steady;
@@ -216,6 +218,10 @@ pub struct RunResult {
     pub flash_time_ns: u64,
     /// The same by kind: `read`, `program`, `erase`, `transfer`.
     pub flash_time_parts_ns: Map<String, Value>,
+    /// The same by what it was spent for: `host`, `gc` (merges included), `map` (hotness samples included) and `other`, each
+    /// `_read` and `_program`, and `erase` and `transfer`.
+    #[serde(default)]
+    pub flash_time_by_work_ns: Map<String, Value>,
     /// Flash time for each page that the host wrote or read.
     pub flash_time_per_host_page_ns: Option<f64>,
     /// Host bytes written for each second of flash time.

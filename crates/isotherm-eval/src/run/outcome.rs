@@ -131,6 +131,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         retired_blocks: end.collector.retired_blocks,
         flash_time_ns: time.total_ns(),
         flash_time_parts_ns: measure::time_parts(&time),
+        flash_time_by_work_ns: measure::time_by_work(&time, &read, &programmed),
         flash_time_per_host_page_ns: ratio(time_ns, host_pages),
         write_throughput_bytes_per_second: ratio(host.bytes_written as f64 * 1e9, time_ns),
         elapsed_ns,

@@ -84,6 +84,7 @@ pub fn experiment() -> ResultsFile {
     };
     let mut results = compare();
     results.experiment = Some(Experiment {
+        published: Vec::new(),
         title: "Epochs against page mapping".into(),
         description: "How much does the epoch scheme save?".into(),
         figures: vec![bars, histogram, agreement],

@@ -63,6 +63,12 @@ impl Sizes {
     pub fn mapping_bytes_max(&self) -> u64 {
         self.shared_bytes().saturating_sub(self.page_bytes + self.ghosts_max_bytes() - self.ghost_page_bytes)
     }
+    /// What the map can make use of: the entries of every page, or of every log block.
+    pub fn map_bytes_useful(&self) -> u64 {
+        let pages = u64::from(self.map_pages) * u64::from(self.map_page_entries);
+        let entries = if self.log_blocks_max > 0 { u64::from(self.log_blocks_max) } else { pages };
+        self.mapping_bytes_fixed + entries * self.entry_bytes
+    }
     /// Pages that the buffer has now: every one of them takes a page and saves a ghost.
     pub fn frames(&self) -> u32 {
         let left = self.shared_bytes().saturating_sub(self.mapping_bytes + self.ghosts_max_bytes());

@@ -13,6 +13,15 @@ crate::counters! {
         unreported samples: u64,
         /// Centroids of the last clustering, hottest first, in host page writes.
         latest centroids: Vec<f64>,
+        /// Clusterings that were held against those of all pages.
+        unreported audited_clusterings: u64,
+        /// Sum over these of what [`AsaCounters::clustering_error`] is the mean of.
+        unreported excess_cost_sum: f64,
+        /// How much larger the sum of squared distances of all pages is to the centroids of a sample than to those of all pages,
+        /// on the mean of the clusterings; absent unless they are audited.
+        fn clustering_error(&self) -> Option<f64> {
+            (self.audited_clusterings > 0).then(|| self.excess_cost_sum / self.audited_clusterings as f64)
+        }
         /// Writes with a recency before and after.
         unreported judged_writes: u64,
         /// Of these, writes whose new recency fell into another cluster than the old one.

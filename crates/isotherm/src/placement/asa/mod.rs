@@ -18,14 +18,17 @@ pub use counters::{AsaCounters, AsaResults};
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
 use crate::cause::Cause;
-use crate::hotness::kmeans::{Clusterer, Init};
+use crate::hotness::kmeans::{Clusterer, Init, cost};
 use crate::memory;
 use crate::random::Random;
-use crate::registry::{Entry, Parameter, Parameters};
+use crate::registry::{Entry, Kind, Parameter, Parameters, parse_integer};
 use crate::stats::Snapshot;
 
+/// No end, or a number of host page writes.
+const UPDATE_UNTIL: &[Kind] = &[Kind::word(&["always"]), Kind::integer(0..=1_000_000_000_000)];
+
 /// What the placement, and the FTL built on it, take.
-pub const PARAMETERS: [Parameter; 9] = [
+pub const PARAMETERS: [Parameter; 11] = [
     Parameter::integer("samples", 3..=1 << 24, "16384").help("pages whose recency is sampled for a clustering"),
     Parameter::choice("init", &["sorted", "exact"], "sorted")
         .help("K-means from runs of equal count, as the paper does, or the exact optimum"),
@@ -40,8 +43,14 @@ pub const PARAMETERS: [Parameter; 9] = [
         .help("this share is taken over all writes since the last clustering, or over the last 1000"),
     Parameter::integer("min_interval", 0..=1_000_000_000_000, "0")
         .help("host page writes between two clusterings, at least"),
-    Parameter::boolean("updating", "true")
-        .help("cluster anew when writes change their cluster, or keep the first clustering for ever"),
+    Parameter::any("update_until", UPDATE_UNTIL, "always").help(
+        "host page writes, those of preconditioning included, after which the clusters stay; the first clustering runs in any case",
+    ),
+    Parameter::share("starts_hot", 0.0..=1.0, "0%").help(
+        "until the first clustering this share of the addresses, from their beginning, is hot and the rest warm; 0% calls all cold",
+    ),
+    Parameter::boolean("audit", "false")
+        .help("hold the clusters of each sample against those of all pages; costs the simulator time, not the drive"),
 ];
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
@@ -68,7 +77,9 @@ pub struct AsaOptions {
     threshold: f64,
     forgets_at_checks: bool,
     min_interval: u64,
-    updating: bool,
+    update_until: u64,
+    starts_hot: f64,
+    audit: bool,
 }
 
 impl AsaOptions {
@@ -82,7 +93,10 @@ impl AsaOptions {
             threshold: parameters.real("threshold"),
             forgets_at_checks: parameters.is("miss_window", "last_n"),
             min_interval: parameters.integer("min_interval"),
-            updating: parameters.boolean("updating"),
+            // Its one word is for ever.
+            update_until: parse_integer(parameters.text("update_until")).unwrap_or(u64::MAX),
+            starts_hot: parameters.share("starts_hot"),
+            audit: parameters.boolean("audit"),
         }
     }
 }
@@ -133,6 +147,8 @@ pub struct Asa {
     /// Largest recency that is hot, and that is warm; no recency is as small as 0, so that all is cold before the first
     /// clustering.
     bounds: [u32; CLUSTERS - 1],
+    /// Pages from the first that are hot, the others warm, until the first clustering; 0 from then on.
+    starts_hot: u32,
     copies: u64,
     until_check: u32,
     /// Writes with a recency before and after, and those that changed their cluster, since the window began.
@@ -154,6 +170,7 @@ impl Asa {
             pages: memory::table(logical_pages as usize, Recency { last_write: 0, irr: INFINITE }),
             finite_pages: 0,
             bounds: [0; CLUSTERS - 1],
+            starts_hot: (options.starts_hot * f64::from(logical_pages)).round() as u32,
             copies: 0,
             until_check: CHECK_INTERVAL,
             judged: 0,
@@ -164,6 +181,15 @@ impl Asa {
             sampled: Vec::new(),
             counters: AsaCounters::default(),
         }
+    }
+
+    /// The stream of a page: its cluster's, or what it starts with.
+    #[inline(always)]
+    fn stream_of(&self, lpn: Lpn, irr: u32) -> StreamId {
+        if self.starts_hot > 0 {
+            return StreamId(HOT.0 + u16::from(lpn.0 >= self.starts_hot));
+        }
+        self.stream(irr)
     }
 
     /// The cluster of a recency: the one with the nearest centroid.
@@ -186,7 +212,7 @@ impl Asa {
         let due = if !self.has_clusters() {
             expected >= (f64::from(self.options.samples) / 100.0).max(CLUSTERS as f64)
         } else {
-            self.options.updating
+            now <= self.options.update_until
                 && now - self.clustered_at >= self.options.min_interval
                 && self.misses as f64 > self.options.threshold * self.judged as f64
         };
@@ -234,7 +260,11 @@ impl Asa {
             return;
         }
         self.counters.clusterings += 1;
+        self.starts_hot = 0;
         let centroids = self.clusterer.cluster(CLUSTERS, self.options.init);
+        if self.options.audit {
+            self.audit(&centroids);
+        }
         let scale = |value: f64| if self.options.logarithmic { libm::exp(value / STEPS_PER_UNIT) } else { value };
         let halfway = |i: usize| {
             // Where values are too few for three clusters, the colder ones are empty.
@@ -243,6 +273,26 @@ impl Asa {
         };
         self.bounds = [halfway(0), halfway(1)];
         self.counters.centroids = centroids.into_iter().map(scale).collect();
+    }
+}
+
+impl Asa {
+    /// Adds how much more the centroids of a sample cost over all pages than those that all pages would have given.
+    fn audit(&mut self, of_sample: &[f64]) {
+        let mut all = Clusterer::default();
+        let mut drawn = [Lpn(0); SAMPLES_AHEAD];
+        for first in (0..self.pages.len()).step_by(SAMPLES_AHEAD) {
+            let lpns = first..self.pages.len().min(first + SAMPLES_AHEAD);
+            let drawn = &mut drawn[..lpns.len()];
+            drawn.iter_mut().zip(lpns).for_each(|(drawn, lpn)| *drawn = Lpn(lpn as u32));
+            read(drawn, &self.pages, &self.options, &mut all);
+        }
+        let values = all.values().to_vec();
+        let least = cost(&values, &all.cluster(CLUSTERS, self.options.init));
+        if least > 0.0 {
+            self.counters.audited_clusterings += 1;
+            self.counters.excess_cost_sum += cost(&values, of_sample) / least - 1.0;
+        }
     }
 }
 
@@ -293,7 +343,7 @@ impl Placement for Asa {
         self.pages[write.lpn.0 as usize] = Recency { last_write: clock, irr };
         self.finite_pages += u64::from(irr != INFINITE);
         self.finite_pages -= u64::from(page.irr != INFINITE);
-        let stream = self.stream(irr);
+        let stream = self.stream_of(write.lpn, irr);
         if self.has_clusters() && irr != INFINITE && page.irr != INFINITE {
             let missed = u64::from(self.stream(page.irr) != stream);
             self.judged += 1;
@@ -306,7 +356,7 @@ impl Placement for Asa {
     #[inline(always)]
     fn gc(&mut self, copy: &GcCopy, _: &PageHistory) -> StreamId {
         self.copies += 1;
-        self.stream(self.pages[copy.lpn.0 as usize].irr)
+        self.stream_of(copy.lpn, self.pages[copy.lpn.0 as usize].irr)
     }
     #[inline(always)]
     fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
@@ -336,105 +386,4 @@ impl Placement for Asa {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const COLD: StreamId = StreamId(2);
-
-    fn asa(parameters: &str, logical_pages: u32) -> Asa {
-        let name = format!("asa:{parameters}").parse().unwrap();
-        let options = AsaOptions::read(&Parameters::new(&name, &PARAMETERS).unwrap());
-        Asa::new(options, logical_pages, 1, Keeps::InDram)
-    }
-
-    /// Writes pages in turn: `hot` pages every round, the others once in `every` rounds.
-    fn rounds(asa: &mut Asa, now: &mut u64, count: u32, hot: std::ops::Range<u32>, every: u32) {
-        let pages = asa.pages.len() as u32;
-        for round in 0..count {
-            for lpn in (0..pages).filter(|lpn| hot.contains(lpn) || lpn % every == round % every) {
-                asa.host(
-                    &HostWrite { lpn: Lpn(lpn), now: *now, rewrite: *now >= u64::from(pages) },
-                    &mut PageHistory::default(),
-                );
-                *now += 1;
-            }
-        }
-    }
-
-    fn stream_of_copy(asa: &mut Asa, lpn: u32) -> StreamId {
-        asa.gc(&GcCopy { lpn: Lpn(lpn), now: 0, from: COLD, stamp: 0 }, &PageHistory::default())
-    }
-
-    #[test]
-    fn everything_is_cold_before_the_first_clustering_and_then_pages_part() {
-        let mut asa = asa("samples=500", 1000);
-        let mut now = 0;
-        rounds(&mut asa, &mut now, 1, 0..1000, 1);
-        assert_eq!(stream_of_copy(&mut asa, 5), COLD);
-        rounds(&mut asa, &mut now, 200, 0..100, 20);
-        assert!(asa.counters.clusterings >= 1);
-        assert_eq!(stream_of_copy(&mut asa, 5), HOT);
-        assert_eq!(stream_of_copy(&mut asa, 905), COLD);
-        assert_eq!(asa.finite_pages, 1000);
-    }
-
-    #[test]
-    fn the_recency_of_every_sampled_page_that_has_one_is_clustered() {
-        for (samples, pages) in [(500, 300), (500, 1000), (3, 1000), (33, 1000)] {
-            let mut asa = asa(&format!("samples={samples}"), pages);
-            let mut now = 0;
-            rounds(&mut asa, &mut now, 1, 0..pages, 1);
-            rounds(&mut asa, &mut now, 3, 0..50, pages);
-            asa.sample();
-            assert_eq!(asa.sampled.len() as u32, samples.min(pages));
-            let known = asa.sampled.iter().map(|lpn| asa.pages[lpn.0 as usize].irr).filter(|irr| *irr != INFINITE);
-            assert_eq!(asa.clusterer.values(), known.collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn a_hot_set_that_moves_is_followed() {
-        for parameters in ["samples=500", "samples=500,scale=log,init=exact,miss_window=last_n,irr_bits=8,clock=all"] {
-            let mut asa = asa(parameters, 1000);
-            let mut now = 0;
-            rounds(&mut asa, &mut now, 1, 0..1000, 1);
-            rounds(&mut asa, &mut now, 200, 0..100, 20);
-            rounds(&mut asa, &mut now, 400, 900..1000, 20);
-            assert_eq!(stream_of_copy(&mut asa, 905), HOT, "{parameters}");
-            assert_eq!(stream_of_copy(&mut asa, 5), COLD, "{parameters}");
-        }
-    }
-
-    #[test]
-    fn without_updating_the_first_clustering_stays() {
-        let mut asa = asa("samples=500,updating=false,threshold=0", 1000);
-        let mut now = 0;
-        rounds(&mut asa, &mut now, 1, 0..1000, 1);
-        rounds(&mut asa, &mut now, 200, 0..100, 20);
-        let bounds = asa.bounds;
-        rounds(&mut asa, &mut now, 200, 0..300, 3);
-        assert_eq!((asa.counters.clusterings, asa.bounds), (1, bounds));
-    }
-
-    #[test]
-    fn copies_keep_the_recency_and_the_last_write() {
-        let mut asa = asa("samples=500", 1000);
-        let mut now = 0;
-        rounds(&mut asa, &mut now, 1, 0..1000, 1);
-        rounds(&mut asa, &mut now, 30, 0..100, 20);
-        let before = asa.pages[7];
-        stream_of_copy(&mut asa, 7);
-        assert_eq!((asa.pages[7].irr, asa.pages[7].last_write), (before.irr, before.last_write));
-    }
-
-    #[test]
-    fn a_byte_holds_a_recency_within_an_eighth() {
-        let mut codes = std::collections::BTreeSet::new();
-        for irr in (0..32).flat_map(|e| [1u32 << e, (1 << e) + (1 << e >> 2), ((1u64 << (e + 1)) - 1) as u32]) {
-            let kept = coded(irr);
-            assert!(kept.abs_diff(irr) <= irr / 8, "{irr} is kept as {kept}");
-            codes.insert(kept);
-        }
-        assert!(codes.len() <= 256);
-    }
-}
+mod tests;
