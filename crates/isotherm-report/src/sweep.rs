@@ -7,7 +7,9 @@ use crate::page::{Block, Cell, Column, Page, Section, Table};
 use crate::panels::{axis_text, axis_title, closing_edge, histogram, position, shares, values_at, varying_axes};
 use crate::table::{self, counts_at, number, number_at};
 use crate::{runs, several};
-use isotherm_eval::results::{Experiment, Figure as Wanted, FigureKind, Published, ResultsFile, RunResult};
+use isotherm_eval::results::{
+    Experiment, Figure as Wanted, FigureKind, Published, PublishedRow, ResultsFile, RunResult,
+};
 use serde_json::Value;
 
 /// Fills the page.
@@ -22,6 +24,7 @@ pub(crate) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Pag
     let caption = "Every run of the experiment; press a heading to sort by it.".to_owned();
     let sections = vec![
         Section::new("Findings", vec![Block::List(experiment.findings.clone())]),
+        Section::new("Published, and ours", published_rows(&experiment.published)),
         Section::new("Figures", figures),
         Section::new("Can this be trusted?", vec![Block::Notice(runs::verdict(&results.runs))]),
         Section::new("Runs", vec![Block::Table(table::of_runs(&results.runs, caption)?)]),
@@ -53,7 +56,7 @@ struct Selection<T> {
     points: Vec<Point<T>>,
 }
 
-fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
+pub(crate) fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
     let runs = &chosen(wanted, runs)?;
     let panels = if wanted.kind == FigureKind::Histogram {
         histograms(wanted, &select(wanted, runs, counts_at)?)
@@ -281,6 +284,35 @@ fn histograms(wanted: &Wanted, selection: &Selection<Vec<u64>>) -> Vec<Panel> {
         Some(Panel { title, chart })
     };
     titles.into_iter().filter_map(panel).collect()
+}
+
+/// A row for each published number that the experiment finds ours for.
+fn published_rows(rows: &[PublishedRow]) -> Vec<Block> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let titles = ["Figure", "What", "Published", "Ours", "Ratio", "Valid runs", "Why they differ"];
+    let of = |value: Option<f64>| Cell {
+        text: value.map_or_else(|| "\u{2013}".to_owned(), number),
+        value,
+        key: String::new(),
+    };
+    let row = |row: &PublishedRow| {
+        vec![
+            Cell::text(&row.figure),
+            Cell::text(&row.what),
+            of(Some(row.published)),
+            of(row.ours),
+            of(row.ratio),
+            Cell::text(format!("{} of {}", row.runs_valid, row.runs)),
+            Cell::text(&row.difference),
+        ]
+    };
+    vec![Block::Table(Table {
+        caption: "A dash stands where a trace was not at hand.".to_owned(),
+        columns: titles.iter().map(|t| Column { title: (*t).to_owned(), ..Column::default() }).collect(),
+        rows: rows.iter().map(row).collect(),
+    })]
 }
 
 fn published_table(wanted: &Wanted) -> Table {

@@ -1,6 +1,7 @@
 //! What a sweep asked and how its runs are drawn: copied from the experiment file, so that a results file explains itself.
 
-use super::HotnessExperiment;
+use super::published::admits;
+use super::{HotnessExperiment, PublishedRow};
 use isotherm::registry::SpecError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,12 +11,18 @@ use serde_json::{Map, Value};
 pub struct Experiment {
     /// Title of the report.
     pub title: String,
+    /// The publication that it reproduces, in a word or two; empty where it follows none.
+    #[serde(default)]
+    pub paper: String,
     /// What is asked and how, in a paragraph.
     #[serde(default)]
     pub description: String,
     /// What is drawn.
     #[serde(default)]
     pub figures: Vec<Figure>,
+    /// Published numbers, ours beside each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<PublishedRow>,
     /// Sentences on what was found, and on each difference from what was published.
     #[serde(default)]
     pub findings: Vec<String>,
@@ -79,6 +86,9 @@ pub struct Figure {
     pub title: String,
     /// Bars, lines or distributions.
     pub kind: FigureKind,
+    /// Name of the picture that it is among those of all experiments; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<String>,
     /// Axis whose values stand along x: a key of the runs' `axes`. Lines may also lie over a number of the run, and an
     /// agreement always does: then its key, as for `y`.
     pub x: String,
@@ -134,10 +144,7 @@ impl Figure {
 
     /// Whether a run with these axes is drawn.
     pub fn draws(&self, axes: &Map<String, Value>) -> bool {
-        let admits = |wanted: &Value, found: &Value| {
-            wanted == found || wanted.as_array().is_some_and(|list| list.contains(found))
-        };
-        self.only.iter().all(|(axis, wanted)| axes.get(axis).is_some_and(|found| admits(wanted, found)))
+        admits(&self.only, axes)
     }
 
     /// Whether `x` is the key of a result rather than the name of an axis.

@@ -7,6 +7,7 @@
 mod distribution;
 mod experiment;
 mod hotness;
+mod published;
 pub mod schema;
 mod sections;
 
@@ -16,6 +17,7 @@ pub use hotness::{
     HotnessCost, HotnessExperiment, HotnessMeasure, HotnessPoint, HotnessResult, HotnessSeries, HotnessSettings,
     HotnessSweep, PublishedChange, SchemeAgreement,
 };
+pub use published::{Ours, PublishedNumber, PublishedRow, Reduction, rows as published_rows};
 pub use sections::{SectionResults, sections};
 
 use crate::steady;

@@ -22,13 +22,16 @@
 //! variable that is not set are left out, and the results say so. A trace may also have a `summary`, for the report, and a
 //! `time_unit`, where its format does not say.
 //!
+//! `[[published]]` names published numbers and where ours are found; the results say both and their ratio
+//! (`results::PublishedNumber`).
+//!
 //! `[hotness]` stands in place of `[base]`, `[replay]` and `[[axes]]`: see [`HotnessExperiment`] for its keys. The points are
 //! every trace against every reference; a trace may set `hotness.page_size`.
 
 use super::hotness;
 use super::task::{TRACE_AXIS, Task};
 use crate::pool::Job;
-use crate::results::{Experiment, Figure, HotnessExperiment, TraceNote};
+use crate::results::{Experiment, Figure, HotnessExperiment, PublishedNumber, TraceNote};
 use crate::run::{Replay, ReplaySpec, RunSpec};
 use crate::source::TraceSource;
 use isotherm::registry::{SpecError, closest};
@@ -45,6 +48,9 @@ use std::path::{Path, PathBuf};
 pub struct ExperimentFile {
     /// Title of the report.
     pub title: String,
+    /// The publication that it reproduces, in a word or two.
+    #[serde(default)]
+    pub paper: String,
     /// What is asked and how.
     #[serde(default)]
     pub description: String,
@@ -68,6 +74,9 @@ pub struct ExperimentFile {
     /// What is drawn.
     #[serde(default)]
     pub figures: Vec<Figure>,
+    /// Published numbers that ours are computed for.
+    #[serde(default)]
+    pub published: Vec<PublishedNumber>,
     /// What is asked of hot data identification, in place of devices.
     #[serde(default)]
     pub hotness: Option<HotnessExperiment>,
@@ -144,9 +153,8 @@ impl ExperimentFile {
             let labels: Vec<&str> = experiment.traces.iter().map(|trace| trace.label.as_str()).collect();
             hotness::check(&place, asked, &labels)?;
             let devices = [!experiment.base.is_empty(), !experiment.replay.is_empty(), !experiment.axes.is_empty()];
-            if devices.contains(&true) || !experiment.figures.is_empty() {
-                let problem =
-                    "[hotness] stands beside [base], [replay], [[axes]] or [[figures]], which are about devices";
+            if devices.contains(&true) || !experiment.figures.is_empty() || !experiment.published.is_empty() {
+                let problem = "[hotness] stands beside [base], [replay], [[axes]], [[figures]] or [[published]], which are about devices";
                 return Err(SpecError::new(place, problem, "leave those out, or make two experiments"));
             }
         }
@@ -180,8 +188,10 @@ impl ExperimentFile {
         let note = |trace: &TraceEntry| TraceNote { label: trace.label.clone(), summary: trace.summary.clone() };
         Experiment {
             title: self.title.clone(),
+            paper: self.paper.clone(),
             description: self.description.clone(),
             figures: self.figures.clone(),
+            published: Vec::new(),
             findings: self.findings.clone(),
             traces: self.traces.iter().filter(|trace| !trace.summary.is_empty()).map(note).collect(),
             hotness: self.hotness.clone(),

@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::error::EvalError;
 use crate::files;
 use crate::pool::{self, Job, Named as _, Surveys, Work as _};
-use crate::results::{ResultsFile, SCHEMA_VERSION, TraceSummary};
+use crate::results::{ResultsFile, SCHEMA_VERSION, TraceSummary, published_rows};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -66,6 +66,8 @@ impl Sweep {
         let (jobs, left_out) = experiment.jobs()?;
         let axes: Vec<_> = jobs.iter().map(|job| &job.axes).collect();
         experiment.figures.iter().try_for_each(|figure| figure.check(&axes))?;
+        let labels: Vec<&str> = experiment.traces.iter().map(|trace| trace.label.as_str()).collect();
+        experiment.published.iter().try_for_each(|number| number.check(&axes, &labels))?;
         files::writable_folder(&folder.join("points"))?;
         let finished: Vec<Option<TaskResult>> =
             jobs.iter().map(|job| finished(folder, &job.spec).filter(|_| resume)).collect();
@@ -120,6 +122,7 @@ impl Sweep {
         }
         let mut description = experiment.report();
         description.findings.extend(self.left_out);
+        description.published = published_rows(&experiment.published, &runs)?;
         Ok(ResultsFile {
             schema_version: SCHEMA_VERSION,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -186,6 +189,57 @@ mod tests {
         assert_eq!(second, first);
 
         assert_eq!(Sweep::plan(&experiment(), folder.path(), false).unwrap().missing, [0, 1], "without resume all run");
+    }
+
+    /// The experiment with a published number whose `ours` has these members.
+    fn with_published(ours: &str) -> ExperimentFile {
+        let number = format!("[[published]]\nfigure = \"F\"\nwhat = \"W\"\nvalue = 2.0\nours = {{ {ours} }}");
+        ExperimentFile::parse("test.toml", &format!("{EXPERIMENT}\n{number}")).unwrap()
+    }
+
+    #[test]
+    fn published_numbers_stand_beside_what_the_runs_gave() {
+        let folder = tempfile::tempdir().unwrap();
+        let row = |ours: &str| {
+            let experiment = with_published(ours);
+            let mut sweep = Sweep::plan(&experiment, folder.path(), true).unwrap();
+            sweep.run(&Surveys::of(&sweep.jobs).unwrap(), &Control::default()).unwrap();
+            let results = sweep.combine(&experiment, "a command").unwrap();
+            (results.experiment.unwrap().published[0].clone(), results.runs)
+        };
+        let (of_fifo, runs) = row("y = 'write_amplification', at = { victim = 'fifo' }");
+        let [greedy, fifo] = [0, 1].map(|run: usize| runs[run].write_amplification.unwrap());
+        assert_eq!((of_fifo.ours, of_fifo.ratio, of_fifo.runs), (Some(fifo), Some(fifo / 2.0), 1));
+        let of = |ours: &str| row(ours).0.ours.unwrap();
+        let base = "relative_to = { victim = 'greedy' }";
+        assert_eq!(of(&format!("y = 'write_amplification', at = {{ victim = 'fifo' }}, {base}")), fifo / greedy);
+        assert_eq!(of(&format!("y = 'write_amplification', of = 'max', {base}")), fifo / greedy);
+        assert_eq!(of("y = 'write_amplification', of = 'mean'"), (greedy + fifo) / 2.0);
+        assert_eq!(of("y = 'gc_count', where_least = 'write_amplification'"), runs[0].gc_count as f64);
+        let both = "relative_to = { victim = ['greedy', 'fifo'] }, base = 'max'";
+        assert_eq!(of(&format!("y = 'write_amplification', at = {{ victim = 'greedy' }}, {both}")), greedy / fifo);
+        assert_eq!(of("y = 'latency_distribution.write.0.count', of = 'min'"), {
+            let first = |run: usize| runs[run].latency_distribution.write[0].count;
+            first(0).min(first(1)) as f64
+        });
+        let series = &runs[0].series;
+        let late = series.host_pages_written.iter().zip(&series.gc_count).filter(|(end, _)| **end > 10_000);
+        let late: Vec<f64> = late.map(|(_, count)| *count as f64).collect();
+        let mean = late.iter().sum::<f64>() / late.len() as f64;
+        assert_eq!(of("y = 'series.gc_count', at = { victim = 'greedy' }, pages = [10000, 20000]"), mean);
+    }
+
+    #[test]
+    fn published_numbers_that_mean_no_run_or_several_are_refused_before_anything_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = |ours: &str| {
+            let planned = Sweep::plan(&with_published(ours), folder.path(), true).map(|_| ());
+            planned.unwrap_err().to_string()
+        };
+        assert!(error("y = 'gc_count'").contains("2 points are meant"));
+        assert!(error("y = 'gc_count', at = { victim = 'lifo' }").contains("\"lifo\" on the axis \"victim\""));
+        let several = "y = 'gc_count', of = 'max', relative_to = { victim = ['greedy', 'fifo'] }";
+        assert!(error(several).contains("relative_to means 2"));
     }
 
     #[test]
