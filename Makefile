@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 MINUTES ?= 60
 
-.PHONY: help demo test system soak bench validate format
+.PHONY: help demo test system soak bench validate figures format
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ soak: ## look for rare failures for MINUTES (60): properties from new seeds, and
 
 format: ## format every Rust file
 	@.ci/format
+
+figures: ## run every experiment; write experiments/README.md and its pictures
+	@.ci/figures
 
 bench: ## ns per host write and per NAND program, beside a bare loop over the same tables
 	@.ci/install toolchain

@@ -1,6 +1,7 @@
 //! The `isotherm` command: one file per verb, glue alone.
 
 mod compare;
+mod figures;
 mod hotness;
 mod keys;
 mod list;
@@ -50,6 +51,8 @@ enum Verb {
     Sweep(sweep::SweepArgs),
     /// Write the HTML report of a results file again
     Report(report::ReportArgs),
+    /// Put published numbers and ours side by side, from the results of several experiments, and draw their pictures
+    Figures(figures::FiguresArgs),
     /// Check the simulator against closed forms of write amplification
     Validate(validate::ValidateArgs),
     /// Look at traces, convert them, make synthetic ones
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Verb::Hotness(args) => hotness::run(&args),
         Verb::Sweep(args) => sweep::run(&args),
         Verb::Report(args) => report::run(&args),
+        Verb::Figures(args) => figures::run(&args),
         Verb::Validate(args) => validate::run(&args),
         Verb::Trace(args) => trace::run(args),
         Verb::List(args) => list::run(&args),

@@ -160,7 +160,7 @@ fn others<'a>(
 }
 
 /// The paper has no such figure: the parts of the false identification rate on every trace.
-fn by_trace(findings: &Findings<'_>) -> Figure {
+pub(crate) fn by_trace(findings: &Findings<'_>) -> Figure {
     let categories: Vec<_> = findings.traces.iter().map(|trace| trace.name.to_owned()).collect();
     let panel = |title: &str, of: fn(&SchemeAgreement) -> f64| {
         let bars = |(i, scheme): (usize, &SchemeAgreement)| BarSeries {
@@ -264,14 +264,15 @@ fn published(findings: &Findings<'_>) -> Vec<Block> {
         vec![
             Cell::text(&published.claim),
             Cell::text(&published.figure),
-            number_cell(percent(published.change)),
+            Cell::text(&published.published_trace),
+            published.change.map_or_else(|| Cell::text("no number"), |change| number_cell(percent(change))),
             ours.map_or_else(|| Cell::text("not measured"), |change| number_cell(percent(change))),
             Cell::text(&published.trace),
         ]
     };
     let table = Table {
         caption: "Relative changes in percent: negative is less.".to_owned(),
-        columns: columns(&["claim", "figure", "published, %", "ours, %", "our trace"]),
+        columns: columns(&["claim", "figure", "published trace", "published, %", "ours, %", "our trace"]),
         rows: comparisons.iter().map(row).collect(),
     };
     let why = |(published, _): &(&PublishedChange, Option<f64>)| {

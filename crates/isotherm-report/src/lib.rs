@@ -21,7 +21,8 @@
 //! # Ok::<(), isotherm_report::ReportError>(())
 //! ```
 //!
-//! Results become a page by [`render`]; [`Page`] and [`figure`] are for pages of one's own.
+//! Results become a page by [`render`], several of them a table and pictures by [`summary::of`]; [`Page`] and [`figure`] are for
+//! pages of one's own.
 //!
 //! Layers, top down: [`render`] picks what results show (`runs` for `run` and `compare`, `sweep` and `hotness` for experiments)
 //! and fills a [`Page`]; [`figure`] says what a chart shows, never how it looks; `html` writes the page. Looks live in
@@ -29,6 +30,8 @@
 
 pub mod figure;
 pub mod page;
+pub mod summary;
+pub mod svg;
 
 mod axes;
 mod error;

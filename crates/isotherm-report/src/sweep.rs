@@ -56,7 +56,7 @@ struct Selection<T> {
     points: Vec<Point<T>>,
 }
 
-fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
+pub(crate) fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
     let runs = &chosen(wanted, runs)?;
     let panels = if wanted.kind == FigureKind::Histogram {
         histograms(wanted, &select(wanted, runs, counts_at)?)

@@ -36,6 +36,8 @@ pub struct LogOptions {
     pub age: AgeFrom,
     /// Which writes of a block count.
     pub count: CountWrites,
+    /// Binary logarithm of the host block writes in a tick of the clock that ages are counted by.
+    pub log2_tick_blocks: u32,
     /// Time between segment writes; `u64::MAX` for never.
     pub write_interval_ns: u64,
     /// Time between checkpoints; `u64::MAX` for never.
@@ -131,6 +133,8 @@ pub const LOGS: &[Entry<LogKind>] = &[
             Parameter::choice("age", &["created", "modified"], "created").help("what the age of a block counts from"),
             Parameter::choice("count", &["host", "logged"], "host")
                 .help("which writes make a block hot: all of the host, or those that reach the log"),
+            Parameter::new("tick", Kind::bytes(4096..=1 << 40, Grain::PowerOfTwo), "4KiB")
+                .help("host data written in one tick of the clock that ages are counted by"),
             Parameter::new("file", Kind::bytes(4096..=1 << 30, Grain::PowerOfTwo), "1MiB")
                 .help("range of addresses that counts as one file"),
             WRITE_INTERVAL,
@@ -232,7 +236,9 @@ pub fn parse_log(name: &PolicyName, seed: u64) -> Result<LogChoice, SpecError> {
         options.age = given.choice("age", AgeFrom::NAMES);
         options.count = given.choice("count", CountWrites::NAMES);
         options.guard = given.boolean("guard");
-        options.log2_file_blocks = (given.bytes("file") / u64::from(BLOCK_BYTES)).trailing_zeros();
+        let log2_blocks = |key: &str| (given.bytes(key) / u64::from(BLOCK_BYTES)).trailing_zeros();
+        options.log2_file_blocks = log2_blocks("file");
+        options.log2_tick_blocks = log2_blocks("tick");
     }
     // One segment for each group is enough for one of them to be full; the same for all makes results comparable.
     options.dirty_blocks = MAX_GROUPS * options.payload_blocks() as usize;
@@ -253,6 +259,7 @@ impl LogOptions {
             dirty_blocks: 1,
             age: AgeFrom::Created,
             count: CountWrites::Host,
+            log2_tick_blocks: 0,
             write_interval_ns: u64::MAX,
             checkpoint_interval_ns: u64::MAX,
             checkpoint_segments: 20,

@@ -43,6 +43,10 @@ struct Segment {
     heat: HeatSums,
     /// When the youngest of its blocks was last modified.
     youngest: Time,
+    /// The group of hotness that it was written for as a whole; none where it was not, or was found by recovery.
+    group: Option<u8>,
+    /// Host block writes until it was written for a group.
+    written: u64,
 }
 
 /// See the module's text.
@@ -100,6 +104,17 @@ impl Segments {
     /// When the youngest block of a segment was last modified.
     pub fn youngest(&self, segment: u32) -> Time {
         self.segments[segment as usize].youngest
+    }
+    /// A segment was written as a whole for a group, `now` host block writes after the log began.
+    pub fn belongs_to(&mut self, segment: u32, group: u8, now: u64) {
+        let segment = &mut self.segments[segment as usize];
+        (segment.group, segment.written) = (Some(group), now);
+    }
+    /// The group that a segment was written for as a whole, and when.
+    #[inline(always)]
+    pub fn written(&self, segment: u32) -> Option<(u8, u64)> {
+        let segment = &self.segments[segment as usize];
+        segment.group.map(|group| (group, segment.written))
     }
     /// The queue of freed segments, the one that is written next first.
     pub fn queue(&self) -> impl Iterator<Item = u32> + '_ {
@@ -197,8 +212,9 @@ impl Segments {
         })
     }
 
-    /// The segment to clean: an empty one if there is any, else by `policy`; full segments are never worth it.
-    pub fn pick(&self, policy: SegmentVictim, now: u64) -> Option<u32> {
+    /// The segment to clean: an empty one if there is any, else by `policy`; full segments are never worth it. `now` counts
+    /// host block writes, `ticks` is the time that hotness is counted in.
+    pub fn pick(&self, policy: SegmentVictim, now: u64, ticks: u64) -> Option<u32> {
         let mut best: Option<(f64, u32)> = None;
         for (index, segment) in self.segments.iter().enumerate() {
             if segment.state != SegmentState::Written || segment.live >= self.payload_blocks {
@@ -207,7 +223,7 @@ impl Segments {
             if segment.live == 0 {
                 return Some(index as u32);
             }
-            let score = self.score(segment, policy, now);
+            let score = self.score(segment, policy, now, ticks);
             if best.is_none_or(|(most, _)| score > most) {
                 best = Some((score, index as u32));
             }
@@ -216,11 +232,11 @@ impl Segments {
     }
 
     #[inline(always)]
-    fn score(&self, segment: &Segment, policy: SegmentVictim, now: u64) -> f64 {
+    fn score(&self, segment: &Segment, policy: SegmentVictim, now: u64, ticks: u64) -> f64 {
         let utilisation = f64::from(segment.live) / f64::from(self.payload_blocks);
         let benefit = (1.0 - utilisation) / (2.0 * utilisation);
         match policy {
-            SegmentVictim::CostHotness => benefit / segment.heat.hotness(segment.live, now),
+            SegmentVictim::CostHotness => benefit / segment.heat.hotness(segment.live, ticks),
             SegmentVictim::CostBenefit => benefit * (f64::from((now as Time).wrapping_sub(segment.youngest)) + 1.0),
             SegmentVictim::Greedy => -utilisation,
         }

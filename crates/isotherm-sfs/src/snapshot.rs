@@ -11,14 +11,29 @@ pub fn utilisation_bucket(utilisation: f64) -> usize {
     ((utilisation * (UTILISATION_BUCKETS - 1) as f64) as usize).min(UTILISATION_BUCKETS - 1)
 }
 
+/// Buckets of lifetimes: bucket `i` holds `[2^i, 2^(i+1))` host block writes, the last one all that is longer.
+pub const LIFETIME_BUCKETS: usize = 32;
+
 isotherm::counters! {
-    /// What one group wrote.
+    /// What one group wrote, and what became of it.
     #[derive(Copy, Eq)]
     pub struct GroupCounters {
         /// Whole segments.
         segments: u64,
         /// Blocks in them, guarded blocks included.
         blocks: u64,
+        /// Of these, blocks whose segment was cleaned.
+        cleaned_blocks: u64,
+        /// Blocks in them that the host has written again or trimmed since, by the time that took.
+        lifetimes: [u64; LIFETIME_BUCKETS],
+    }
+}
+
+impl GroupCounters {
+    /// A block was written again or trimmed, `lifetime` host block writes after its segment was written.
+    #[inline(always)]
+    pub(super) fn count_death(&mut self, lifetime: u64) {
+        self.lifetimes[(lifetime.max(1).ilog2() as usize).min(LIFETIME_BUCKETS - 1)] += 1;
     }
 }
 
@@ -74,6 +89,23 @@ impl LogCounters {
         self.segments_cleaned += 1;
         self.victim_utilisation += utilisation;
         self.victim_histogram[utilisation_bucket(utilisation)] += 1;
+    }
+
+    /// How much of the variance of the blocks' lifetimes their groups explain, lifetimes measured by their binary logarithm:
+    /// 1 if all blocks of a group live equally long, 0 if the groups do not differ; NaN before two blocks have died.
+    pub fn lifetime_explained(&self) -> f64 {
+        // Sums over blocks of 1, of the logarithm and of its square: of one group, and of all.
+        let sums = |lifetimes: &[u64; LIFETIME_BUCKETS]| {
+            (0..).zip(lifetimes).fold([0.0; 3], |[n, sum, squares], (log2, count)| {
+                let (log2, count) = (f64::from(log2), *count as f64);
+                [n + count, sum + log2 * count, squares + log2 * log2 * count]
+            })
+        };
+        let groups: Vec<[f64; 3]> = self.groups.iter().map(|group| sums(&group.lifetimes)).collect();
+        let [n, sum, squares] = groups.iter().fold([0.0; 3], |all, group| [0, 1, 2].map(|i| all[i] + group[i]));
+        let total = squares - sum * sum / n;
+        let within: f64 = groups.iter().filter(|g| g[0] > 0.0).map(|[n, sum, squares]| squares - sum * sum / n).sum();
+        1.0 - within / total
     }
 
     /// All blocks written to the device below.
@@ -144,6 +176,10 @@ impl Section for LogSnapshot {
             write_amplification: real(counters.write_amplification()),
             write_cost,
             write_throughput_bytes_per_second: write_cost.map(|cost| self.drive.log_throughput_bytes_per_second(cost)),
+            application_throughput_bytes_per_second: write_cost.map(|cost| {
+                let absorbed = counters.absorbed_blocks as f64 / counters.logged_blocks as f64;
+                self.drive.log_throughput_bytes_per_second(cost) * (1.0 + absorbed)
+            }),
             host_blocks_logged: counters.logged_blocks,
             host_blocks_absorbed: counters.absorbed_blocks,
             blocks_cleaned: counters.cleaned_blocks,
@@ -155,6 +191,9 @@ impl Section for LogSnapshot {
             groups: counters.groups.len() as u64,
             group_centres: self.centres.clone(),
             group_blocks: counters.groups.iter().map(|group| group.blocks).collect(),
+            group_blocks_cleaned: counters.groups.iter().map(|group| group.cleaned_blocks).collect(),
+            group_lifetimes: counters.groups.iter().map(|group| group.lifetimes.to_vec()).collect(),
+            lifetime_explained: real(counters.lifetime_explained()),
         }
     }
 }
@@ -168,6 +207,8 @@ isotherm::results! {
         write_cost: Option<f64>,
         /// Host bytes that the log could write in a second at that cost, on the drive named in the specification.
         write_throughput_bytes_per_second: Option<f64>,
+        /// The same with what the dirty cache absorbed: what an application sees that waits for nothing but the log.
+        application_throughput_bytes_per_second: Option<f64>,
         /// Host block writes that reached the log.
         host_blocks_logged: u64,
         /// Host block writes that the dirty cache absorbed.
@@ -190,6 +231,14 @@ isotherm::results! {
         group_centres: Vec<f64>,
         /// Blocks that each group wrote in whole segments, coldest first.
         group_blocks: Vec<u64>,
+        /// Of these, blocks whose segment was cleaned.
+        group_blocks_cleaned: Vec<u64>,
+        /// Of each group, the blocks that the host wrote again or trimmed, by how long that took after their segment was written:
+        /// number `i` counts from `2^i` host block writes to twice that.
+        group_lifetimes: Vec<Vec<u64>>,
+        /// Share of the variance of these lifetimes (of their logarithms) that the groups explain: 1 if all blocks of a group
+        /// live equally long, 0 if groups do not differ.
+        lifetime_explained: Option<f64>,
     }
 }
 
@@ -200,6 +249,25 @@ pub const SECTIONS: &[SectionEntry] = &[SectionEntry::of::<LogSnapshot>()];
 mod tests {
     use super::*;
     use crate::drive::DRIVES;
+
+    #[test]
+    fn groups_explain_lifetimes_that_they_tell_apart() {
+        let counters = |deaths: [&[u64]; 2]| {
+            let mut counters = LogCounters::new(2);
+            for (group, lifetimes) in counters.groups.iter_mut().zip(deaths) {
+                lifetimes.iter().for_each(|lifetime| group.count_death(*lifetime));
+            }
+            counters
+        };
+        assert_eq!(counters([&[4, 5, 7], &[1000, 600]]).lifetime_explained(), 1.0);
+        assert_eq!(counters([&[4, 1000], &[4, 1000]]).lifetime_explained(), 0.0);
+        // Logarithms 2, 4 and 4, 6: a variance of 2 in all, of which 1 is within groups.
+        assert_eq!(counters([&[4, 16], &[16, 64]]).lifetime_explained(), 0.5);
+        assert!(counters([&[], &[]]).lifetime_explained().is_nan());
+        let mut longest = GroupCounters::default();
+        [0, u64::MAX].into_iter().for_each(|lifetime| longest.count_death(lifetime));
+        assert_eq!((longest.lifetimes[0], longest.lifetimes[LIFETIME_BUCKETS - 1]), (1, 1));
+    }
 
     #[test]
     fn write_cost_follows_the_slides_formula() {

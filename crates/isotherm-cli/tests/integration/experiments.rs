@@ -9,8 +9,7 @@ fn every_experiment_can_be_planned() {
     let mut planned = 0;
     for entry in root.join("experiments").read_dir().unwrap() {
         let file = entry.unwrap().path();
-        // Hot data identification has a command of its own, `isotherm hotness`.
-        if file.ends_with("mbf.toml") {
+        if file.extension().is_none_or(|extension| extension != "toml") {
             continue;
         }
         let mut sweep = Command::new(env!("CARGO_BIN_EXE_isotherm"));
@@ -20,4 +19,78 @@ fn every_experiment_can_be_planned() {
         planned += 1;
     }
     assert!(planned > 10, "{planned} experiments were found");
+}
+
+/// The pictures that experiments name are checked in, and stand in the page beside them.
+#[test]
+fn every_picture_is_checked_in() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let page = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    let mut pictures = 0;
+    for entry in folder.read_dir().unwrap() {
+        let file = entry.unwrap().path();
+        if file.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        for line in text.lines().filter_map(|line| line.strip_prefix("picture = ")) {
+            let name = format!("figures/{}.svg", line.trim_matches('"'));
+            assert!(folder.join(&name).exists(), "{}: {name} is missing; `make figures` draws it", file.display());
+            assert!(page.contains(&name), "{}: {name} is not in experiments/README.md", file.display());
+            pictures += 1;
+        }
+    }
+    assert!(pictures >= 3, "{pictures} pictures were found");
+}
+
+/// A small sweep, its published numbers and its picture.
+#[test]
+fn published_numbers_and_ours_stand_side_by_side() {
+    const EXPERIMENT: &str = r#"
+        title = "A test"
+        paper = "Desnoyers"
+        [base]
+        device.over_provisioning = "10%"
+        [[traces]]
+        label = "uniform"
+        source = "synth:uniform,pages=4096,writes=20000"
+        [[axes]]
+        name = "victim"
+        values = [{ label = "greedy", set = ["gc.victim=greedy"] }, { label = "fifo", set = ["gc.victim=fifo"] }]
+        [[figures]]
+        title = "WA by victim"
+        kind = "bars"
+        picture = "victims"
+        x = "victim"
+        y = "write_amplification"
+        [[published]]
+        figure = "Figure 1"
+        what = "FIFO relative to greedy"
+        value = 0.5
+        ours = { y = "write_amplification", at = { victim = "fifo" }, relative_to = { victim = "greedy" } }
+    "#;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("small.toml");
+    std::fs::write(&file, EXPERIMENT).unwrap();
+    let isotherm = |args: &[&std::ffi::OsStr]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_isotherm")).args(args).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (out, into) = (folder.path().join("small"), folder.path().join("into"));
+    let results = out.join("results.json");
+    let swept = isotherm(&["sweep".as_ref(), file.as_ref(), "--out".as_ref(), out.as_ref()]);
+    assert_eq!(swept.0, Some(0), "{}", swept.1);
+    let drawn = isotherm(&["figures".as_ref(), results.as_ref(), "--into".as_ref(), into.as_ref()]);
+    assert_eq!(drawn.0, Some(0), "{}", drawn.1);
+    let page = std::fs::read_to_string(into.join("README.md")).unwrap();
+    let row = page.lines().find(|line| line.contains("FIFO relative to greedy")).expect("a row");
+    assert!(row.starts_with("| [Desnoyers](small.toml) | Figure 1 |"), "{row}");
+    assert!(row.contains("uniform, 16 MiB, spare 9.1 %, seed 1") && row.contains("| opposite"), "{row}");
+    assert!(page.contains("![WA by victim](figures/victims.svg)"));
+    assert!(std::fs::read_to_string(into.join("figures/victims.svg")).unwrap().starts_with("<svg"));
+
+    let missing = folder.path().join("nowhere/results.json");
+    let (code, error) = isotherm(&["figures".as_ref(), missing.as_ref(), "--into".as_ref(), into.as_ref()]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("nowhere/results.json"), "{error}");
 }

@@ -11,6 +11,9 @@ use serde_json::{Map, Value};
 pub struct Experiment {
     /// Title of the report.
     pub title: String,
+    /// The publication that it reproduces, in a word or two; empty where it follows none.
+    #[serde(default)]
+    pub paper: String,
     /// What is asked and how, in a paragraph.
     #[serde(default)]
     pub description: String,
@@ -85,6 +88,9 @@ pub struct Figure {
     pub title: String,
     /// Bars, lines or distributions.
     pub kind: FigureKind,
+    /// Name of the picture that it is among those of all experiments; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<String>,
     /// Axis whose values stand along x: a key of the runs' `axes`. Lines may also lie over a number of the run, and an
     /// agreement always does: then its key, as for `y`.
     pub x: String,

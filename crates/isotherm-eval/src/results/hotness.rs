@@ -103,6 +103,9 @@ pub struct HotnessExperiment {
     pub windows: u64,
     /// Writes of each unit of the count of different pages, at least 1.
     pub unique_unit: u64,
+    /// Name of the picture that shows which scheme errs where, among those of all experiments; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<String>,
     /// Parameters over their ranges.
     #[serde(default)]
     pub sweeps: Vec<HotnessSweep>,
@@ -184,6 +187,8 @@ pub struct PublishedChange {
     pub figure: String,
     /// What was published.
     pub claim: String,
+    /// The trace that it was published for.
+    pub published_trace: String,
     /// Label of our nearest trace.
     pub trace: String,
     /// The number.
@@ -192,8 +197,9 @@ pub struct PublishedChange {
     pub scheme: PolicyName,
     /// What it is compared with.
     pub against: PolicyName,
-    /// The published relative change: -0.41 is 41 % less.
-    pub change: f64,
+    /// The published relative change: -0.41 is 41 % less; absent where the publication gives no number for its trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<f64>,
     /// Why ours differs.
     pub difference: String,
 }

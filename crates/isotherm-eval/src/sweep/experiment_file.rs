@@ -48,6 +48,9 @@ use std::path::{Path, PathBuf};
 pub struct ExperimentFile {
     /// Title of the report.
     pub title: String,
+    /// The publication that it reproduces, in a word or two.
+    #[serde(default)]
+    pub paper: String,
     /// What is asked and how.
     #[serde(default)]
     pub description: String,
@@ -185,6 +188,7 @@ impl ExperimentFile {
         let note = |trace: &TraceEntry| TraceNote { label: trace.label.clone(), summary: trace.summary.clone() };
         Experiment {
             title: self.title.clone(),
+            paper: self.paper.clone(),
             description: self.description.clone(),
             figures: self.figures.clone(),
             published: Vec::new(),

@@ -15,7 +15,9 @@ impl<S: Disk> SegmentLog<S> {
             return Ok(0);
         }
         for cleaned in 0..self.options.clean_segments {
-            let Some(victim) = self.segments.pick(self.options.victim, self.now) else { return Ok(cleaned) };
+            let Some(victim) = self.segments.pick(self.options.victim, self.now, self.ticks()) else {
+                return Ok(cleaned);
+            };
             self.clean(victim)?;
         }
         Ok(self.options.clean_segments)

@@ -31,7 +31,7 @@ use crate::options::LogOptions;
 use crate::segments::Segments;
 use crate::snapshot::LogCounters;
 use isotherm::device::DeviceError;
-use isotherm::hotness::heat::{CountWrites, Files, Time};
+use isotherm::hotness::heat::{CountWrites, Files, Heat, Time};
 use isotherm::hotness::quantise::Quantiser;
 use isotherm::memory;
 use std::slice;
@@ -150,30 +150,46 @@ impl<S: Disk> SegmentLog<S> {
         position / self.options.segment_blocks
     }
 
+    /// What the clock of hotness shows: its ticks may be coarser than block writes.
+    #[inline(always)]
+    fn ticks(&self) -> u64 {
+        self.now >> self.options.log2_tick_blocks
+    }
+
+    /// The newest data of a block that was live in `segment` is no longer there, by the host's doing.
+    #[inline(always)]
+    fn on_overwrite(&mut self, segment: u32, heat: Heat) {
+        self.segments.on_death(segment, heat);
+        if let Some((group, written)) = self.segments.written(segment) {
+            self.counters.groups[usize::from(group)].count_death(self.now - written);
+        }
+    }
+
     /// The host writes a block.
     ///
     /// # Errors
     /// No space, or faults below.
     #[inline(always)]
     pub fn write(&mut self, block: u32, content: S::Block) -> Result<(), DeviceError> {
-        let now = self.now as Time;
+        let Block { position, slot, heat, .. } = self.blocks[block as usize];
+        if slot == CLEAN && position != NOWHERE {
+            self.on_overwrite(self.segment_of(position), heat);
+        }
+        let (now, ticks) = (self.now as Time, self.ticks() as Time);
         self.now += 1;
         self.counters.host_blocks += 1;
         let state = &mut self.blocks[block as usize];
         let mut absorbed = false;
-        if state.slot == CLEAN {
-            if state.position != NOWHERE {
-                self.segments.on_death(state.position / self.options.segment_blocks, state.heat);
-            }
+        if slot == CLEAN {
             state.slot = self.dirty.push(Dirty { block, origin: Origin::Host, content });
-        } else if self.dirty.rewrite(state.slot, content) == Origin::Host {
+        } else if self.dirty.rewrite(slot, content) == Origin::Host {
             self.counters.absorbed_blocks += 1;
             absorbed = true;
         }
         state.modified = now;
         if !absorbed || self.options.count == CountWrites::Host {
-            state.heat.on_write(now, self.options.age);
-            self.files.on_write(block, now, self.options.age);
+            state.heat.on_write(ticks, self.options.age);
+            self.files.on_write(block, ticks, self.options.age);
         }
         if self.dirty.len() >= self.options.dirty_blocks { self.write_segments(false) } else { Ok(()) }
     }
@@ -204,7 +220,7 @@ impl<S: Disk> SegmentLog<S> {
                 self.blocks[moved as usize].slot = state.slot;
             }
         } else if state.position != NOWHERE {
-            self.segments.on_death(self.segment_of(state.position), state.heat);
+            self.on_overwrite(self.segment_of(state.position), state.heat);
         }
         if state.position != NOWHERE {
             self.segments.release(self.segment_of(state.position));

@@ -33,16 +33,17 @@ impl<S: Disk> SegmentLog<S> {
     /// Faults below.
     pub(crate) fn resume(store: S, options: LogOptions, found: Recovered) -> Result<Self, DeviceError> {
         let mut log = Self::new(store, found.blocks.len() as u32, found.segments.len() as u32, options);
+        log.now = found.now;
+        let ticks = log.ticks() as Time;
         for (number, block) in (0..).zip(&found.blocks).filter(|(_, block)| block.position != NOWHERE) {
             log.segments.on_write(log.segment_of(block.position), block.heat, block.modified);
-            log.files.restore(number, block.heat, options.age, found.now as Time);
+            log.files.restore(number, block.heat, options.age, ticks);
         }
         log.segments.restore(&found.segments, found.freed);
         log.quantiser.restore(&found.centres);
         log.blocks = found.blocks;
         log.owners = found.owners;
         log.open = found.open;
-        log.now = found.now;
         log.sequence = found.sequence;
         log.checkpoints = found.checkpoints;
         log.incarnation = found.incarnation + 1;

@@ -56,7 +56,7 @@ impl<S: Disk> SegmentLog<S> {
 
     /// Draws the lines between groups and sorts the dirty blocks into them.
     fn classify(&mut self) {
-        let now = self.now;
+        let now = self.ticks();
         let (segments, quantiser) = (&self.segments, &mut self.quantiser);
         quantiser.update(segments.count() as usize, now, |segment| segments.hotness(segment, now));
         self.groups.iter_mut().for_each(Vec::clear);
@@ -87,9 +87,7 @@ impl<S: Disk> SegmentLog<S> {
                     break;
                 }
                 self.cursors[group] = cursor;
-                self.write_whole_segment()?;
-                self.counters.groups[group].segments += 1;
-                self.counters.groups[group].blocks += self.run.len() as u64;
+                self.write_whole_segment(group)?;
             }
         }
         Ok(progress)
@@ -144,13 +142,20 @@ impl<S: Disk> SegmentLog<S> {
         Some((from, to))
     }
 
-    /// Writes the run to a segment of its own.
-    fn write_whole_segment(&mut self) -> Result<(), DeviceError> {
+    /// Writes the run, which is `group`'s, to a segment of its own.
+    fn write_whole_segment(&mut self, group: usize) -> Result<(), DeviceError> {
         let segment = self.allocate(SegmentState::Written)?;
         let run = std::mem::take(&mut self.run);
+        let cleaned = self.counters.cleaned_blocks;
         let result = self.write_run(segment * self.options.segment_blocks, &run);
         self.run = run;
-        result
+        result?;
+        self.segments.belongs_to(segment, group as u8, self.now);
+        let counters = &mut self.counters.groups[group];
+        counters.segments += 1;
+        counters.blocks += self.run.len() as u64;
+        counters.cleaned_blocks += self.counters.cleaned_blocks - cleaned;
+        Ok(())
     }
 
     /// Writes what is still dirty, mixed, into the open segment.

@@ -349,7 +349,7 @@ fn losses<C: Versioned>(text: &str, turns: u32) -> u32 {
 fn no_block_is_lost_in_any_power_cut() {
     for text in [
         "sfs:segment=32KiB,dirty=112KiB",
-        "sfs:segment=32KiB,dirty=112KiB,groups=2,trim=never",
+        "sfs:segment=32KiB,dirty=112KiB,groups=2,trim=never,tick=64KiB",
         "lfs:segment=32KiB,dirty=112KiB",
         "sfs:segment=36KiB,dirty=112KiB,summary_bytes=1024",
     ] {

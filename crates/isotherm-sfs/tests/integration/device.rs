@@ -18,7 +18,7 @@ use isotherm_sfs::device::LogDevice;
 use isotherm_sfs::drive::DRIVES;
 use isotherm_sfs::log::SegmentLog;
 use isotherm_sfs::options::{LogOptions, parse_log};
-use isotherm_sfs::snapshot::LogSnapshot;
+use isotherm_sfs::snapshot::{GroupCounters, LogCounters, LogSnapshot};
 use isotherm_sfs::{SystemSpec, build};
 use proptest::prelude::*;
 
@@ -163,6 +163,31 @@ fn under_skewed_traffic_groups_and_cost_hotness_save_cleaning() {
     assert!(four < published * 1.005, "{four:.3} {published:.3}");
     // Centres that stay without segments are those of the log's first moments, and cost most of the gain.
     assert!(one - four > 2.0 * (one - kept), "{one:.3} {four:.3} {kept:.3}");
+}
+
+/// Blocks of a group that is told apart rightly live about equally long.
+#[test]
+fn lifetimes_tell_whether_groups_hold_blocks_of_like_hotness() {
+    let of = |log: &str| zipf_filler(log).1.counters;
+    let (one, four, by_order) =
+        (of("sfs:groups=1,"), of("sfs:"), of("sfs:age=modified,empty=keep,distinct=0,victim=cost_benefit,"));
+    let explained = [&one, &four, &by_order].map(LogCounters::lifetime_explained);
+    println!("share of the variance of lifetimes that groups explain: {explained:.3?}");
+    assert!(explained[0].abs() < 1e-9 && explained[1] > explained[2], "{explained:.3?}");
+    // The hotter a group, the sooner its blocks die: the mean logarithm of their lifetimes falls.
+    let mean = |group: &GroupCounters| {
+        let (died, sum) =
+            (0..).zip(group.lifetimes).fold((0, 0), |(n, sum), (log2, count)| (n + count, sum + log2 * count));
+        sum as f64 / died as f64
+    };
+    assert!(four.groups.iter().map(mean).is_sorted_by(|colder, hotter| colder > hotter));
+    for counters in [&one, &four] {
+        let died: u64 = counters.groups.iter().flat_map(|group| group.lifetimes).sum();
+        let (blocks, cleaned) = counters.groups.iter().fold((0, 0), |(b, c), g| (b + g.blocks, c + g.cleaned_blocks));
+        // What was written for a group died, was cleaned, or still lives; mixed segments hold the rest.
+        assert!(died <= blocks && died > blocks / 2, "{died} of {blocks}");
+        assert!(cleaned <= counters.cleaned_blocks && cleaned > counters.cleaned_blocks * 9 / 10);
+    }
 }
 
 #[test]

@@ -67,7 +67,8 @@ proptest! {
     fn hotness_kept_incrementally_equals_recomputation(
         steps in prop::collection::vec(step(), 1..1500),
         text in prop::sample::select(vec![
-            "sfs:segment=36KiB", "sfs:segment=36KiB,age=modified", "sfs:segment=20KiB,groups=2,dirty=8KiB", "lfs:segment=36KiB",
+            "sfs:segment=36KiB", "sfs:segment=36KiB,age=modified,tick=32KiB", "sfs:segment=20KiB,groups=2,dirty=8KiB",
+            "lfs:segment=36KiB",
         ]),
     ) {
         let mut log = SegmentLog::new(Nothing, BLOCKS, 34, options(text, 4));
@@ -80,6 +81,19 @@ proptest! {
             }
             log.check().map_err(TestCaseError::fail)?;
         }
+    }
+}
+
+/// Within a tick no block is younger than another.
+#[test]
+fn a_coarse_clock_counts_ages_in_its_ticks() {
+    for (tick, expected) in [("4KiB", 8.0 / (8.0 * 64.0 - 28.0)), ("64KiB", 8.0 / (8.0 * 4.0))] {
+        let text = format!("sfs:segment=36KiB,groups=1,dirty=64KiB,tick={tick}");
+        let mut log = SegmentLog::new(Nothing, BLOCKS, 34, options(&text, 4));
+        (0..64).for_each(|block| log.write(block, ()).unwrap());
+        // The first segment holds the blocks of the first eight writes; 63 writes later, or 3 ticks, they are as old as that.
+        let now = if tick == "4KiB" { 63 } else { 3 };
+        assert_eq!(log.segments().hotness(0, now), Some(expected), "tick={tick}");
     }
 }
 

@@ -1,0 +1,204 @@
+//! Several experiments at a glance, for the repository: one table of published numbers with ours beside them, as Markdown, and
+//! figures as pictures ([`crate::svg`]). Everything in it comes from results files; nothing is written by hand.
+
+use crate::error::ReportError;
+use crate::findings::Findings;
+use crate::table::number;
+use crate::{hotness, svg, sweep};
+use isotherm_eval::results::{Experiment, PublishedRow, ResultsFile, RunResult};
+use serde_json::{Map, Value};
+use std::fmt::Write as _;
+
+/// A folder's page and its pictures.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// The page, as Markdown.
+    pub page: String,
+    /// Name of each picture's file below `figures/`, and its text.
+    pub pictures: Vec<(String, String)>,
+}
+
+/// How far ours lies from a published number, at most, to agree with it, and to be near it.
+const AGREES: f64 = 1.1;
+const NEAR: f64 = 1.5;
+
+const HEAD: &str = "\
+<!-- Written by `make figures` from the results of the experiments in this folder. -->
+# Published numbers and ours
+
+Every row is computed from the results of an experiment of this folder (`isotherm sweep experiments/NAME.toml`): the published number as it was
+published, for its own trace; ours on the nearest workload at hand; the ratio of ours to it. *Agrees* is within 10 %, *near* within
+a factor of 1.5; *opposite* says that one gains where the other loses. Where a run behind our number has a verdict that is not
+\"valid\", the row says so. Why ours differs stands in the experiment's file.
+
+";
+
+/// One row of the table.
+struct Row {
+    figure: String,
+    what: String,
+    regime: String,
+    published: f64,
+    ours: Option<f64>,
+    /// What both would be if nothing were gained or lost.
+    neutral: Option<f64>,
+    /// Runs behind ours that are not valid, of how many.
+    invalid: (u64, u64),
+}
+
+impl Row {
+    fn verdict(&self) -> String {
+        let Some(ours) = self.ours else { return "not run: its trace is not at hand".to_owned() };
+        let is_opposite = self.neutral.is_some_and(|none| (self.published - none) * (ours - none) < 0.0);
+        let ratio = ours / self.published;
+        let within = |factor: f64| (factor.recip()..=factor).contains(&ratio);
+        let word = match () {
+            () if within(AGREES) => "agrees",
+            () if is_opposite => "opposite",
+            () if within(NEAR) => "near",
+            () => "differs",
+        };
+        match self.invalid {
+            (0, _) => word.to_owned(),
+            (invalid, of) => format!("{word}; {invalid} of {of} runs not valid"),
+        }
+    }
+}
+
+/// The summary of experiments, each with the name of its file.
+///
+/// # Errors
+/// A figure does not fit its runs.
+pub fn of(experiments: &[(String, ResultsFile)]) -> Result<Summary, ReportError> {
+    let mut summary = Summary { page: HEAD.to_owned(), pictures: Vec::new() };
+    let titles = "| Paper | Figure | What | Device, workload, seed | Published | Ours | Ratio | Verdict |\n|---|---|---|---|---|---|---|---|";
+    summary.page += titles;
+    summary.page.push('\n');
+    let mut drawn = String::new();
+    for (name, results) in experiments {
+        let Some(experiment) = &results.experiment else { continue };
+        for row in rows(experiment, results) {
+            let ours = row.ours.map_or_else(|| "\u{2013}".to_owned(), number);
+            let ratio = row.ours.map_or_else(|| "\u{2013}".to_owned(), |ours| number(ours / row.published));
+            let cells = [
+                &format!("[{}]({name}.toml)", experiment.paper),
+                &row.figure,
+                &row.what,
+                &row.regime,
+                &number(row.published),
+                &ours,
+                &ratio,
+                &row.verdict(),
+            ];
+            let cells = cells.map(|cell| cell.replace('|', "\\|").replace('\n', " "));
+            writeln!(summary.page, "| {} |", cells.join(" | ")).expect("writing to a string cannot fail");
+        }
+        for (file, title, picture) in pictures(experiment, results)? {
+            writeln!(drawn, "## {title}\n\n![{title}](figures/{file})\n\nFrom [{name}.toml]({name}.toml).\n")
+                .expect("writing to a string cannot fail");
+            summary.pictures.push((file, picture));
+        }
+    }
+    summary.page.push('\n');
+    summary.page += drawn.trim_end();
+    summary.page.push('\n');
+    Ok(summary)
+}
+
+fn rows(experiment: &Experiment, results: &ResultsFile) -> Vec<Row> {
+    let of_runs = experiment.published.iter().map(|row| of_row(row, &results.runs));
+    let of_hotness = experiment.hotness.iter().flat_map(|asked| {
+        let findings = Findings::of(experiment, asked, &results.hotness);
+        let published = findings.published();
+        published.into_iter().filter_map(|(published, ours)| {
+            Some(Row {
+                figure: published.figure.clone(),
+                what: format!("{}, {}: change", published.published_trace, published.claim),
+                regime: published.trace.clone(),
+                published: published.change?,
+                ours,
+                neutral: Some(0.0),
+                invalid: (0, 0),
+            })
+        })
+    });
+    of_runs.chain(of_hotness.collect::<Vec<_>>()).collect()
+}
+
+fn of_row(row: &PublishedRow, runs: &[RunResult]) -> Row {
+    let is_relative = !row.found.relative_to.is_empty();
+    let chosen: Vec<&RunResult> = runs.iter().filter(|run| admits(&row.found.at, &run.axes)).collect();
+    Row {
+        figure: row.figure.clone(),
+        what: row.what.clone(),
+        regime: regime(&chosen),
+        published: row.published,
+        ours: row.ours,
+        neutral: is_relative.then_some(1.0),
+        invalid: (row.runs - row.runs_valid, row.runs),
+    }
+}
+
+fn admits(wanted: &Map<String, Value>, axes: &Map<String, Value>) -> bool {
+    let is_one =
+        |wanted: &Value, found: &Value| wanted == found || wanted.as_array().is_some_and(|list| list.contains(found));
+    wanted.iter().all(|(axis, wanted)| axes.get(axis).is_some_and(|found| is_one(wanted, found)))
+}
+
+/// The trace, the device and the seed of runs; what differs between them is left out.
+fn regime(runs: &[&RunResult]) -> String {
+    let same = |of: &dyn Fn(&RunResult) -> String| {
+        let first = of(runs.first()?);
+        runs.iter().all(|run| of(run) == first).then_some(first)
+    };
+    let trace = |run: &RunResult| run.axes.get("trace").and_then(Value::as_str).unwrap_or(&run.trace).to_owned();
+    let size =
+        |run: &RunResult| format!("{:.0} MiB", (run.device.logical_pages * run.device.page_bytes) as f64 / 1_048_576.0);
+    let spare = |run: &RunResult| match &run.spec.log {
+        Some(log) => format!("log {} full", log.utilisation),
+        None => format!("spare {:.1} %", run.device.spare * 100.0),
+    };
+    let seed = |run: &RunResult| format!("seed {}", run.seed);
+    let parts = [same(&trace), same(&size), same(&spare), same(&seed)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// File name, title and text of each picture of an experiment.
+fn pictures(experiment: &Experiment, results: &ResultsFile) -> Result<Vec<(String, String, String)>, ReportError> {
+    let mut pictures = Vec::new();
+    for wanted in experiment.figures.iter().filter(|figure| figure.picture.is_some()) {
+        pictures.push((wanted.picture.clone(), sweep::figure(wanted, &results.runs)?));
+    }
+    let asked = experiment.hotness.as_ref().filter(|asked| asked.picture.is_some());
+    let errors = asked.map(|asked| {
+        let findings = Findings::of(experiment, asked, &results.hotness);
+        (asked.picture.clone(), hotness::by_trace(&findings))
+    });
+    let drawn = pictures.into_iter().chain(errors).filter_map(|(name, figure)| {
+        let picture = svg::render(&figure)?;
+        Some((format!("{}.svg", name?), figure.title, picture))
+    });
+    Ok(drawn.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(published: f64, ours: Option<f64>, neutral: Option<f64>, invalid: u64) -> String {
+        let text = String::new;
+        Row { figure: text(), what: text(), regime: text(), published, ours, neutral, invalid: (invalid, 2) }.verdict()
+    }
+
+    #[test]
+    fn a_verdict_says_how_far_ours_lies_and_on_which_side() {
+        assert_eq!(row(2.0, Some(2.19), None, 0), "agrees");
+        assert_eq!(row(2.0, Some(1.4), None, 0), "near");
+        assert_eq!(row(2.0, Some(1.2), None, 0), "differs");
+        assert_eq!(row(0.88, Some(1.4), Some(1.0), 0), "opposite");
+        assert_eq!(row(-0.41, Some(0.3), Some(0.0), 0), "opposite");
+        assert_eq!(row(1.006, Some(0.998), Some(1.0), 0), "agrees");
+        assert_eq!(row(2.0, Some(2.0), None, 1), "agrees; 1 of 2 runs not valid");
+        assert_eq!(row(2.0, None, None, 0), "not run: its trace is not at hand");
+    }
+}
