@@ -97,7 +97,6 @@ pub fn experiment() -> ResultsFile {
     };
     let mut results = compare();
     results.experiment = Some(Experiment {
-        published: Vec::new(),
         title: "Epochs against page mapping".into(),
         paper: "Epoch".into(),
         description: "How much does the epoch scheme save?".into(),
