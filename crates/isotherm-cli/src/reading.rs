@@ -3,7 +3,7 @@
 use clap::Args;
 use isotherm::quantity::ByteSize;
 use isotherm_eval::TraceSource;
-use isotherm_trace::{BlktraceAction, Format, OpenOptions, Sort, TimeUnit};
+use isotherm_trace::{BlktraceAction, Format, OpenOptions, Sort, Spool, TimeUnit, TraceError};
 
 /// What a trace file does not say of itself.
 #[derive(Args, Debug, Clone)]
@@ -44,12 +44,16 @@ impl TraceOptions {
             blktrace_action: self.action,
             object_bytes: self.object_bytes,
             sort: self.sort,
+            spool: None,
         }
     }
 
-    /// The trace `name`, opened with these options.
-    pub fn source(&self, name: &str) -> TraceSource {
-        TraceSource { name: name.to_owned(), options: self.open_options() }
+    /// The trace `name`, to be opened with these options as often as need be: a pipe is copied first.
+    ///
+    /// # Errors
+    /// A pipe that cannot be read, or no space for its copy.
+    pub fn source(&self, name: &str) -> Result<TraceSource, TraceError> {
+        Ok(TraceSource { name: name.to_owned(), options: OpenOptions { spool: Spool::of(name)?, ..self.open_options() } })
     }
 }
 

@@ -19,7 +19,7 @@ use std::process::ExitCode;
     after_help = "Example:\n  isotherm run synth:zipf,theta=0.99,pages=1Mi,writes=10M --op 7% --victim cost_benefit --json"
 )]
 pub struct RunArgs {
-    /// Trace file, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
+    /// Trace file, `-` for standard input, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
     #[arg(value_name = "TRACE", required_unless_present = "print_config")]
     trace: Option<String>,
     /// Which stream a page goes to (see `isotherm list placements`) [default: single]
@@ -50,6 +50,9 @@ pub struct RunArgs {
     #[arg(long)]
     json: bool,
 }
+
+/// Columns of the names before the values.
+const NAMES: usize = 21;
 
 /// Runs.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
@@ -84,7 +87,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let spec = args.replay.run_spec(args.reading.source(trace), device);
+    let spec = args.replay.run_spec(args.reading.source(trace)?, device);
     let survey = needs_survey(&spec).then(|| survey(&spec)).transpose()?;
     let prepared = prepare(&spec, survey.as_ref())?;
     let control = progress::interruptible()?;
@@ -93,7 +96,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         print(&files::to_json(&result))?;
     } else {
-        print(&text(&result))?;
+        let lines = text(&result);
+        print(&lines.lines().map(|line| output::wrapped(line, output::width(), NAMES)).collect::<String>())?;
     }
     Ok(exit_code(std::slice::from_ref(&result)))
 }
@@ -119,7 +123,7 @@ fn parts(result: &RunResult) -> String {
 fn latency_line(name: &str, latency: &LatencySummary) -> String {
     let at = |ns: Option<u64>| output::time(ns.map(|n| n as f64));
     format!(
-        "{:<21}mean {}, P50 {}, P90 {}, P99 {}, P99.9 {}, P99.99 {}, max {}\n",
+        "{:<NAMES$}mean {}, P50 {}, P90 {}, P99 {}, P99.9 {}, P99.99 {}, max {}\n",
         format!("{name} latency"),
         output::time(latency.mean),
         at(latency.p50),
@@ -135,13 +139,20 @@ fn latency_line(name: &str, latency: &LatencySummary) -> String {
 fn text(result: &RunResult) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
-        writeln!(text, "{name:<21}{value}").expect("writing to a string cannot fail");
+        writeln!(text, "{name:<NAMES$}{value}").expect("writing to a string cannot fail");
     };
     let wa = output::real(result.write_amplification, 3);
-    line(
-        "write amplification",
-        format!("{wa} = ({}) / {} host pages", parts(result), output::whole(result.host_pages_written)),
-    );
+    let of_pages = format!("{wa} = ({}) / {} host pages", parts(result), output::whole(result.host_pages_written));
+    // Where requests are smaller than pages, a page counts for more than the host wrote of it.
+    if result.host_pages_partly_written > 0 {
+        let of_bytes = output::real(result.write_amplification_bytes, 3);
+        let (media, host) = (result.media_bytes_written as f64, result.host_bytes_written as f64);
+        let sizes = format!("{} programmed / {} written", output::bytes(media), output::bytes(host));
+        line("write amplification", format!("{of_bytes} in bytes, {sizes}"));
+        line("  in pages", of_pages);
+    } else {
+        line("write amplification", of_pages);
+    }
     if result.workload.measure_last_pages.is_some() {
         let last = output::real(result.write_amplification_last, 3);
         line(
@@ -149,7 +160,6 @@ fn text(result: &RunResult) -> String {
             format!("{last} over {} host pages", output::whole(result.last_window.host_pages_written)),
         );
     }
-    line("  in bytes", output::real(result.write_amplification_bytes, 3));
     let log = result.sections.get::<LogSnapshot>();
     if let Some(log) = &log {
         line(
@@ -229,7 +239,7 @@ fn text(result: &RunResult) -> String {
         }
     }
     let mut line = |name: &str, value: String| {
-        writeln!(text, "{name:<21}{value}").expect("writing to a string cannot fail");
+        writeln!(text, "{name:<NAMES$}{value}").expect("writing to a string cannot fail");
     };
     let life = &result.lifetime;
     let terabytes = life.terabytes_written_bytes.map_or_else(|| "-".to_owned(), |b| format!("{:.2} TB", b / 1e12));
@@ -253,7 +263,7 @@ fn text(result: &RunResult) -> String {
 /// What every result ends with.
 fn last_lines(result: &RunResult) -> String {
     let rate = output::count(result.simulator_host_writes_per_second);
-    format!("{:<21}{rate} host writes/s\n{:<21}{}\n", "simulator", "verdict", verdict(result))
+    format!("{:<NAMES$}{rate} host writes/s\n{:<NAMES$}{}\n", "simulator", "verdict", verdict(result))
 }
 
 /// The verdict in words.

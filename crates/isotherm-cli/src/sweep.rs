@@ -3,7 +3,7 @@
 use crate::options;
 use crate::output::{self, print};
 use crate::progress;
-use crate::table::Table;
+use crate::table::{Column, Table};
 use anyhow::Context as _;
 use clap::Args;
 use isotherm_eval::results::ResultsFile;
@@ -66,25 +66,35 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
 
 /// One line a point.
 fn summary(results: &ResultsFile) -> String {
-    let mut table = Table::new(&["point", "WA", "last", "GC count", "invalid", "erases", "flash/page", "verdict"]);
+    let column = |header, note, rank| Column { header, note, rank };
+    let mut table = Table::new(&[
+        Column::new("point"),
+        column("WA", "write amplification: pages programmed for each page that the host wrote", 0),
+        column("WA at end", "the same in the last window (replay.measure_last)", 1),
+        column("victims", "blocks that cleaning took", 2),
+        column("dead", "mean share of a victim's pages that held nothing valid", 3),
+        column("erases", "", 4),
+        column("flash/page", "flash time for each page that the host wrote or read", 1),
+        column("valid", "", 0),
+    ]);
     for run in &results.runs {
         table.row(vec![
             run.label.clone(),
             output::real(run.write_amplification, 3),
-            output::real(run.write_amplification_last, 3),
+            output::real(run.write_amplification_last.filter(|_| run.workload.measure_last_pages.is_some()), 3),
             output::whole(run.gc_count),
             output::per_cent(run.victim_invalid_share_mean, 1),
             output::whole(run.erase_count.total),
             output::time(run.flash_time_per_host_page_ns),
-            if run.verdict.valid { "valid".to_owned() } else { "not valid".to_owned() },
+            if run.verdict.valid { "yes".to_owned() } else { "no".to_owned() },
         ]);
     }
-    table.render()
+    table.render(output::width())
 }
 
 /// One line for each scheme that an experiment compares at a point.
 fn hotness_summary(results: &ResultsFile) -> String {
-    let mut table = Table::new(&["point", "scheme", "bytes", "hot", "false", "false hot", "false cold"]);
+    let mut table = Table::plain(&["point", "scheme", "bytes", "hot", "false", "false hot", "false cold"]);
     let asked = results.experiment.as_ref().and_then(|experiment| experiment.hotness.as_ref());
     for point in &results.hotness {
         for scheme in point.schemes.iter().take(asked.map_or(usize::MAX, |asked| asked.schemes.len())) {
@@ -99,5 +109,5 @@ fn hotness_summary(results: &ResultsFile) -> String {
             ]);
         }
     }
-    table.render()
+    table.render(output::width())
 }

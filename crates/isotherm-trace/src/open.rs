@@ -19,9 +19,10 @@ use std::sync::Arc;
 /// The file cannot be read, its format is not recognised or needs an option that is not given, or the workload's
 /// specification is wrong.
 pub fn open(source: &str, options: &OpenOptions) -> Result<Box<dyn TraceReader + Send>, TraceError> {
-    match source.strip_prefix("synth:") {
-        Some(spec) => Ok(Box::new(synth::Workload::parse(spec)?.reader())),
-        None => open_source(&Source::new(source), options),
+    match (source.strip_prefix("synth:"), &options.spool) {
+        (Some(spec), _) => Ok(Box::new(synth::Workload::parse(spec)?.reader())),
+        (None, Some(spool)) => open_source(&Source::Spooled(spool.clone()), options),
+        (None, None) => open_source(&Source::new(source), options),
     }
 }
 

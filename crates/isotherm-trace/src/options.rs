@@ -1,6 +1,7 @@
 //! How a trace is opened: everything that a file cannot say of itself.
 
 use crate::registry::Format;
+use crate::spool::Spool;
 use std::str::FromStr;
 
 /// Unit of the times in a trace. All are powers of ten of a nanosecond, so that decimals convert exactly.
@@ -138,4 +139,6 @@ pub struct OpenOptions {
     pub object_bytes: Option<u64>,
     /// What to do when times run backwards. Default: as the format declares.
     pub sort: Sort,
+    /// A copy of the trace, to be read in its place.
+    pub spool: Option<Spool>,
 }

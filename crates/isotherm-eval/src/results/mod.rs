@@ -7,6 +7,7 @@
 mod distribution;
 mod experiment;
 mod hotness;
+mod replicates;
 pub mod schema;
 mod sections;
 
@@ -16,6 +17,7 @@ pub use hotness::{
     HotnessCost, HotnessExperiment, HotnessMeasure, HotnessPoint, HotnessResult, HotnessSeries, HotnessSettings,
     HotnessSweep, PublishedChange, SchemeAgreement,
 };
+pub use replicates::{Estimate, Replicates, Skipped};
 pub use sections::{SectionResults, sections};
 
 use crate::steady;
@@ -44,6 +46,12 @@ pub struct ResultsFile {
     /// Measurements of hot data identification, in the order of their points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hotness: Vec<HotnessResult>,
+    /// Runs that differ in their seed alone, taken together; empty where each ran once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replicates: Vec<Replicates>,
+    /// What was asked for and has no result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
     /// The runs, best first for `compare`, in the order of their points for `sweep`.
     pub runs: Vec<RunResult>,
 }

@@ -127,6 +127,8 @@ impl Sweep {
             traces,
             experiment: Some(description),
             hotness,
+            replicates: Vec::new(),
+            skipped: Vec::new(),
             runs,
         })
     }
