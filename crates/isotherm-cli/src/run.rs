@@ -242,21 +242,22 @@ fn text(result: &RunResult) -> String {
         writeln!(text, "{name:<NAMES$}{value}").expect("writing to a string cannot fail");
     };
     let life = &result.lifetime;
-    let terabytes = life.terabytes_written_bytes.map_or_else(|| "-".to_owned(), |b| format!("{:.2} TB", b / 1e12));
+    let terabytes = output::significant(life.terabytes_written_bytes.map(|bytes| bytes / 1e12));
+    let years = match life.years {
+        Some(years) => format!("{} years at the trace's rate", output::significant(Some(years))),
+        None => "no years, which need times and writes".to_owned(),
+    };
     line(
         "lifetime",
         format!(
-            "TBW {terabytes}, {} DWPD over {} years, {} ({} erases per block{})",
-            output::real(life.drive_writes_per_day, 2),
+            "TBW {terabytes} TB, DWPD {} over {} years, {years} ({} erases of a block{})",
+            output::significant(life.drive_writes_per_day),
             life.warranty_years,
-            life.years.map_or_else(
-                || "lifetime in years: n/a (needs timestamps and writes)".to_owned(),
-                |years| format!("{} years at the trace's rate", output::real(Some(years), 1))
-            ),
-            life.endurance_erases,
+            output::whole(life.endurance_erases),
             if life.endurance_assumed { ", assumed" } else { "" }
         ),
     );
+    life.formulas.iter().for_each(|formula| line("", formula.clone()));
     text + &last_lines(result)
 }
 

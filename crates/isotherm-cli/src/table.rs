@@ -156,9 +156,9 @@ mod tests {
     #[test]
     fn what_has_no_room_is_left_out_and_said() {
         let narrow = "\
-device                         WA     copies
---------------------------------------------
-epoch:length=1,gc=extra,    4.256  7 890 123
+device                          WA     copies
+---------------------------------------------
+epoch:length=1,gc=extra,     4.256  7 890 123
   cost_benefit, OP 15 %
 WA: programmed for each byte
 copies: moved by the collector

@@ -205,9 +205,14 @@ pub fn combine(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Combinations, Spe
     if let Some(row) = impossible.first().filter(|_| rows.is_empty()) {
         return Err(cannot_be(row).expect("it was found to be impossible"));
     }
-    let named = |row: &[&Choice]| row.iter().map(|choice| choice.text()).collect::<Vec<_>>().join(", ");
+    // What lies below, and nothing else, makes a log impossible.
+    let named = |row: &[&Choice]| {
+        let own = row.iter().filter(|choice| matches!(choice, Choice::Log(_) | Choice::Below(_)));
+        own.map(|choice| choice.text()).collect::<Vec<_>>().join(", ")
+    };
     let lost = impossible.iter().filter(|row| !row.iter().all(remains));
-    let impossible: Vec<_> = lost.filter_map(|row| Some((named(row), cannot_be(row)?))).collect();
+    let mut impossible: Vec<_> = lost.filter_map(|row| Some((named(row), cannot_be(row)?))).collect();
+    impossible.dedup_by(|a, b| a.0 == b.0);
     let varies = |choice: &Choice| axes.iter().any(|axis| axis.len() > 1 && axis.contains(choice));
     let mut used: Vec<&'static str> = Vec::new();
     let mut jobs: Vec<Job<RunSpec>> = Vec::new();
