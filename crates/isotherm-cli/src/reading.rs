@@ -27,6 +27,10 @@ pub struct TraceOptions {
     /// Bytes that one object number stands for, in traces of objects
     #[arg(long, value_name = "SIZE", alias = "object-size", value_parser = object_bytes, allow_hyphen_values = true)]
     object_bytes: Option<u64>,
+    /// Read the requests of one volume alone (an ASU, disk, LUN or device number, as the trace names it), from its own address 0 on;
+    /// without it, volumes lie end to end
+    #[arg(long, value_name = "NAME")]
+    volume: Option<String>,
     /// Times that run backwards: refuse, memory (sort the whole trace), a window of that many requests, or declared (what
     /// suits the format: a window of 65536, or refuse in canonical files)
     #[arg(long, value_name = "HOW", default_value = "declared")]
@@ -44,6 +48,7 @@ impl TraceOptions {
             blktrace_action: self.action,
             object_bytes: self.object_bytes,
             sort: self.sort,
+            volume: self.volume.clone(),
             spool: None,
         }
     }

@@ -139,6 +139,8 @@ pub struct OpenOptions {
     pub object_bytes: Option<u64>,
     /// What to do when times run backwards. Default: as the format declares.
     pub sort: Sort,
+    /// The one volume whose requests are read, by its name in the trace; all of them, laid end to end, when `None`.
+    pub volume: Option<String>,
     /// A copy of the trace, to be read in its place.
     pub spool: Option<Spool>,
 }

@@ -43,6 +43,9 @@ impl Sink<'_> {
         offset: u64,
         length: u64,
     ) -> Result<(), Box<Fault>> {
+        if self.volumes.leaves_out(volume) {
+            return Ok(());
+        }
         let base = self.volumes.base(volume, offset.saturating_add(length).min(END_BYTES_MAX));
         self.push(op, arrival_ns, offset.saturating_add(base), length)
     }

@@ -477,3 +477,23 @@ fn reordered_requests_are_counted_once() {
     while reader.fill(&mut Vec::new(), 1).unwrap() > 0 {}
     assert_eq!(reader.reordered(), 2);
 }
+
+#[test]
+fn one_volume_of_several_is_read_alone() {
+    let trace = "1,0,8,0,7\n2,16,8,1,12\n3,8,8,1,7\n";
+    let options = |volume: &str| OpenOptions { volume: Some(volume.to_owned()), ..OpenOptions::default() };
+    let read = |options: &OpenOptions| {
+        let mut reader = open_bytes("tencent.csv", trace.as_bytes().into(), options)?;
+        let mut batch = Vec::new();
+        while reader.fill(&mut batch, 100)? > 0 {}
+        Ok::<_, TraceError>(batch.iter().map(|request| (request.arrival_ns, request.offset)).collect::<Vec<_>>())
+    };
+    let tencent = |volume| OpenOptions { format: Some("tencent".parse().unwrap()), ..options(volume) };
+    assert_eq!(read(&tencent("12")).unwrap(), [(0, 16 * 512)]);
+    assert_eq!(read(&tencent("7")).unwrap(), [(0, 0), (2_000_000_000, 8 * 512)]);
+    let unknown = read(&tencent("8")).unwrap_err().to_string();
+    assert!(unknown.contains("no volume \"8\"") && unknown.contains("\"7\", \"12\""), "{unknown}");
+    let csv = OpenOptions { format: Some("csv".parse().unwrap()), ..options("7") };
+    let refused = open_bytes("a.csv", b"0,W,0,4096\n".as_slice().into(), &csv).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("has no volumes"), "{refused}");
+}
