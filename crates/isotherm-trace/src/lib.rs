@@ -53,8 +53,8 @@ pub use open::{open, open_bytes};
 pub use options::{BlktraceAction, OpenOptions, SORT_WINDOW, Sort, TimeUnit};
 pub use profile::{LengthBin, OpProfile, Profile, profile, profile_pages};
 pub use registry::{FORMATS, Format, FormatEntry, Need};
-pub use spool::Spool;
 pub use sink::{END_BYTES_MAX, TRANSFER_BYTES_MAX};
+pub use spool::Spool;
 pub use volumes::VOLUME_ALIGNMENT;
 pub use write::{TraceWriter, push_csv_line};
 

@@ -18,6 +18,13 @@ const VOLUMES_MAX: usize = 1 << 20;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct VolumeId(u32);
 
+impl VolumeId {
+    /// Its number where it stands for who asks; beyond 65,535 volumes, the rest share the last.
+    pub(crate) fn number(self) -> u16 {
+        u16::try_from(self.0).unwrap_or(u16::MAX)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// The first volume lies at 0 and a second one is an error.
@@ -46,7 +53,15 @@ pub(crate) struct Volumes {
 
 impl Volumes {
     fn new(state: State) -> Self {
-        Self { state, index: HashMap::new(), names: Vec::new(), extents: Vec::new(), bases: Vec::new(), latest: 0, only: None }
+        Self {
+            state,
+            index: HashMap::new(),
+            names: Vec::new(),
+            extents: Vec::new(),
+            bases: Vec::new(),
+            latest: 0,
+            only: None,
+        }
     }
 
     /// For streams that cannot be read twice.

@@ -167,8 +167,7 @@ fn compare_writes_whole_files_that_agree_best_first() {
     ]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    for expected in
-        ["synth trace: 200.0 k requests", "over-provisioning (T-U)/U 7.0", "epoch:length=1,gc=extra, fifo,"]
+    for expected in ["synth trace: 200.0 k requests", "over-provisioning (T-U)/U 7.0", "epoch:length=1,gc=extra, fifo,"]
     {
         assert!(text.contains(expected), "no \"{expected}\" in:\n{text}");
     }

@@ -46,7 +46,8 @@ fn what_cannot_be_is_skipped_with_a_note_and_the_rest_runs() {
     assert_eq!(found["skipped"][0]["label"], "epoch:length=1,gc=extra, OP 0.2 %");
     assert!(std::fs::read_to_string(folder.path().join("report.html")).unwrap().contains("could not be run"));
 
-    let none = compare(&[SMALL, "--op", "0.2%", "--placement", "epoch:length=1,gc=extra", "--out", out]).output().unwrap();
+    let none =
+        compare(&[SMALL, "--op", "0.2%", "--placement", "epoch:length=1,gc=extra", "--out", out]).output().unwrap();
     assert_eq!(none.status.code(), Some(2), "{}", text(&none.stderr));
 
     let logs = done(compare(&[SMALL, "--log", "sfs:segment=64KiB,in_place", "--out", out]));
@@ -123,7 +124,8 @@ fn a_pipe_is_read_as_often_as_need_be() {
     std::fs::write(&file, &rows).unwrap();
     let out = folder.path().join("out");
     let options = ["--placement", "single,host_gc", "--op", "28%", "--out", out.to_str().unwrap()];
-    let mut child = compare(&[&["-"], &options[..]].concat()).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut child =
+        compare(&[&["-"], &options[..]].concat()).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(rows.as_bytes()).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let piped = results(&out);
@@ -146,8 +148,17 @@ fn a_pipe_is_read_as_often_as_need_be() {
 fn tables_fit_eighty_columns_and_wide_ones_hold_all() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
-    let arguments =
-        [SMALL, "--placement", "single,epoch:length=1,gc=extra", "--victim", "greedy,cost_benefit", "--op", "20%", "--out", out];
+    let arguments = [
+        SMALL,
+        "--placement",
+        "single,epoch:length=1,gc=extra",
+        "--victim",
+        "greedy,cost_benefit",
+        "--op",
+        "20%",
+        "--out",
+        out,
+    ];
     let narrow = text(&done(compare(&arguments)).stdout);
     let lines: Vec<&str> = narrow.lines().filter(|line| !line.starts_with(out)).collect();
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{narrow}");
@@ -210,8 +221,13 @@ fn several_traces_and_seeds_have_tables_of_their_own() {
     assert_eq!(replicates.len(), 4);
     for of_device in replicates {
         assert_eq!(of_device["seeds"], serde_json::json!([1, 2, 3]));
-        let values: Vec<f64> = found["runs"].as_array().unwrap().iter().filter(|run| run["label"] == of_device["label"])
-            .map(|run| run["write_amplification"].as_f64().unwrap()).collect();
+        let values: Vec<f64> = found["runs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|run| run["label"] == of_device["label"])
+            .map(|run| run["write_amplification"].as_f64().unwrap())
+            .collect();
         let mean = values.iter().sum::<f64>() / 3.0;
         let deviation = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
         let estimate = &of_device["values"]["write_amplification"];
@@ -221,6 +237,31 @@ fn several_traces_and_seeds_have_tables_of_their_own() {
     }
     let table = std::fs::read_to_string(export).unwrap();
     assert_eq!(table.lines().count(), 5);
-    assert!(table.starts_with("trace,device,seeds,valid,write_amplification,write_amplification.confidence_95,"), "{table}");
+    assert!(
+        table.starts_with("trace,device,seeds,valid,write_amplification,write_amplification.confidence_95,"),
+        "{table}"
+    );
     crate::command::meets_the_schema(&found);
+}
+
+/// A process that overwrites little, often, and one that overwrites much, seldom: apart they cost less than together.
+#[test]
+fn streams_of_a_trace_separate_what_its_processes_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let trace = folder.path().join("two.csv");
+    let row = |i: u64| {
+        let draw = i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20;
+        let (page, process) = if i.is_multiple_of(10) { (400 + draw % 3600, 9) } else { (draw % 400, 7) };
+        format!("{i},W,{},4096,s{process}\n", page * 4096)
+    };
+    let rows: String = (0..120_000).map(row).collect();
+    std::fs::write(&trace, format!("ts_ns,op,offset,length,stream\n{rows}")).unwrap();
+    let options = ["--placement", "single,streams:count=2", "--victim", "cost_benefit", "--op", "20%", "--out", out];
+    done(compare(&[&[trace.to_str().unwrap()], &options[..]].concat()));
+    let found = results(folder.path());
+    assert_eq!(labels(&found), ["streams:count=2", "single"]);
+    let copies: Vec<u64> =
+        found["runs"].as_array().unwrap().iter().map(|run| run["gc_pages_copied"].as_u64().unwrap()).collect();
+    assert!(copies[0] * 3 < copies[1] * 2, "streams save a third of the copies at least: {copies:?}");
 }

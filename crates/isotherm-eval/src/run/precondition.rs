@@ -101,7 +101,7 @@ impl Writer<'_> {
             while at < to && batch.len() < BATCH / SEQUENTIAL_PAGES as usize {
                 let pages = SEQUENTIAL_PAGES.min(to - at);
                 let (offset, length) = (at * self.page_bytes, pages * self.page_bytes);
-                batch.push(Request { arrival_ns: 0, offset, length, op: Op::Write });
+                batch.push(Request { arrival_ns: 0, offset, length, op: Op::Write, source: 0 });
                 at += pages;
             }
             self.submit(&batch)?;
@@ -121,6 +121,7 @@ impl Writer<'_> {
                 offset: random.below(active) * self.page_bytes,
                 length: self.page_bytes,
                 op: Op::Write,
+                source: 0,
             }));
             self.submit(&batch)?;
             left -= some;

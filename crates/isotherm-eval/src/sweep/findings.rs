@@ -91,7 +91,8 @@ fn pieces(finding: &str) -> Result<Vec<Piece<'_>>, SpecError> {
     while let Some(open) = rest.find('{') {
         let close = rest[open..].find('}').ok_or_else(|| wrong("a brace is not closed"))? + open;
         let inside = &rest[open + 1..close];
-        let number = Expression::parse(inside).ok_or_else(|| wrong(&format!("\"{inside}\" is no selection of runs")))?;
+        let number =
+            Expression::parse(inside).ok_or_else(|| wrong(&format!("\"{inside}\" is no selection of runs")))?;
         pieces.extend([Piece::Text(&rest[..open]), Piece::Number(number)]);
         rest = &rest[close + 1..];
     }

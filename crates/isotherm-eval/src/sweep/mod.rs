@@ -204,7 +204,8 @@ mod tests {
                 "A sentence without a number.",
             ]"#;
         let text = EXPERIMENT.replacen("title = \"A test\"", findings, 1);
-        let absent = "[[traces]]\nlabel = \"absent\"\nsource = \"$ISOTHERM_A_VARIABLE_THAT_NOBODY_SETS/b.csv\"\n[[axes]]";
+        let absent =
+            "[[traces]]\nlabel = \"absent\"\nsource = \"$ISOTHERM_A_VARIABLE_THAT_NOBODY_SETS/b.csv\"\n[[axes]]";
         for (text, is_whole) in [(text.clone(), true), (text.replacen("[[axes]]", absent, 1), false)] {
             let folder = tempfile::tempdir().unwrap();
             let experiment = ExperimentFile::parse("test.toml", &text).unwrap();
