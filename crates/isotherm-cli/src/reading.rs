@@ -58,7 +58,10 @@ impl TraceOptions {
     /// # Errors
     /// A pipe that cannot be read, or no space for its copy.
     pub fn source(&self, name: &str) -> Result<TraceSource, TraceError> {
-        Ok(TraceSource { name: name.to_owned(), options: OpenOptions { spool: Spool::of(name)?, ..self.open_options() } })
+        Ok(TraceSource {
+            name: name.to_owned(),
+            options: OpenOptions { spool: Spool::of(name)?, ..self.open_options() },
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::options;
 use crate::output::{self, print};
 use crate::progress;
+use crate::report;
 use crate::table::{Column, Table};
 use anyhow::Context as _;
 use clap::Args;
@@ -25,6 +26,9 @@ pub struct SweepArgs {
     /// Folder for the results [default: isotherm-out/NAME of the experiment]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write the report's figures as SVG files too, into the folder `figures` beside it
+    #[arg(long)]
+    svg: bool,
     /// Show the points that would run (with --resume, those that are missing), without running any
     #[arg(long)]
     dry_run: bool,
@@ -56,11 +60,17 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
 
     let results = sweep.combine(&experiment, &options::command_line())?;
     let table = columns::columns(&results);
-    files::write_whole(&folder.join("results.json"), files::to_json(&results).as_bytes())?;
-    files::write_whole(&folder.join("results.csv"), columns::to_csv(&table).as_bytes())?;
-    files::write_whole(&folder.join("report.html"), isotherm_report::render(&results)?.as_bytes())?;
     let summary = if results.hotness.is_empty() { summary(&results) } else { hotness_summary(&results) };
-    print(&format!("\n{summary}\n{}\n", folder.join("report.html").display()))?;
+    // What was computed is shown whatever becomes of the files, and written whatever becomes of the terminal.
+    let shown = print(&format!("\n{summary}"));
+    let mut set = vec![
+        (folder.join("results.json"), files::to_json(&results).into_bytes()),
+        (folder.join("results.csv"), columns::to_csv(&table).into_bytes()),
+    ];
+    set.extend(report::files_of(&results, &folder.join("report.html"), args.svg)?);
+    files::write_set(&set)?;
+    shown?;
+    print(&format!("\n{}\n", folder.join("report.html").display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

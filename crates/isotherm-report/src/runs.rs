@@ -15,17 +15,29 @@ pub(crate) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
         1 => format!("{} on {traces}", runs[0].label),
         n => format!("{n} devices under {traces}"),
     };
-    let arrangement = Arrangement::new(runs);
+    // Runs that differ in their seed alone would lie on each other: the first of each stands for them.
+    let mut drawn: Vec<RunResult> = Vec::new();
+    for run in runs {
+        if drawn.iter().all(|other| other.label != run.label) {
+            drawn.push(run.clone());
+        }
+    }
+    let drawn = drawn.as_slice();
+    let arrangement = Arrangement::new(drawn);
     let sections = vec![
         Section::new("Can this be trusted?", trust(results)),
         Section::new("Results", tables(results)?),
         figures(
             "Write amplification",
-            [panels::amplification_by_cause(runs), panels::amplification_over_time(&arrangement)],
+            [
+                panels::amplification_by_cause(drawn),
+                panels::amplification_over_space(drawn),
+                panels::amplification_over_time(&arrangement),
+            ],
         ),
         figures("Garbage collection and wear", [panels::victims(&arrangement), panels::erases(&arrangement)]),
         figures("Latency of requests", [panels::latency(&arrangement)]),
-        figures("The device's DRAM", [split::split_over_time(runs)]),
+        figures("The device's DRAM", [split::split_over_time(drawn)]),
         workload(results),
         repeat(results),
     ];

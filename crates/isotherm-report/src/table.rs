@@ -95,8 +95,11 @@ pub(crate) fn of_replicates(replicates: &[Replicates]) -> Option<Table> {
         column("", "write amplification", "write_amplification", PLAIN),
         column("", "write amplification in bytes", "write_amplification_bytes", PLAIN),
     ];
-    let shown: Vec<&RunColumn> =
-        all.iter().chain(COLUMNS).filter(|c| replicates.iter().any(|device| device.values.contains_key(c.key))).collect();
+    let shown: Vec<&RunColumn> = all
+        .iter()
+        .chain(COLUMNS)
+        .filter(|c| replicates.iter().any(|device| device.values.contains_key(c.key)))
+        .collect();
     let text = |title: &str| Column { title: title.to_owned(), ..Column::default() };
     let mut table = Table {
         caption: "Means over the seeds of each device, with 95 % confidence intervals by Student's t.".to_owned(),
@@ -109,7 +112,8 @@ pub(crate) fn of_replicates(replicates: &[Replicates]) -> Option<Table> {
     for device in replicates {
         let cell = |c: &&RunColumn| {
             let Some(found) = device.values.get(c.key) else { return Cell::text("\u{2013}") };
-            let half = found.confidence_95.map_or_else(String::new, |half| format!(" \u{b1} {}", number(half / c.unit.1)));
+            let half =
+                found.confidence_95.map_or_else(String::new, |half| format!(" \u{b1} {}", number(half / c.unit.1)));
             Cell { text: number(found.mean / c.unit.1) + &half, value: Some(found.mean), key: c.key.to_owned() }
         };
         let mut row = vec![Cell::text(&device.label), Cell::text(device.seeds.len().to_string())];

@@ -133,7 +133,8 @@ fn markdown(rows: &[Vec<String>]) -> String {
         format!("| {} |\n", cells.iter().map(|cell| cell.replace('|', "\\|")).collect::<Vec<_>>().join(" | "))
     };
     let header = &rows[0];
-    let rule: Vec<String> = (0..header.len()).map(|at| if at < texts(header) { "---" } else { "---:" }.to_owned()).collect();
+    let rule: Vec<String> =
+        (0..header.len()).map(|at| if at < texts(header) { "---" } else { "---:" }.to_owned()).collect();
     let body: String = rows[1..].iter().map(|row| line(row)).collect();
     line(header) + &line(&rule) + &body
 }
@@ -158,7 +159,10 @@ fn latex(rows: &[Vec<String>]) -> String {
     let (header, body) = (&rows[0], &rows[1..]);
     let columns = "l".repeat(texts(header)) + &"r".repeat(header.len() - texts(header));
     let body: String = body.iter().map(|row| line(row)).collect();
-    format!("\\begin{{tabular}}{{{columns}}}\n  \\hline\n{}  \\hline\n{body}  \\hline\n\\end{{tabular}}\n", line(header))
+    format!(
+        "\\begin{{tabular}}{{{columns}}}\n  \\hline\n{}  \\hline\n{body}  \\hline\n\\end{{tabular}}\n",
+        line(header)
+    )
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::options::{self, DeviceOptions, ReplayOptions};
 use crate::output::{self, print};
 use crate::progress;
 use crate::reading::TraceOptions;
+use crate::report;
 use clap::Args;
 use isotherm::registry::PolicyName;
 use isotherm_eval::compare::{Choice, PolicyList, Spare, rank, replicates};
@@ -64,6 +65,9 @@ pub struct CompareArgs {
     /// Write the tables to a file too, as LaTeX, CSV or Markdown by its ending (.tex, .csv, .md); may be repeated
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     export: Vec<Export>,
+    /// Write the report's figures as SVG files too, into the folder `figures` beside it
+    #[arg(long, help_heading = "Results")]
+    svg: bool,
     /// Folder for results.json and report.html, made if need be
     #[arg(long, value_name = "DIR", default_value = "isotherm-out", help_heading = "Results")]
     out: PathBuf,
@@ -129,7 +133,8 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
             Ok(run) => runs.push(run),
             Err(problem) => {
                 note(&label, "failed", &problem.to_string());
-                failed = Some(if matches!(problem, EvalError::Law(_)) { crate::CHECK_FAILED } else { crate::WRONG_INPUT });
+                failed =
+                    Some(if matches!(problem, EvalError::Law(_)) { crate::CHECK_FAILED } else { crate::WRONG_INPUT });
                 plan.skip(label, problem);
             }
         }
@@ -239,7 +244,7 @@ fn write(args: &CompareArgs, file: &ResultsFile, traces: &[String]) -> anyhow::R
     if args.parquet {
         one("results.parquet", files::to_parquet(&columns::columns(file)));
     }
-    one("report.html", isotherm_report::render(file)?.into_bytes());
+    set.extend(report::files_of(file, &args.out.join("report.html"), args.svg)?);
     set.extend(
         args.export.iter().map(|export| (export.path().to_owned(), export.text(&file.runs, traces).into_bytes())),
     );

@@ -110,11 +110,24 @@ pub const WRITES: [Number; 13] = [
         per_cent,
     ),
     number(("erases", "", 6), "erase_count_total", |run| Some(run.erase_count.total as f64), whole),
-    number(("per block", "mean erases of a block", 7), "erase_count_mean", |run| Some(run.erase_count.mean), |erases| {
-        output::real(Some(erases), 1)
-    }),
-    number(("least", "erases of the block with the fewest", 8), "erase_count_min", |run| Some(run.erase_count.min as f64), whole),
-    number(("most", "erases of the block with the most", 8), "erase_count_max", |run| Some(run.erase_count.max as f64), whole),
+    number(
+        ("per block", "mean erases of a block", 7),
+        "erase_count_mean",
+        |run| Some(run.erase_count.mean),
+        |erases| output::real(Some(erases), 1),
+    ),
+    number(
+        ("least", "erases of the block with the fewest", 8),
+        "erase_count_min",
+        |run| Some(run.erase_count.min as f64),
+        whole,
+    ),
+    number(
+        ("most", "erases of the block with the most", 8),
+        "erase_count_max",
+        |run| Some(run.erase_count.max as f64),
+        whole,
+    ),
     number(
         ("DWPD", "drive writes a day that the flash endures over the warranty", 3),
         "drive_writes_per_day",

@@ -28,7 +28,13 @@ impl Plan {
     ///
     /// # Errors
     /// A choice that no device has a use for, or that does not exist.
-    pub fn add(&mut self, base: &RunSpec, name: Option<&str>, seeds: u64, axes: &[Vec<Choice>]) -> Result<Vec<Profile>, EvalError> {
+    pub fn add(
+        &mut self,
+        base: &RunSpec,
+        name: Option<&str>,
+        seeds: u64,
+        axes: &[Vec<Choice>],
+    ) -> Result<Vec<Profile>, EvalError> {
         let mut profiles = Vec::new();
         let trace = name.unwrap_or(&base.trace.name);
         for step in 0..seeds {
