@@ -22,6 +22,7 @@ fuzz_target!(init: {
         blktrace_action: [BlktraceAction::Issue, BlktraceAction::Queue][usize::from(switches >> 2 & 1)],
         object_bytes: Some(512),
         sort: [Sort::Declared, Sort::Memory, Sort::Window(3), Sort::Refuse][usize::from(switches >> 3 & 3)],
+        ..OpenOptions::default()
     };
     let Ok(mut reader) = open_bytes("fuzz", bytes.into(), &options) else { return };
     let (mut batch, mut latest_ns) = (Vec::new(), 0);

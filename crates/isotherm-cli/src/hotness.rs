@@ -56,7 +56,7 @@ pub struct HotnessArgs {
 /// A trace cannot be read, a scheme is specified wrongly, results cannot be written.
 pub fn run(args: &HotnessArgs) -> anyhow::Result<ExitCode> {
     let schemes = hotness::parse_schemes(&args.scheme.join(","))?;
-    let writes = PageWrites::read(&args.reading.source(&args.trace), args.page_size)?;
+    let writes = PageWrites::read(&args.reading.source(&args.trace)?, args.page_size)?;
     let window = args.window.unwrap_or((writes.lpns.len() as u64).div_ceil(50));
     let plan = Plan { schemes, reference: args.reference.clone(), window_writes: Some(window) };
     let measurement = hotness::measure(&writes, &plan, &*progress::interruptible()?)?;

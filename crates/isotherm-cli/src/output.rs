@@ -3,13 +3,42 @@
 use anyhow::Context as _;
 use std::io::{self, Write};
 
-/// Writes to standard output. A reader that went away (`isotherm list | head`) is no error.
+/// Writes to standard output. A reader that went away (`isotherm list | head`) is no error, and no reason to stop: there may
+/// be files to write.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("standard output cannot be written; check where it is redirected to"),
     }
+}
+
+/// Columns that lines may take: those of the terminal; without one, of the variable COLUMNS; else 80.
+pub fn width() -> usize {
+    let of_variable = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let of_terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    of_terminal.or_else(of_variable).filter(|columns| *columns > 0).unwrap_or(80)
+}
+
+/// `text` in lines of at most `room` columns where its words allow that, each line ended and all but the first indented.
+pub fn wrapped(text: &str, room: usize, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut used = 0;
+    // A comma ends a word as well: names of policies have few blanks.
+    for word in text.split_inclusive([' ', ',']) {
+        let length = word.trim_end().chars().count();
+        if used > indent && used + length > room {
+            lines.truncate(lines.trim_end_matches(' ').len());
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            used = indent;
+        }
+        lines.push_str(word);
+        used += word.chars().count();
+    }
+    lines.truncate(lines.trim_end().len());
+    lines.push('\n');
+    lines
 }
 
 /// Whole numbers with thousands set apart.
@@ -28,6 +57,19 @@ pub fn whole(number: u64) -> String {
 /// A number with `decimals`, or a dash where there is none.
 pub fn real(number: Option<f64>, decimals: usize) -> String {
     number.map_or_else(|| "-".to_owned(), |n| format!("{n:.decimals$}"))
+}
+
+/// A number with three significant digits, or a dash.
+pub fn significant(number: Option<f64>) -> String {
+    number.map_or_else(
+        || "-".to_owned(),
+        |n| {
+            // Of the number as it is shown: 9.996 is 10.0.
+            let shown: f64 = format!("{n:.2e}").parse().unwrap_or(n);
+            let magnitude = if shown == 0.0 { 0 } else { shown.abs().log10().floor() as i32 };
+            if magnitude < -4 { format!("{n:.2e}") } else { format!("{shown:.*}", (2 - magnitude).max(0) as usize) }
+        },
+    )
 }
 
 /// A share in per cent, or a dash.
@@ -73,6 +115,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lines_end_between_words() {
+        assert_eq!(wrapped("one two three", 8, 2), "one two\n  three\n");
+        assert_eq!(wrapped("epoch:length=1,gc=extra, greedy", 16, 2), "epoch:length=1,\n  gc=extra,\n  greedy\n");
+        assert_eq!(wrapped("indivisible", 4, 2), "indivisible\n");
+        assert_eq!(wrapped("", 4, 2), "\n");
+    }
+
+    #[test]
     fn numbers_read_well() {
         assert_eq!(whole(1_234_567), "1 234 567");
         assert_eq!(whole(12), "12");
@@ -83,5 +133,7 @@ mod tests {
         assert_eq!(time(Some(72_800.0)), "72.8 us");
         assert_eq!(time(Some(600e9)), "10.0 min");
         assert_eq!(time(None), "-");
+        let digits = [0.0, 0.000_123_4, 0.0123, 1.0, 9.996, 12.34, 123.4, 1234.0, 1e-9].map(|n| significant(Some(n)));
+        assert_eq!(digits, ["0.00", "0.000123", "0.0123", "1.00", "10.0", "12.3", "123", "1230", "1.00e-9"]);
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use isotherm::quantity::ByteSize;
 use isotherm_eval::TraceSource;
-use isotherm_trace::{BlktraceAction, Format, OpenOptions, Sort, TimeUnit};
+use isotherm_trace::{BlktraceAction, Format, OpenOptions, Sort, Spool, TimeUnit, TraceError};
 
 /// What a trace file does not say of itself.
 #[derive(Args, Debug, Clone)]
@@ -27,6 +27,10 @@ pub struct TraceOptions {
     /// Bytes that one object number stands for, in traces of objects
     #[arg(long, value_name = "SIZE", alias = "object-size", value_parser = object_bytes, allow_hyphen_values = true)]
     object_bytes: Option<u64>,
+    /// Read the requests of one volume alone (an ASU, disk, LUN or device number, as the trace names it), from its own address 0 on;
+    /// without it, volumes lie end to end
+    #[arg(long, value_name = "NAME")]
+    volume: Option<String>,
     /// Times that run backwards: refuse, memory (sort the whole trace), a window of that many requests, or declared (what
     /// suits the format: a window of 65536, or refuse in canonical files)
     #[arg(long, value_name = "HOW", default_value = "declared")]
@@ -48,6 +52,8 @@ impl TraceOptions {
             object_bytes: self.object_bytes,
             sort: self.sort,
             drop_leading_trims: !self.keep_leading_trim,
+            volume: self.volume.clone(),
+            spool: None,
         }
     }
 
@@ -56,9 +62,12 @@ impl TraceOptions {
         OpenOptions { drop_leading_trims: false, ..self.open_options() }
     }
 
-    /// The trace `name`, opened with these options.
-    pub fn source(&self, name: &str) -> TraceSource {
-        TraceSource::with_options(name, self.open_options())
+    /// The trace `name`, to be opened with these options as often as need be: a pipe is copied first.
+    ///
+    /// # Errors
+    /// A pipe that cannot be read, or no space for its copy.
+    pub fn source(&self, name: &str) -> Result<TraceSource, TraceError> {
+        Ok(TraceSource::with_options(name, OpenOptions { spool: Spool::of(name)?, ..self.open_options() }))
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::output::print;
 use clap::Args;
 use isotherm_eval::files;
-use std::path::PathBuf;
+use isotherm_eval::results::ResultsFile;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Arguments of `report`.
@@ -15,13 +16,29 @@ pub struct ReportArgs {
     /// Where the report goes [default: report.html beside the results]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Write the figures as SVG files too, into a folder beside the report
+    #[arg(long)]
+    svg: bool,
+}
+
+/// The report at `path`, and with `svg` its figures in the folder `figures` beside it, which is made.
+pub fn files_of(results: &ResultsFile, path: &Path, svg: bool) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
+    let mut set = vec![(path.to_owned(), isotherm_report::render(results)?.into_bytes())];
+    if svg {
+        let folder = path.with_file_name("figures");
+        files::writable_folder(&folder)?;
+        let pictures = isotherm_report::pictures(results)?;
+        set.extend(pictures.into_iter().map(|(name, text)| (folder.join(name), text.into_bytes())));
+    }
+    Ok(set)
 }
 
 /// Writes the report.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let results = files::read_results(&args.results)?;
     let path = args.out.clone().unwrap_or_else(|| args.results.with_file_name("report.html"));
-    files::write_whole(&path, isotherm_report::render(&results)?.as_bytes())?;
-    print(&format!("{}\n", path.display()))?;
+    let set = files_of(&results, &path, args.svg)?;
+    files::write_set(&set)?;
+    print(&set.iter().map(|(path, _)| format!("{}\n", path.display())).collect::<String>())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -17,7 +17,7 @@ use std::process::ExitCode;
     after_help = "Example:\n  isotherm run synth:zipf,theta=0.99,pages=1Mi,writes=10M --op 7% --victim cost_benefit --json"
 )]
 pub struct RunArgs {
-    /// Trace file, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
+    /// Trace file, `-` for standard input, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
     #[arg(value_name = "TRACE", required_unless_present = "print_config")]
     trace: Option<String>,
     #[command(flatten)]
@@ -31,6 +31,9 @@ pub struct RunArgs {
     json: bool,
 }
 
+/// Columns of the names before the values.
+const NAMES: usize = 21;
+
 /// Runs.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let device = args.device.single()?;
@@ -41,7 +44,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let spec = args.replay.run_spec(args.reading.source(trace), device)?;
+    let spec = args.replay.run_spec(args.reading.source(trace)?, device)?;
     let survey = needs_survey(&spec).then(|| survey(&spec)).transpose()?;
     let prepared = prepare(&spec, survey.as_ref())?;
     let control = progress::interruptible()?;
@@ -50,7 +53,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         print(&files::to_json(&result))?;
     } else {
-        print(&text(&result))?;
+        let lines = text(&result);
+        print(&lines.lines().map(|line| output::wrapped(line, output::width(), NAMES)).collect::<String>())?;
     }
     Ok(exit_code(std::slice::from_ref(&result)))
 }
@@ -76,7 +80,7 @@ fn parts(result: &RunResult) -> String {
 fn latency_line(name: &str, latency: &LatencySummary) -> String {
     let at = |ns: Option<u64>| output::time(ns.map(|n| n as f64));
     format!(
-        "{:<21}mean {}, P50 {}, P90 {}, P99 {}, P99.9 {}, P99.99 {}, max {}\n",
+        "{:<NAMES$}mean {}, P50 {}, P90 {}, P99 {}, P99.9 {}, P99.99 {}, max {}\n",
         format!("{name} latency"),
         output::time(latency.mean),
         at(latency.p50),
@@ -92,13 +96,20 @@ fn latency_line(name: &str, latency: &LatencySummary) -> String {
 fn text(result: &RunResult) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
-        writeln!(text, "{name:<21}{value}").expect("writing to a string cannot fail");
+        writeln!(text, "{name:<NAMES$}{value}").expect("writing to a string cannot fail");
     };
     let wa = output::real(result.write_amplification, 3);
-    line(
-        "write amplification",
-        format!("{wa} = ({}) / {} host pages", parts(result), output::whole(result.host_pages_written)),
-    );
+    let of_pages = format!("{wa} = ({}) / {} host pages", parts(result), output::whole(result.host_pages_written));
+    // Where requests are smaller than pages, a page counts for more than the host wrote of it.
+    if result.host_pages_partly_written > 0 {
+        let of_bytes = output::real(result.write_amplification_bytes, 3);
+        let (media, host) = (result.media_bytes_written as f64, result.host_bytes_written as f64);
+        let sizes = format!("{} programmed / {} written", output::bytes(media), output::bytes(host));
+        line("write amplification", format!("{of_bytes} in bytes, {sizes}"));
+        line("  in pages", of_pages);
+    } else {
+        line("write amplification", of_pages);
+    }
     if result.workload.measure_last_pages.is_some() {
         let last = output::real(result.write_amplification_last, 3);
         line(
@@ -106,7 +117,6 @@ fn text(result: &RunResult) -> String {
             format!("{last} over {} host pages", output::whole(result.last_window.host_pages_written)),
         );
     }
-    line("  in bytes", output::real(result.write_amplification_bytes, 3));
     let log = result.sections.get::<LogSnapshot>();
     if let Some(log) = &log {
         line(
@@ -186,7 +196,7 @@ fn text(result: &RunResult) -> String {
         }
     }
     let mut line = |name: &str, value: String| {
-        writeln!(text, "{name:<21}{value}").expect("writing to a string cannot fail");
+        writeln!(text, "{name:<NAMES$}{value}").expect("writing to a string cannot fail");
     };
     let timed = result.latency_ns.read.count + result.latency_ns.write.count > 0;
     if let Some(note) = result.latency_note.as_ref().filter(|_| timed) {
@@ -202,28 +212,29 @@ fn text(result: &RunResult) -> String {
         );
     }
     let life = &result.lifetime;
-    let terabytes = life.terabytes_written_bytes.map_or_else(|| "-".to_owned(), |b| format!("{:.2} TB", b / 1e12));
+    let terabytes = output::significant(life.terabytes_written_bytes.map(|bytes| bytes / 1e12));
+    let years = match life.years {
+        Some(years) => format!("{} years at the trace's rate", output::significant(Some(years))),
+        None => "no years, which need times and writes".to_owned(),
+    };
     line(
         "lifetime",
         format!(
-            "TBW {terabytes}, {} DWPD over {} years, {} ({} erases per block{})",
-            output::real(life.drive_writes_per_day, 2),
+            "TBW {terabytes} TB, DWPD {} over {} years, {years} ({} erases of a block{})",
+            output::significant(life.drive_writes_per_day),
             life.warranty_years,
-            life.years.map_or_else(
-                || "lifetime in years: n/a (needs timestamps and writes)".to_owned(),
-                |years| format!("{} years at the trace's rate", output::real(Some(years), 1))
-            ),
-            life.endurance_erases,
+            output::whole(life.endurance_erases),
             if life.endurance_assumed { ", assumed" } else { "" }
         ),
     );
+    life.formulas.iter().for_each(|formula| line("", formula.clone()));
     text + &last_lines(result)
 }
 
 /// What every result ends with.
 fn last_lines(result: &RunResult) -> String {
     let rate = output::count(result.simulator_host_writes_per_second);
-    format!("{:<21}{rate} host writes/s\n{:<21}{}\n", "simulator", "verdict", verdict(result))
+    format!("{:<NAMES$}{rate} host writes/s\n{:<NAMES$}{}\n", "simulator", "verdict", verdict(result))
 }
 
 /// The verdict in words.

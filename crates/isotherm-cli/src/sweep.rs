@@ -3,7 +3,8 @@
 use crate::options;
 use crate::output::{self, print};
 use crate::progress;
-use crate::table::Table;
+use crate::report;
+use crate::table::{Column, Table};
 use anyhow::Context as _;
 use clap::Args;
 use isotherm_eval::results::ResultsFile;
@@ -25,6 +26,9 @@ pub struct SweepArgs {
     /// Folder for the results [default: isotherm-out/NAME of the experiment]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write the report's figures as SVG files too, into the folder `figures` beside it
+    #[arg(long)]
+    svg: bool,
     /// Show the points that would run (with --resume, those that are missing), without running any
     #[arg(long)]
     dry_run: bool,
@@ -56,35 +60,51 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
 
     let results = sweep.combine(&experiment, &options::command_line())?;
     let table = columns::columns(&results);
-    files::write_whole(&folder.join("results.json"), files::to_json(&results).as_bytes())?;
-    files::write_whole(&folder.join("results.csv"), columns::to_csv(&table).as_bytes())?;
-    files::write_whole(&folder.join("report.html"), isotherm_report::render(&results)?.as_bytes())?;
     let summary = if results.hotness.is_empty() { summary(&results) } else { hotness_summary(&results) };
-    print(&format!("\n{summary}\n{}\n", folder.join("report.html").display()))?;
+    // What was computed is shown whatever becomes of the files, and written whatever becomes of the terminal.
+    let shown = print(&format!("\n{summary}"));
+    let mut set = vec![
+        (folder.join("results.json"), files::to_json(&results).into_bytes()),
+        (folder.join("results.csv"), columns::to_csv(&table).into_bytes()),
+    ];
+    set.extend(report::files_of(&results, &folder.join("report.html"), args.svg)?);
+    files::write_set(&set)?;
+    shown?;
+    print(&format!("\n{}\n", folder.join("report.html").display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// One line a point.
 fn summary(results: &ResultsFile) -> String {
-    let mut table = Table::new(&["point", "WA", "last", "GC count", "invalid", "erases", "flash/page", "verdict"]);
+    let column = |header, note, rank| Column { header, note, rank };
+    let mut table = Table::new(&[
+        Column::new("point"),
+        column("WA", "write amplification: pages programmed for each page that the host wrote", 0),
+        column("WA at end", "the same in the last window (replay.measure_last)", 1),
+        column("victims", "blocks that cleaning took", 2),
+        column("dead", "mean share of a victim's pages that held nothing valid", 3),
+        column("erases", "", 4),
+        column("flash/page", "flash time for each page that the host wrote or read", 1),
+        column("valid", "", 0),
+    ]);
     for run in &results.runs {
         table.row(vec![
             run.label.clone(),
             output::real(run.write_amplification, 3),
-            output::real(run.write_amplification_last, 3),
+            output::real(run.write_amplification_last.filter(|_| run.workload.measure_last_pages.is_some()), 3),
             output::whole(run.gc_count),
             output::per_cent(run.victim_invalid_share_mean, 1),
             output::whole(run.erase_count.total),
             output::time(run.flash_time_per_host_page_ns),
-            if run.verdict.valid { "valid".to_owned() } else { "not valid".to_owned() },
+            if run.verdict.valid { "yes".to_owned() } else { "no".to_owned() },
         ]);
     }
-    table.render()
+    table.render(output::width())
 }
 
 /// One line for each scheme that an experiment compares at a point.
 fn hotness_summary(results: &ResultsFile) -> String {
-    let mut table = Table::new(&["point", "scheme", "bytes", "hot", "false", "false hot", "false cold"]);
+    let mut table = Table::plain(&["point", "scheme", "bytes", "hot", "false", "false hot", "false cold"]);
     let asked = results.experiment.as_ref().and_then(|experiment| experiment.hotness.as_ref());
     for point in &results.hotness {
         for scheme in point.schemes.iter().take(asked.map_or(usize::MAX, |asked| asked.schemes.len())) {
@@ -99,5 +119,5 @@ fn hotness_summary(results: &ResultsFile) -> String {
             ]);
         }
     }
-    table.render()
+    table.render(output::width())
 }

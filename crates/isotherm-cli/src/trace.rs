@@ -51,6 +51,9 @@ enum Verb {
         /// Replace the file if it exists
         #[arg(long)]
         force: bool,
+        /// Write who asks too: the process, stream or volume, numbered in the order of appearance, as a fifth column
+        #[arg(long)]
+        streams: bool,
         #[command(flatten)]
         reading: TraceOptions,
     },
@@ -103,15 +106,19 @@ pub fn run(args: TraceArgs) -> Result<ExitCode> {
             print(text.as_bytes())?;
         }
         Verb::Head { trace, requests, reading } => head(&trace, requests, &reading.lossless_options())?,
-        Verb::Convert { trace, output, force, reading } => {
-            convert(&trace, &output, force, &reading.lossless_options())?
+        Verb::Convert { trace, output, force, streams, reading } => {
+            let mut writer = TraceWriter::create(&output, force)?;
+            if streams {
+                writer = writer.with_streams()?;
+            }
+            convert(&trace, &output, writer, &reading.lossless_options())?;
         }
         Verb::Gen { workload, output, force } => {
             anyhow::ensure!(
                 workload.starts_with("synth:"),
                 "{workload}: not a workload; write synth:PATTERN,key=value,..."
             );
-            convert(&workload, &output, force, &OpenOptions::default())?;
+            convert(&workload, &output, TraceWriter::create(&output, force)?, &OpenOptions::default())?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -132,7 +139,7 @@ fn head(trace: &str, mut requests: usize, options: &OpenOptions) -> Result<()> {
     let (mut batch, mut text) = (Vec::new(), b"ts_ns,op,offset,length\n".to_vec());
     while requests > 0 {
         let count = reader.fill(&mut batch, requests.min(BATCH))?;
-        batch.drain(..).for_each(|request| push_csv_line(&mut text, &request));
+        batch.drain(..).for_each(|request| push_csv_line(&mut text, &request, false));
         if !print(&text)? || count == 0 {
             break;
         }
@@ -142,9 +149,8 @@ fn head(trace: &str, mut requests: usize, options: &OpenOptions) -> Result<()> {
     Ok(())
 }
 
-fn convert(trace: &str, output: &str, force: bool, options: &OpenOptions) -> Result<()> {
+fn convert(trace: &str, output: &str, mut writer: TraceWriter, options: &OpenOptions) -> Result<()> {
     let mut reader = open(trace, options)?;
-    let mut writer = TraceWriter::create(output, force)?;
     let mut batch = Vec::with_capacity(BATCH);
     let mut requests = 0;
     while reader.fill(&mut batch, BATCH)? > 0 {

@@ -39,7 +39,7 @@ pub fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn table(cells: &[Cell]) -> String {
-    let mut table = Table::new(&["cell", "expected WA", "measured", "deviation", "allowed", ""]);
+    let mut table = Table::plain(&["cell", "expected WA", "measured", "deviation", "allowed", ""]);
     for cell in cells {
         table.row(vec![
             cell.name.clone(),
@@ -50,5 +50,5 @@ fn table(cells: &[Cell]) -> String {
             if cell.pass { "pass".to_owned() } else { "FAIL".to_owned() },
         ]);
     }
-    table.render()
+    table.render(output::width())
 }

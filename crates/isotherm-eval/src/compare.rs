@@ -1,7 +1,8 @@
 //! The comparison: every combination of the policies that are named, best first.
 
+use crate::estimate::estimate;
 use crate::pool::Job;
-use crate::results::RunResult;
+use crate::results::{Replicates, RunResult};
 use crate::run::RunSpec;
 use isotherm::build::ftl_design;
 use isotherm::ftl::Design as _;
@@ -10,6 +11,7 @@ use isotherm::registry::{PolicyName, SpecError};
 use isotherm::spec::FtlSection;
 use isotherm_sfs::{NO_DEVICE, SystemSpec, check_below, check_names};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 /// Over-provisioning in one of its two definitions.
@@ -188,13 +190,22 @@ impl FromStr for PolicyList {
     }
 }
 
+/// What is compared, and what cannot be.
+#[derive(Debug, Default)]
+pub struct Combinations {
+    /// The combinations, in the order of the axes.
+    pub jobs: Vec<Job<RunSpec>>,
+    /// Combinations that were named and cannot be, with the reason.
+    pub impossible: Vec<(String, SpecError)>,
+}
+
 /// Every combination of one choice from each of `axes` over `base`. A choice that the earlier ones make idle is left out, and a
-/// combination that is then the same as one before it, or that cannot be (a disk without a device); axes without a choice say
-/// nothing.
+/// combination that is then the same as one before it; axes without a choice say nothing. A log that cannot be over anything
+/// that is named (a disk without a device) is impossible; over something else, it is left out.
 ///
 /// # Errors
-/// An unknown name, parameters that an FTL refuses, or a choice that no device has a use for.
-pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job<RunSpec>>, SpecError> {
+/// An unknown name, parameters that an FTL refuses, a choice that no device has a use for, or nothing that is possible.
+pub fn combine(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Combinations, SpecError> {
     for choice in axes.iter().flatten() {
         let mut spec = base.device.clone();
         choice.apply(&mut spec);
@@ -213,9 +224,17 @@ pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job<RunSpec>>, S
     };
     let (rows, impossible): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| cannot_be(row).is_none());
     let remains = |choice: &&Choice| !matches!(choice, Choice::Log(_)) || rows.iter().any(|row| row.contains(choice));
-    if let Some(row) = impossible.iter().find(|row| rows.is_empty() || !row.iter().all(remains)) {
+    if let Some(row) = impossible.first().filter(|_| rows.is_empty()) {
         return Err(cannot_be(row).expect("it was found to be impossible"));
     }
+    // What lies below, and nothing else, makes a log impossible.
+    let named = |row: &[&Choice]| {
+        let own = row.iter().filter(|choice| matches!(choice, Choice::Log(_) | Choice::Below(_)));
+        own.map(|choice| choice.text()).collect::<Vec<_>>().join(", ")
+    };
+    let lost = impossible.iter().filter(|row| !row.iter().all(remains));
+    let mut impossible: Vec<_> = lost.filter_map(|row| Some((named(row), cannot_be(row)?))).collect();
+    impossible.dedup_by(|a, b| a.0 == b.0);
     let varies = |choice: &Choice| axes.iter().any(|axis| axis.len() > 1 && axis.contains(choice));
     let mut used: Vec<&'static str> = Vec::new();
     let mut jobs: Vec<Job<RunSpec>> = Vec::new();
@@ -258,21 +277,79 @@ pub fn jobs(base: &RunSpec, axes: &[Vec<Choice>]) -> Result<Vec<Job<RunSpec>>, S
             jobs.iter_mut().for_each(|job| drop(job.axes.shift_remove(only.axis())));
         }
     }
-    Ok(jobs)
+    Ok(Combinations { jobs, impossible })
 }
 
-/// Sorts runs best first: least write amplification of the last window, then of the whole run. Runs that stopped early or
-/// wrote nothing come last; ties keep their order.
+/// Sorts runs best first: least write amplification of the last window, then of the whole run, as means over the seeds of a
+/// device. Runs that stopped early or wrote nothing come last; ties keep their order.
 pub fn rank(runs: &mut [RunResult]) {
-    let key = |run: &RunResult| {
-        let or_last = |wa: Option<f64>| wa.unwrap_or(f64::INFINITY);
-        (or_last(run.write_amplification_last), or_last(run.write_amplification))
-    };
+    let mut keys: BTreeMap<String, (bool, f64, f64)> = BTreeMap::new();
+    for run in runs.iter() {
+        let seeds: Vec<&RunResult> = runs.iter().filter(|other| other.label == run.label).collect();
+        let mean = |wa: fn(&RunResult) -> Option<f64>| {
+            let sum: f64 = seeds.iter().map(|run| wa(run).unwrap_or(f64::INFINITY)).sum();
+            sum / seeds.len() as f64
+        };
+        let is_stopped = seeds.iter().any(|run| run.stopped.is_some());
+        let key = (is_stopped, mean(|run| run.write_amplification_last), mean(|run| run.write_amplification));
+        keys.insert(run.label.clone(), key);
+    }
     runs.sort_by(|a, b| {
-        let ((a_last, a_whole), (b_last, b_whole)) = (key(a), key(b));
-        let stopped = |run: &RunResult| run.stopped.is_some();
-        stopped(a).cmp(&stopped(b)).then(a_last.total_cmp(&b_last)).then(a_whole.total_cmp(&b_whole))
+        let (a, b) = (keys[&a.label], keys[&b.label]);
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2))
     });
+}
+
+/// Numbers of a run whose means over seeds are told.
+const REPLICATED: [&str; 13] = [
+    "write_amplification",
+    "write_amplification_last",
+    "write_amplification_bytes",
+    "gc_count",
+    "gc_pages_copied",
+    "victim_invalid_share_mean",
+    "erase_count.total",
+    "flash_time_per_host_page_ns",
+    "write_throughput_bytes_per_second",
+    "latency_ns.read.p99",
+    "latency_ns.write.p99",
+    "lifetime.terabytes_written_bytes",
+    "lifetime.drive_writes_per_day",
+];
+
+/// Runs of one label taken together, in the order of the runs; nothing where every device ran once.
+///
+/// # Panics
+/// If a result is no JSON (a bug).
+pub fn replicates(runs: &[RunResult]) -> Vec<Replicates> {
+    let mut groups: Vec<(&str, Vec<&RunResult>)> = Vec::new();
+    for run in runs {
+        match groups.iter_mut().find(|(label, _)| *label == run.label) {
+            Some((_, group)) => group.push(run),
+            None => groups.push((&run.label, vec![run])),
+        }
+    }
+    if groups.iter().all(|(_, group)| group.len() == 1) {
+        return Vec::new();
+    }
+    let taken_together = |(label, group): (&str, Vec<&RunResult>)| {
+        let results: Vec<Value> =
+            group.iter().map(|run| serde_json::to_value(run).expect("results have string keys")).collect();
+        let number = |result: &Value, key: &str| key.split('.').try_fold(result, |at, part| at.get(part))?.as_f64();
+        let of = |key: &&str| {
+            let values: Vec<f64> = results.iter().filter_map(|result| number(result, key)).collect();
+            Some(((*key).to_owned(), estimate(&values)?))
+        };
+        let mut axes = group[0].axes.clone();
+        axes.shift_remove("seed");
+        Replicates {
+            label: label.to_owned(),
+            axes,
+            seeds: group.iter().map(|run| run.seed).collect(),
+            values: REPLICATED.iter().filter_map(of).collect(),
+        }
+    };
+    groups.into_iter().map(taken_together).collect()
 }
 
 #[cfg(test)]
@@ -318,7 +395,7 @@ mod tests {
     fn the_product_names_what_varies() {
         let spares = [Spare::OverProvisioning(Share(0.07)), Spare::SpareFactor(Share(0.15))].map(Choice::Spare);
         let axes = [choices("single,host_gc", Choice::Placement), choices("greedy", Choice::Victim), spares.to_vec()];
-        let jobs = jobs(&base(), &axes).unwrap();
+        let jobs = combine(&base(), &axes).unwrap().jobs;
         assert_eq!(labels(&jobs), ["single, OP 7 %", "single, spare 15 %", "host_gc, OP 7 %", "host_gc, spare 15 %"]);
         assert_eq!(jobs[1].spec.device.device.spare, Some(Share(0.15)));
         assert_eq!(jobs[1].spec.device.device.over_provisioning, None);
@@ -332,7 +409,7 @@ mod tests {
             choices("single,host_gc", Choice::Placement),
             choices("greedy,fifo", Choice::Victim),
         ];
-        let jobs = jobs(&base(), &axes).unwrap();
+        let jobs = combine(&base(), &axes).unwrap().jobs;
         assert_eq!(
             labels(&jobs),
             [
@@ -348,11 +425,21 @@ mod tests {
         assert_eq!(jobs[6].spec.device.placement.name, SystemSpec::default().placement.name);
         assert_eq!(jobs[5].axes["placement"], "own of asa");
         let alike = [axes[0].clone(), choices("single", Choice::Placement), choices("greedy", Choice::Victim)];
-        let jobs = super::jobs(&base(), &alike).unwrap();
+        let jobs = combine(&base(), &alike).unwrap().jobs;
         assert_eq!(labels(&jobs), ["page", "asa", "fast"]);
         assert!(jobs.iter().all(|job| job.axes.keys().eq(["ftl"])), "{:?}", jobs[2].axes);
         let unknown = [choices("paeg", Choice::Ftl), choices("single", Choice::Placement)];
-        assert!(super::jobs(&base(), &unknown).unwrap_err().to_string().contains("paeg"));
+        assert!(combine(&base(), &unknown).unwrap_err().to_string().contains("paeg"));
+    }
+
+    #[test]
+    fn a_log_that_lies_over_nothing_it_can_is_told_and_the_others_run() {
+        let axes = [choices("sfs,in_place", Choice::Log), choices("none", Choice::Below)];
+        let found = combine(&base(), &axes).unwrap();
+        assert_eq!(labels(&found.jobs), ["sfs"]);
+        assert_eq!(found.impossible.len(), 1);
+        assert_eq!(found.impossible[0].0, "in_place, none");
+        assert!(combine(&base(), &[choices("in_place", Choice::Log), choices("none", Choice::Below)]).is_err());
     }
 
     #[test]
@@ -362,7 +449,7 @@ mod tests {
             choices("none,page", Choice::Below),
             choices("single,host_gc", Choice::Placement),
         ];
-        let jobs = jobs(&base(), &axes).unwrap();
+        let jobs = combine(&base(), &axes).unwrap().jobs;
         assert_eq!(
             labels(&jobs),
             [

@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn write(offset: u64, length: u64) -> Request {
-        Request { arrival_ns: 0, offset, length, op: Op::Write }
+        Request { arrival_ns: 0, offset, length, op: Op::Write, source: 0 }
     }
 
     #[test]

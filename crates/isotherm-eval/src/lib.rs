@@ -25,7 +25,7 @@
 //!
 //! # Order of the modules
 //! Each uses only those before it: `steady`, [`closed_form`], `error`, `control`; [`results`]; [`columns`], [`files`], `fold`,
-//! `source`, `memory`; `recorder`, `heat`, `lifetime`, `laws`, `measure`, `verdict`; `pool`; `run`, [`hotness`]; [`compare`],
+//! `source`, `memory`, `estimate`; `recorder`, `heat`, `lifetime`, `laws`, `measure`, `verdict`; `pool`; `run`, [`hotness`]; [`compare`],
 //! [`validate`], [`sweep`].
 
 pub mod closed_form;
@@ -39,6 +39,7 @@ pub mod validate;
 
 mod control;
 mod error;
+mod estimate;
 mod fold;
 mod heat;
 mod kept;
@@ -55,9 +56,10 @@ mod verdict;
 
 pub use control::Control;
 pub use error::EvalError;
+pub use estimate::estimate;
 pub use fold::AddressMode;
 pub use isotherm_sfs::SystemSpec;
-pub use pool::{Job, Named, Ready, Surveys, Work, run_all};
+pub use pool::{Job, Named, Ready, Surveys, Work, run_all, run_each, startable};
 pub use results::{ResultsFile, RunResult};
 pub use run::{Precondition, Prepared, Replay, ReplaySpec, RunSpec, needs_survey, prepare, survey};
 pub use source::{Survey, SurveyKey, TraceSource};

@@ -83,6 +83,15 @@ impl Surveys {
         Ok(Self(wanted.into_iter().zip(surveys).collect()))
     }
 
+    /// Takes in further surveys.
+    pub fn join(&mut self, others: Self) {
+        for (key, survey) in others.0 {
+            if self.0.iter().all(|(known, _)| *known != key) {
+                self.0.push((key, survey));
+            }
+        }
+    }
+
     /// The survey for a job, if it needs one.
     pub fn get<W: Work>(&self, spec: &W) -> Option<&Survey> {
         let key = spec.survey_key();
@@ -93,6 +102,19 @@ impl Surveys {
     pub fn pages<W: Work>(&self, jobs: &[Job<W>]) -> Option<u64> {
         jobs.iter().map(|job| Some(job.spec.pages(self.get(&job.spec)?))).sum()
     }
+}
+
+/// Parts jobs that can start from those that cannot, before any of them starts.
+pub fn startable<W: Work>(jobs: Vec<Job<W>>, surveys: &Surveys) -> (Vec<Job<W>>, Vec<(Job<W>, EvalError)>) {
+    let (mut can, mut cannot) = (Vec::new(), Vec::new());
+    for job in jobs {
+        let refused = job.spec.prepare(surveys.get(&job.spec)).err();
+        match refused {
+            None => can.push(job),
+            Some(reason) => cannot.push((job, reason)),
+        }
+    }
+    (can, cannot)
 }
 
 /// Does every job; `done` hears of each result as it comes, with the job's position. Jobs that measure time run alone, after
@@ -106,16 +128,46 @@ pub fn run_all<W: Work>(
     control: &Control,
     done: impl Fn(usize, &W::Result) -> Result<(), EvalError> + Sync,
 ) -> Result<Vec<W::Result>, EvalError> {
+    run_jobs(jobs, surveys, control, |at, result| {
+        let result = result?;
+        done(at, &result)?;
+        Ok(result)
+    })
+}
+
+/// Does every job, whatever becomes of the others: the result of each, or why it has none.
+///
+/// # Errors
+/// The user stopped the work, or a job cannot start at all (see [`startable`]).
+pub fn run_each<W: Work>(
+    jobs: &[Job<W>],
+    surveys: &Surveys,
+    control: &Control,
+) -> Result<Vec<Result<W::Result, EvalError>>, EvalError> {
+    run_jobs(jobs, surveys, control, |_, result| match result {
+        Err(EvalError::Interrupted) => Err(EvalError::Interrupted),
+        result => Ok(result),
+    })
+}
+
+/// Does every job; `keep` says what is kept of each, and whether the others go on.
+fn run_jobs<W: Work, T: Send>(
+    jobs: &[Job<W>],
+    surveys: &Surveys,
+    control: &Control,
+    keep: impl Fn(usize, Result<W::Result, EvalError>) -> Result<T, EvalError> + Sync,
+) -> Result<Vec<T>, EvalError> {
     // Everything that can be refused is refused before the first job starts.
     let prepared: Vec<Box<dyn Ready<W::Result> + '_>> =
         jobs.iter().map(|job| job.spec.prepare(surveys.get(&job.spec))).collect::<Result<_, _>>()?;
     let largest = prepared.iter().map(|p| p.memory_bytes()).max().unwrap_or(0).max(1);
     let fitting = memory::available().map_or(usize::MAX, |bytes| (bytes / largest) as usize);
     let run = |at: usize| {
-        let mut result = prepared[at].run(control)?;
-        result.name(&jobs[at].label, &jobs[at].axes);
-        done(at, &result)?;
-        Ok(result)
+        let named = |mut result: W::Result| {
+            result.name(&jobs[at].label, &jobs[at].axes);
+            result
+        };
+        keep(at, prepared[at].run(control).map(named))
     };
     let (timed, others): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(|&at| prepared[at].is_timed());
     let mut others_done = in_order(&others, cores().min(fitting), run)?.into_iter();
@@ -168,6 +220,7 @@ mod tests {
     struct Noting<'a> {
         number: u64,
         is_timed: bool,
+        fails: bool,
         ran: &'a Mutex<Vec<u64>>,
     }
 
@@ -188,6 +241,9 @@ mod tests {
         }
         fn run(&self, _: &Control) -> Result<Numbered, EvalError> {
             self.ran.lock().unwrap().push(self.number);
+            if self.fails {
+                return Err(EvalError::Law("a test".to_owned()));
+            }
             Ok(Numbered(self.number, String::new()))
         }
     }
@@ -212,7 +268,7 @@ mod tests {
     fn jobs_that_measure_time_run_after_all_others_and_keep_their_place() {
         let ran = Mutex::new(Vec::new());
         let job = |number: u64| {
-            let spec = Noting { number, is_timed: number.is_multiple_of(4), ran: &ran };
+            let spec = Noting { number, is_timed: number.is_multiple_of(4), fails: false, ran: &ran };
             Job { spec, label: format!("job {number}"), axes: Map::new() }
         };
         let jobs: Vec<_> = (0..10).map(job).collect();
@@ -221,6 +277,21 @@ mod tests {
         let expected: Vec<String> = (0..10).map(|number| format!("job {number}")).collect();
         assert_eq!(found, (0..10).zip(expected.iter().map(String::as_str)).collect::<Vec<_>>());
         assert_eq!(ran.into_inner().unwrap()[7..], [0, 4, 8]);
+    }
+
+    #[test]
+    fn a_job_that_fails_does_not_lose_the_others() {
+        let ran = Mutex::new(Vec::new());
+        let job = |number: u64| {
+            let spec = Noting { number, is_timed: false, fails: number == 5, ran: &ran };
+            Job { spec, label: format!("job {number}"), axes: Map::new() }
+        };
+        let (jobs, refused) = startable((0..8).map(job).collect(), &Surveys::default());
+        assert!(refused.is_empty());
+        let results = run_each(&jobs, &Surveys::default(), &Control::default()).unwrap();
+        let failed: Vec<_> = results.iter().map(Result::is_err).collect();
+        assert_eq!(failed, [false, false, false, false, false, true, false, false], "job 5 fails");
+        assert!(run_all(&jobs, &Surveys::default(), &Control::default(), |_, _| Ok(())).is_err());
     }
 
     #[test]

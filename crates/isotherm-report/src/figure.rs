@@ -123,6 +123,9 @@ pub struct BarSeries {
     pub origin: Origin,
     /// One value for each category; absent where there is none.
     pub values: Vec<Option<f64>>,
+    /// For each value, whether its run is not valid: drawn pale. Empty where all are valid.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub invalid: Vec<bool>,
 }
 
 /// Lines, steps and points over two numeric axes.
@@ -164,6 +167,9 @@ pub struct PlaneSeries {
     pub mark: Mark,
     /// x and y; a line is interrupted where y is absent.
     pub points: Vec<(f64, Option<f64>)>,
+    /// For each point, whether its run is not valid: drawn pale. Empty where all are valid.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub invalid: Vec<bool>,
 }
 
 /// Distributions over the same axes, drawn as outlines.
@@ -188,6 +194,9 @@ pub struct HistogramSeries {
     pub edges: Vec<f64>,
     /// Height over each interval.
     pub values: Vec<f64>,
+    /// Whether its run is not valid: drawn pale.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub invalid: bool,
 }
 
 /// A grid of numbers.

@@ -3,7 +3,7 @@
 //! Every figure has a panel for each trace. A scheme keeps its colour (its place in the experiment's list, the reference
 //! first) in all of them. The paper's figures 8 and 10 are one here, and 9 and 11: they differ only in the schemes shown.
 
-use crate::figure::{Axis, BarSeries, Bars, Chart, Figure, Mark, Origin, Panel, Plane, PlaneSeries, Rule};
+use crate::figure::{Axis, BarSeries, Bars, Chart, Figure, Panel, Plane, PlaneSeries, Rule};
 use crate::findings::{Findings, TraceFindings, compared};
 use crate::page::{Block, Cell, Column, Page, Section, Table};
 use crate::table::number;
@@ -68,7 +68,7 @@ fn panels(findings: &Findings<'_>, chart: impl Fn(&TraceFindings<'_>) -> Chart) 
 
 fn line(name: &str, slot: usize, points: impl Iterator<Item = (f64, Option<f64>)>) -> PlaneSeries {
     let points = points.collect();
-    PlaneSeries { name: name.to_owned(), slot, origin: Origin::Measured, mark: Mark::Line, points }
+    PlaneSeries { name: name.to_owned(), slot, points, ..PlaneSeries::default() }
 }
 
 fn unique_pages(findings: &Findings<'_>) -> Figure {
@@ -166,8 +166,8 @@ pub(crate) fn by_trace(findings: &Findings<'_>) -> Figure {
         let bars = |(i, scheme): (usize, &SchemeAgreement)| BarSeries {
             name: scheme.name.clone(),
             slot: i + 1,
-            origin: Origin::Measured,
             values: findings.traces.iter().map(|t| Some(percent(of(&t.main().schemes[i])))).collect(),
+            ..BarSeries::default()
         };
         let first = findings.traces.first().map(TraceFindings::main);
         Panel {
@@ -196,9 +196,8 @@ fn cost_figure(costs: &HotnessResult) -> Figure {
     let panel = |title: &str, values: Vec<(String, f64)>| {
         let bars = BarSeries {
             name: "best round".to_owned(),
-            slot: 0,
-            origin: Origin::Measured,
             values: values.iter().map(|(_, value)| Some(*value)).collect(),
+            ..BarSeries::default()
         };
         Panel {
             title: title.to_owned(),

@@ -31,7 +31,6 @@
 pub mod figure;
 pub mod page;
 pub mod summary;
-pub mod svg;
 
 mod axes;
 mod error;
@@ -42,11 +41,13 @@ mod panels;
 mod runs;
 mod several;
 mod split;
+mod svg;
 mod sweep;
 mod table;
 
 pub use error::ReportError;
 pub use page::Page;
+pub use svg::svg;
 
 use isotherm_eval::results::ResultsFile;
 
@@ -55,17 +56,41 @@ use isotherm_eval::results::ResultsFile;
 /// # Errors
 /// No runs, or an experiment whose figures do not fit its runs.
 pub fn render(results: &ResultsFile) -> Result<String, ReportError> {
+    render_page(&page_of(results)?)
+}
+
+/// The figures of that report, each as the name and the text of an SVG file.
+///
+/// # Errors
+/// As [`render`].
+pub fn pictures(results: &ResultsFile) -> Result<Vec<(String, String)>, ReportError> {
+    let page = page_of(results)?;
+    let blocks = page.sections.iter().flat_map(|section| &section.blocks);
+    let figures = blocks.filter_map(|block| if let page::Block::Figure(figure) = block { Some(figure) } else { None });
+    let named =
+        |(at, figure): (usize, &figure::Figure)| (format!("{:02}-{}.svg", at + 1, slug(&figure.title)), svg(figure));
+    Ok(figures.enumerate().map(named).collect())
+}
+
+/// A title as part of a file's name.
+fn slug(title: &str) -> String {
+    let letters = title.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+    let words: String = letters.collect();
+    words.split('-').filter(|word| !word.is_empty()).take(8).collect::<Vec<_>>().join("-")
+}
+
+/// What a results file shows.
+fn page_of(results: &ResultsFile) -> Result<Page, ReportError> {
     if results.runs.is_empty() && results.hotness.is_empty() {
         return Err(ReportError::NoRuns);
     }
-    let page = match &results.experiment {
+    match &results.experiment {
         Some(experiment) => match &experiment.hotness {
-            Some(asked) => hotness::page(results, experiment, asked),
-            None => sweep::page(results, experiment)?,
+            Some(asked) => Ok(hotness::page(results, experiment, asked)),
+            None => sweep::page(results, experiment),
         },
-        None => runs::page(results)?,
-    };
-    render_page(&page)
+        None => runs::page(results),
+    }
 }
 
 /// A page of any content, as the text of one HTML file.

@@ -1,13 +1,16 @@
 //! The figures of runs: which numbers are drawn, in which panel, under which name and colour.
 
 use crate::figure::{
-    Axis, BarSeries, Bars, Chart, Figure, HeatMap, Histogram, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries,
-    Rule,
+    Axis, BarSeries, Bars, Chart, Figure, HeatMap, Histogram, HistogramSeries, Origin, Panel, Plane, PlaneSeries, Rule,
 };
 use crate::table::number;
 use isotherm_eval::results::{BlockHistogram, LatencyBucket, RunResult};
 use serde_json::Value;
 
+/// Colours of the palette.
+const COLOURS: usize = 8;
+/// How runs that are not valid are drawn.
+pub(crate) const PALE: &str = "What is pale comes from runs that are not valid.";
 /// The grey of the palette.
 const GREY: usize = 6;
 /// Its colours for what is written beyond the host's own pages, the strongest first. Causes begin with the host.
@@ -68,8 +71,14 @@ impl<'a> Arrangement<'a> {
         for (index, title) in self.panels.iter().enumerate() {
             let mut places: Vec<&Place> = self.places.iter().filter(|p| p.panel == index).collect();
             places.sort_by_key(|p| p.slot);
-            let parts = [prefix, title.as_str()].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>();
-            drawn.extend(chart(&places).map(|chart| Panel { title: parts.join(", "), chart }));
+            // More lines than colours are told apart by panels, each of them with its own names.
+            let many = places.len() > COLOURS;
+            for few in places.chunks(COLOURS) {
+                let names = few.iter().map(|place| place.name.as_str()).collect::<Vec<_>>().join(" \u{b7} ");
+                let own = if many { names.as_str() } else { "" };
+                let parts = [prefix, title.as_str(), own].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>();
+                drawn.extend(chart(few).map(|chart| Panel { title: parts.join(", "), chart }));
+            }
         }
         drawn
     }
@@ -108,7 +117,81 @@ pub(crate) fn position(names: &mut Vec<String>, name: &str) -> usize {
 }
 
 fn figure(title: &str, caption: &str, panels: Vec<Panel>) -> Option<Figure> {
-    (!panels.is_empty()).then(|| Figure { title: title.into(), caption: caption.into(), panels })
+    let is_pale = |panel: &Panel| match &panel.chart {
+        Chart::Bars(bars) => bars.series.iter().any(|series| !series.invalid.is_empty()),
+        Chart::Plane(plane) => plane.series.iter().any(|series| !series.invalid.is_empty()),
+        Chart::Histogram(histogram) => histogram.series.iter().any(|series| series.invalid),
+        Chart::HeatMap(_) => false,
+    };
+    let caption = if panels.iter().any(is_pale) { format!("{caption} {PALE}") } else { caption.to_owned() };
+    (!panels.is_empty()).then(|| Figure { title: title.into(), caption, panels })
+}
+
+/// Flags, or none where all of them are false.
+pub(crate) fn flags(flags: impl Iterator<Item = bool>) -> Vec<bool> {
+    let flags: Vec<bool> = flags.collect();
+    if flags.contains(&true) { flags } else { Vec::new() }
+}
+
+/// The name of a run, with a mark where it is not valid.
+fn marked(run: &RunResult) -> String {
+    if run.verdict.valid { run.label.clone() } else { format!("{} (not valid)", run.label) }
+}
+
+/// Write amplification against over-provisioning, where several are given: a line for each device.
+pub(crate) fn amplification_over_space(runs: &[RunResult]) -> Option<Figure> {
+    const SPACE: &str = "over_provisioning";
+    let varying = varying_axes(runs);
+    if !varying.iter().any(|axis| axis == SPACE) {
+        return None;
+    }
+    let mut names: Vec<String> = Vec::new();
+    let mut lines: Vec<Vec<((f64, Option<f64>), bool)>> = Vec::new();
+    for run in runs {
+        let others = varying.iter().filter(|axis| *axis != SPACE && *axis != "seed");
+        let name = others.filter_map(|axis| Some(axis_title(axis, run.axes.get(axis)?))).collect::<Vec<_>>().join(", ");
+        let slot = position(&mut names, if name.is_empty() { "write amplification" } else { &name });
+        lines.resize(names.len(), Vec::new());
+        let space = run.device.over_provisioning * 100.0;
+        lines[slot].push(((space, run.write_amplification), !run.verdict.valid));
+    }
+    let series: Vec<PlaneSeries> = names
+        .into_iter()
+        .zip(lines)
+        .enumerate()
+        .map(|(slot, (name, mut line))| {
+            line.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
+            let invalid = flags(line.iter().map(|point| point.1));
+            PlaneSeries {
+                name,
+                slot,
+                points: line.into_iter().map(|p| p.0).collect(),
+                invalid,
+                ..PlaneSeries::default()
+            }
+        })
+        .collect();
+    let chart = |series: &[PlaneSeries]| {
+        let names = series.iter().map(|line| line.name.as_str()).collect::<Vec<_>>().join(" \u{b7} ");
+        Panel {
+            title: names,
+            chart: Chart::Plane(Plane {
+                x: Axis::linear("Over-provisioning (T\u{2212}U)/U", "%"),
+                y: Axis::linear("Write amplification", ""),
+                series: series.to_vec(),
+                rules: Vec::new(),
+            }),
+        }
+    };
+    let mut panels: Vec<Panel> = series.chunks(COLOURS).map(chart).collect();
+    if let [only] = panels.as_mut_slice() {
+        only.title.clear();
+    }
+    figure(
+        "Write amplification against over-provisioning",
+        "What more spare space buys under each device, over the whole measured run.",
+        panels,
+    )
 }
 
 /// Write amplification of each run, split by cause.
@@ -133,11 +216,12 @@ pub(crate) fn amplification_by_cause(runs: &[RunResult]) -> Option<Figure> {
             slot: if cause == "host" { GREY } else { EXTRA[index % EXTRA.len()] },
             origin: Origin::Measured,
             values: runs.iter().zip(&parts).map(|(run, parts)| share(run, parts, cause)).collect(),
+            invalid: flags(runs.iter().map(|run| !run.verdict.valid)),
         })
         .collect();
     let bars = Bars {
         category_label: "Device".into(),
-        categories: runs.iter().map(|r| r.label.clone()).collect(),
+        categories: runs.iter().map(marked).collect(),
         value: Axis::linear("Pages programmed per page the host wrote", ""),
         stacked: true,
         series,
@@ -164,8 +248,7 @@ pub(crate) fn amplification_over_time(arrangement: &Arrangement) -> Option<Figur
             .map(|p| PlaneSeries {
                 name: p.name.clone(),
                 slot: p.slot,
-                origin: Origin::Measured,
-                mark: Mark::Line,
+                invalid: flags(p.run.series.ends_to_draw().iter().map(|_| !p.run.verdict.valid)),
                 points: p
                     .run
                     .series
@@ -174,6 +257,7 @@ pub(crate) fn amplification_over_time(arrangement: &Arrangement) -> Option<Figur
                     .zip(&p.run.series.write_amplification)
                     .map(|(pages, wa)| (*pages as f64 / p.run.device.logical_pages as f64, *wa))
                     .collect(),
+                ..PlaneSeries::default()
             })
             .collect();
         (!series.is_empty()).then(|| {
@@ -201,7 +285,14 @@ pub(crate) fn victims(arrangement: &Arrangement) -> Option<Figure> {
                 let histogram = &p.run.victim_histogram;
                 let mut edges: Vec<f64> = histogram.invalid_share_from.iter().map(|e| e * 100.0).collect();
                 edges.push(closing_edge(&edges, 100.0)?);
-                Some(HistogramSeries { name: p.name.clone(), slot: p.slot, edges, values: shares(&histogram.count)? })
+                let values = shares(&histogram.count)?;
+                Some(HistogramSeries {
+                    name: p.name.clone(),
+                    slot: p.slot,
+                    edges,
+                    values,
+                    invalid: !p.run.verdict.valid,
+                })
             })
             .collect();
         histogram(series, Axis::linear("Invalid pages in the victim", "%"), Axis::linear("Share of victims", "%"))
@@ -217,7 +308,7 @@ pub(crate) fn victims(arrangement: &Arrangement) -> Option<Figure> {
 pub(crate) fn erases(arrangement: &Arrangement) -> Option<Figure> {
     let panels = arrangement.panels("", |places| {
         let series: Vec<HistogramSeries> =
-            places.iter().filter_map(|p| block_series(&p.run.erase_distribution, p.slot, &p.name)).collect();
+            places.iter().filter_map(|p| block_series(&p.run.erase_distribution, p)).collect();
         histogram(series, Axis::linear("Erases of a block", ""), Axis::linear("Share of blocks", "%"))
     });
     figure(
@@ -227,10 +318,11 @@ pub(crate) fn erases(arrangement: &Arrangement) -> Option<Figure> {
     )
 }
 
-fn block_series(blocks: &BlockHistogram, slot: usize, name: &str) -> Option<HistogramSeries> {
+fn block_series(blocks: &BlockHistogram, place: &Place<'_>) -> Option<HistogramSeries> {
     let mut edges = blocks.from.clone();
     edges.push(closing_edge(&edges, blocks.max)?);
-    Some(HistogramSeries { name: name.to_owned(), slot, edges, values: shares(&blocks.count)? })
+    let (name, slot, values) = (place.name.clone(), place.slot, shares(&blocks.count)?);
+    Some(HistogramSeries { name, slot, edges, values, invalid: !place.run.verdict.valid })
 }
 
 /// Upper edge of the last interval: the largest number in it, or one interval further where that would leave it no width.
@@ -263,7 +355,8 @@ pub(crate) fn latency(arrangement: &Arrangement) -> Option<Figure> {
                     let distribution = &p.run.latency_distribution;
                     let buckets = if operation == "Writes" { &distribution.write } else { &distribution.read };
                     let points = slower_than(buckets)?;
-                    Some(PlaneSeries { name: p.name.clone(), slot: p.slot, points, ..PlaneSeries::default() })
+                    let invalid = flags(points.iter().map(|_| !p.run.verdict.valid));
+                    Some(PlaneSeries { name: p.name.clone(), slot: p.slot, points, invalid, ..PlaneSeries::default() })
                 })
                 .collect();
             (!series.is_empty()).then(|| {

@@ -15,22 +15,55 @@ pub(crate) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
         1 => format!("{} on {traces}", runs[0].label),
         n => format!("{n} devices under {traces}"),
     };
-    let arrangement = Arrangement::new(runs);
+    // Runs that differ in their seed alone would lie on each other: the first of each stands for them.
+    let mut drawn: Vec<RunResult> = Vec::new();
+    for run in runs {
+        if drawn.iter().all(|other| other.label != run.label) {
+            drawn.push(run.clone());
+        }
+    }
+    let drawn = drawn.as_slice();
+    let arrangement = Arrangement::new(drawn);
     let sections = vec![
-        Section::new("Can this be trusted?", vec![Block::Notice(verdict(runs))]),
-        Section::new("Results", vec![Block::Table(table::of_runs(runs, caption(runs))?)]),
+        Section::new("Can this be trusted?", trust(results)),
+        Section::new("Results", tables(results)?),
         figures(
             "Write amplification",
-            [panels::amplification_by_cause(runs), panels::amplification_over_time(&arrangement)],
+            [
+                panels::amplification_by_cause(drawn),
+                panels::amplification_over_space(drawn),
+                panels::amplification_over_time(&arrangement),
+            ],
         ),
         figures("Garbage collection and wear", [panels::victims(&arrangement), panels::erases(&arrangement)]),
         figures("Latency of requests", [panels::latency(&arrangement)]),
-        figures("The device's DRAM", [split::split_over_time(runs)]),
+        figures("The device's DRAM", [split::split_over_time(drawn)]),
         workload(results),
         repeat(results),
     ];
     let sections = sections.into_iter().filter(|s| !s.blocks.is_empty()).collect();
     Ok(Page { title, lead: lead(runs), version: results.version.clone(), sections })
+}
+
+/// The verdict, and what could not be run at all.
+fn trust(results: &ResultsFile) -> Vec<Block> {
+    let mut blocks = vec![Block::Notice(verdict(&results.runs))];
+    if !results.skipped.is_empty() {
+        let title = match results.skipped.len() {
+            1 => "One combination could not be run.".to_owned(),
+            n => format!("{n} combinations could not be run."),
+        };
+        let reasons = results.skipped.iter().map(|skipped| format!("{}: {}", skipped.label, skipped.reason)).collect();
+        blocks.push(Block::Notice(Notice { tone: Tone::Bad, title, reasons }));
+    }
+    blocks
+}
+
+/// The means over seeds where there are several, and every run.
+fn tables(results: &ResultsFile) -> Result<Vec<Block>, ReportError> {
+    let means = table::of_replicates(&results.replicates).map(Block::Table);
+    let runs = Block::Table(table::of_runs(&results.runs, caption(&results.runs))?);
+    Ok(means.into_iter().chain([runs]).collect())
 }
 
 /// A section of those figures that have something to show.

@@ -4,7 +4,7 @@
 use crate::axes::{refuse, rules, value_axis};
 use crate::error::ReportError;
 use crate::figure::{Axis, BarSeries, Bars, Chart, Histogram, HistogramSeries, Panel, Plane, PlaneSeries};
-use crate::panels::{axis_text, axis_title, heat_map, position, shares, varying_axes};
+use crate::panels::{axis_text, axis_title, flags, heat_map, position, shares, varying_axes};
 use isotherm_eval::results::{Figure as Wanted, FigureKind, LatencyBucket, RunResult};
 use serde_json::Value;
 
@@ -58,7 +58,8 @@ fn over_time(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
     let line = |row: &&Row| {
         let windows = row.run.series.ends_to_draw().iter().map(|pages| *pages as f64);
         let points = windows.zip(row.value.as_array()?).map(|(pages, y)| (pages, y.as_f64())).collect();
-        Some(PlaneSeries { name: row.name.clone(), slot: row.slot, points, ..PlaneSeries::default() })
+        let invalid = flags(row.run.series.ends_to_draw().iter().map(|_| !row.run.verdict.valid));
+        Some(PlaneSeries { name: row.name.clone(), slot: row.slot, points, invalid, ..PlaneSeries::default() })
     };
     let x = Axis::linear("Host pages written since the measured start", "");
     let series = rows.iter().map(line).collect::<Option<_>>()?;
@@ -83,6 +84,7 @@ fn parts(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
         name: key.replace('_', " "),
         slot,
         values: rows.iter().map(|row| number(row, key).map(|y| y / base)).collect(),
+        invalid: flags(rows.iter().map(|row| !row.run.verdict.valid)),
         ..BarSeries::default()
     };
     Some(Chart::Bars(Bars {
@@ -103,7 +105,7 @@ fn latency(wanted: &Wanted, rows: &[&Row], part: impl Fn(&LatencyBucket) -> u64)
         let mut edges = vec![buckets.first()?.up_to_ns as f64 / 2e3];
         edges.extend(buckets.iter().map(|bucket| bucket.up_to_ns as f64 / 1e3));
         let values = shares(&buckets.iter().map(&part).collect::<Vec<_>>())?;
-        Some(HistogramSeries { name: row.name.clone(), slot: row.slot, edges, values })
+        Some(HistogramSeries { name: row.name.clone(), slot: row.slot, edges, values, invalid: !row.run.verdict.valid })
     };
     let x = Axis::logarithmic("Latency", "\u{b5}s");
     let series = rows.iter().map(outline).collect::<Option<_>>()?;

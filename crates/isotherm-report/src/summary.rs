@@ -3,8 +3,9 @@
 
 use crate::error::ReportError;
 use crate::findings::Findings;
+use crate::svg::svg;
 use crate::table::number;
-use crate::{hotness, svg, sweep};
+use crate::{hotness, sweep};
 use isotherm_eval::results::{Experiment, PublishedRow, ResultsFile, RunResult};
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
@@ -175,7 +176,7 @@ fn pictures(experiment: &Experiment, results: &ResultsFile) -> Result<Vec<(Strin
         (asked.picture.clone(), hotness::by_trace(&findings))
     });
     let drawn = pictures.into_iter().chain(errors).filter_map(|(name, figure)| {
-        let picture = svg::render(&figure)?;
+        let picture = svg(&figure);
         Some((format!("{}.svg", name?), figure.title, picture))
     });
     Ok(drawn.collect())

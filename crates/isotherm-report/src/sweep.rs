@@ -4,7 +4,9 @@ use crate::axes::{refuse, rules, value_axis, x_axis};
 use crate::error::ReportError;
 use crate::figure::{Axis, BarSeries, Bars, Chart, Figure, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries};
 use crate::page::{Block, Cell, Column, Page, Section, Table};
-use crate::panels::{axis_text, axis_title, closing_edge, histogram, position, shares, values_at, varying_axes};
+use crate::panels::{
+    PALE, axis_text, axis_title, closing_edge, flags, histogram, position, shares, values_at, varying_axes,
+};
 use crate::table::{self, counts_at, number, number_at};
 use crate::{runs, several};
 use isotherm_eval::results::{
@@ -47,6 +49,8 @@ struct Point<T> {
     label: String,
     x: Value,
     y: Option<T>,
+    /// Whether the run is valid.
+    valid: bool,
 }
 
 /// The runs of a figure, told apart by panel, series and x.
@@ -77,7 +81,11 @@ pub(crate) fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, Repo
             .map(|(index, title)| Ok(Panel { title: title.clone(), chart: chart(index)? }))
             .collect::<Result<Vec<_>, ReportError>>()?
     };
-    Ok(Figure { title: wanted.title.clone(), caption: wanted.note.clone(), panels })
+    let mut caption = wanted.note.clone();
+    if runs.iter().any(|run| !run.verdict.valid) {
+        caption = format!("{caption} {PALE}").trim_start().to_owned();
+    }
+    Ok(Figure { title: wanted.title.clone(), caption, panels })
 }
 
 /// The runs that a figure is drawn from.
@@ -138,6 +146,7 @@ fn select<T>(
             label,
             x,
             y,
+            valid: run.verdict.valid,
         };
         selection.points.push(point);
     }
@@ -189,13 +198,15 @@ fn bars(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Chart {
     let column = |number_of: &dyn Fn(&str) -> Option<f64>| categories.iter().map(|c| number_of(c)).collect();
     let mut series: Vec<BarSeries> = Vec::new();
     for (slot, name) in selection.series.iter().enumerate() {
-        let at = |x: &str| points.iter().find(|p| p.series == slot && axis_text(&p.x) == x).and_then(|p| p.y);
-        series.push(BarSeries { name: name.clone(), slot, origin: Origin::Measured, values: column(&at) });
+        let point = |x: &str| points.iter().find(|p| p.series == slot && axis_text(&p.x) == x);
+        let at = |x: &str| point(x).and_then(|p| p.y);
+        let invalid = flags(categories.iter().map(|x| point(x).is_some_and(|p| !p.valid)));
+        series.push(BarSeries { name: name.clone(), slot, origin: Origin::Measured, values: column(&at), invalid });
     }
     for (slot, numbers) in placed(wanted, selection) {
         let at = |x: &str| numbers.iter().find(|n| axis_text(n.1) == x).map(|n| n.0.value);
         let name = format!("{} (published)", selection.series[slot]);
-        series.push(BarSeries { name, slot, origin: Origin::Published, values: column(&at) });
+        series.push(BarSeries { name, slot, origin: Origin::Published, values: column(&at), invalid: Vec::new() });
     }
     Chart::Bars(Bars {
         category_label: wanted.x.clone(),
@@ -211,14 +222,16 @@ fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Ch
     let number_of = |x: &Value| wanted.number_along(x);
     let mut series: Vec<PlaneSeries> = Vec::new();
     for (slot, name) in selection.series.iter().enumerate() {
-        let mut points = Vec::new();
+        let mut found = Vec::new();
         for point in selection.points.iter().filter(|p| p.panel == panel && p.series == slot) {
-            points.push((number_of(&point.x)?, point.y));
+            found.push(((number_of(&point.x)?, point.y), !point.valid));
         }
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        found.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
+        let invalid = flags(found.iter().map(|(_, invalid)| *invalid));
+        let points = found.into_iter().map(|(point, _)| point).collect();
         let is_beside = wanted.joined.as_ref().is_some_and(|joined| joined.name != *name);
         let mark = if is_beside { Mark::Points } else { Mark::Line };
-        series.push(PlaneSeries { name: name.clone(), slot, mark, points, ..PlaneSeries::default() });
+        series.push(PlaneSeries { name: name.clone(), slot, mark, points, invalid, ..PlaneSeries::default() });
     }
     for (slot, numbers) in placed(wanted, selection) {
         let mut points = Vec::new();
@@ -226,7 +239,14 @@ fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Ch
             points.push((number_of(x)?, Some(published.value)));
         }
         let name = format!("{} (published)", selection.series[slot]);
-        series.push(PlaneSeries { name, slot, origin: Origin::Published, mark: Mark::Points, points });
+        series.push(PlaneSeries {
+            name,
+            slot,
+            origin: Origin::Published,
+            mark: Mark::Points,
+            points,
+            invalid: Vec::new(),
+        });
     }
     Ok(Chart::Plane(Plane { x: x_axis(wanted), y: value_axis(wanted), series, rules: rules(wanted) }))
 }
@@ -236,8 +256,17 @@ fn agreement(wanted: &Wanted, selection: &Selection<f64>) -> Result<Chart, Repor
     let mut series: Vec<PlaneSeries> = Vec::new();
     for (slot, name) in selection.series.iter().enumerate() {
         let of_series = selection.points.iter().filter(|p| p.series == slot);
-        let points: Vec<_> = of_series.filter_map(|p| Some((p.x.as_f64()?, p.y))).collect();
-        series.push(PlaneSeries { name: name.clone(), slot, mark: Mark::Points, points, ..PlaneSeries::default() });
+        let (points, invalid): (Vec<_>, Vec<_>) =
+            of_series.filter_map(|p| Some(((p.x.as_f64()?, p.y), !p.valid))).unzip();
+        let invalid = flags(invalid.into_iter());
+        series.push(PlaneSeries {
+            name: name.clone(),
+            slot,
+            mark: Mark::Points,
+            points,
+            invalid,
+            ..PlaneSeries::default()
+        });
     }
     let drawn = series.iter().flat_map(|s| &s.points).filter_map(|(x, y)| Some([*x, (*y)?]));
     let above_zero = drawn.flatten().filter(|number| *number > 0.0);
@@ -252,7 +281,7 @@ fn agreement(wanted: &Wanted, selection: &Selection<f64>) -> Result<Chart, Repor
     }
     let points = vec![(least, Some(least)), (most, Some(most))];
     let slot = series.len();
-    series.push(PlaneSeries { name: "y = x".into(), slot, origin: Origin::Theory, mark: Mark::Line, points });
+    series.push(PlaneSeries { name: "y = x".into(), slot, origin: Origin::Theory, points, ..PlaneSeries::default() });
     let logarithmic = |axis: Axis| Axis::logarithmic(axis.label, axis.unit);
     let (x, y) = (logarithmic(x_axis(wanted)), logarithmic(value_axis(wanted)));
     Ok(Chart::Plane(Plane { x, y, series, rules: rules(wanted) }))
@@ -273,7 +302,7 @@ fn histograms(wanted: &Wanted, selection: &Selection<Vec<u64>>) -> Vec<Panel> {
         let mut edges: Vec<f64> = (0..counts.len()).map(|bucket| bucket as f64 * width).collect();
         edges.push(closing_edge(&edges, 100.0)?);
         let name = selection.series[point.series].clone();
-        Some(HistogramSeries { name, slot: point.series, edges, values: shares(counts)? })
+        Some(HistogramSeries { name, slot: point.series, edges, values: shares(counts)?, invalid: !point.valid })
     };
     let panel = |(panel, title): (usize, String)| {
         let here = |p: &&Point<Vec<u64>>| p.panel == panel && axis_title(&wanted.x, &p.x) == title;

@@ -4,7 +4,7 @@
 
 use crate::error::ReportError;
 use crate::page::{Cell, Column, Table};
-use isotherm_eval::results::RunResult;
+use isotherm_eval::results::{Replicates, RunResult};
 use serde_json::Value;
 
 /// A column of the table of runs.
@@ -87,6 +87,40 @@ pub(crate) fn of_runs(runs: &[RunResult], caption: String) -> Result<Table, Repo
         table.rows.push(row);
     }
     Ok(table)
+}
+
+/// Means over the seeds of each device, with half their confidence intervals; none where every device ran once.
+pub(crate) fn of_replicates(replicates: &[Replicates]) -> Option<Table> {
+    let all = [
+        column("", "write amplification", "write_amplification", PLAIN),
+        column("", "write amplification in bytes", "write_amplification_bytes", PLAIN),
+    ];
+    let shown: Vec<&RunColumn> = all
+        .iter()
+        .chain(COLUMNS)
+        .filter(|c| replicates.iter().any(|device| device.values.contains_key(c.key)))
+        .collect();
+    let text = |title: &str| Column { title: title.to_owned(), ..Column::default() };
+    let mut table = Table {
+        caption: "Means over the seeds of each device, with 95 % confidence intervals by Student's t.".to_owned(),
+        columns: vec![text("Device"), text("Seeds")],
+        rows: Vec::new(),
+    };
+    for c in &shown {
+        table.columns.push(Column { group: c.group.into(), title: c.title.into(), unit: c.unit.0.into() });
+    }
+    for device in replicates {
+        let cell = |c: &&RunColumn| {
+            let Some(found) = device.values.get(c.key) else { return Cell::text("\u{2013}") };
+            let half =
+                found.confidence_95.map_or_else(String::new, |half| format!(" \u{b1} {}", number(half / c.unit.1)));
+            Cell { text: number(found.mean / c.unit.1) + &half, value: Some(found.mean), key: c.key.to_owned() }
+        };
+        let mut row = vec![Cell::text(&device.label), Cell::text(device.seeds.len().to_string())];
+        row.extend(shown.iter().map(cell));
+        table.rows.push(row);
+    }
+    (!replicates.is_empty()).then_some(table)
 }
 
 /// Causes for which any run programmed a page, in the order of results.

@@ -43,6 +43,7 @@ mod registry;
 mod row;
 mod sink;
 mod source;
+mod spool;
 pub mod synth;
 mod text;
 mod volumes;
@@ -56,6 +57,7 @@ pub use options::{BlktraceAction, OpenOptions, SORT_WINDOW, Sort, TimeUnit};
 pub use profile::{LengthBin, OpProfile, Profile, profile, profile_pages, profile_reader};
 pub use registry::{FORMATS, Format, FormatEntry, Need};
 pub use sink::{END_BYTES_MAX, TRANSFER_BYTES_MAX};
+pub use spool::Spool;
 pub use volumes::VOLUME_ALIGNMENT;
 pub use write::{TraceWriter, push_csv_line};
 

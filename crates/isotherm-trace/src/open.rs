@@ -20,9 +20,10 @@ use std::sync::Arc;
 /// The file cannot be read, its format is not recognised or needs an option that is not given, or the workload's
 /// specification is wrong.
 pub fn open(source: &str, options: &OpenOptions) -> Result<Box<dyn TraceReader + Send>, TraceError> {
-    match source.strip_prefix("synth:") {
-        Some(spec) => Ok(Box::new(synth::Workload::parse(spec)?.reader())),
-        None => open_source(&Source::new(source), options),
+    match (source.strip_prefix("synth:"), &options.spool) {
+        (Some(spec), _) => Ok(Box::new(synth::Workload::parse(spec)?.reader())),
+        (None, Some(spool)) => open_source(&Source::Spooled(spool.clone()), options),
+        (None, None) => open_source(&Source::new(source), options),
     }
 }
 
@@ -46,9 +47,10 @@ fn open_source(source: &Source, options: &OpenOptions) -> Result<Box<dyn TraceRe
     };
     let entry = format.entry();
     require(source.name(), entry, options)?;
-    let volumes = match entry.volumes && source.is_repeatable() {
-        true => measure(source, format, options)?,
-        false => Volumes::single(),
+    let volumes = match (&options.volume, entry.volumes && source.is_repeatable()) {
+        (Some(name), is_known) => only(source, format, options, name, is_known)?,
+        (None, true) => measure(source, format, options)?.lay_out(),
+        (None, false) => Volumes::single(),
     };
     let in_order = options.sort == Sort::Refuse || options.sort == Sort::Declared && entry.ordered;
     let window = match options.sort {
@@ -93,6 +95,32 @@ fn require(path: &str, entry: &FormatEntry, options: &OpenOptions) -> Result<(),
     Ok(())
 }
 
+/// The volume `name` alone; where the trace can be read twice (`is_known`), one that it does not hold is told.
+fn only(
+    source: &Source,
+    format: Format,
+    options: &OpenOptions,
+    name: &str,
+    is_known: bool,
+) -> Result<Volumes, TraceError> {
+    const SHOWN: usize = 12;
+    let entry = format.entry();
+    if !entry.volumes {
+        let problem = format!("a {} trace has no volumes, so that \"{name}\" is none of them", entry.name);
+        return Err(TraceError::input(source.name(), problem, "leave --volume out"));
+    }
+    if is_known {
+        let names = measure(source, format, options)?.names();
+        if !names.iter().any(|known| known == name) {
+            let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
+            let known = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("\", \"");
+            let fix = format!("choose from \"{known}\"{more}");
+            return Err(TraceError::input(source.name(), format!("it has no volume \"{name}\""), fix));
+        }
+    }
+    Ok(Volumes::only(name))
+}
+
 /// The first of two passes: how far each volume reaches.
 fn measure(source: &Source, format: Format, options: &OpenOptions) -> Result<Volumes, TraceError> {
     let mut records = decode(source, source.open()?, format, options, Volumes::measuring(), false)?;
@@ -100,7 +128,7 @@ fn measure(source: &Source, format: Format, options: &OpenOptions) -> Result<Vol
     while records.fill(&mut batch, 4096)? > 0 {
         batch.clear();
     }
-    Ok(records.into_volumes().lay_out())
+    Ok(records.into_volumes())
 }
 
 fn decode(

@@ -1,6 +1,7 @@
 //! How a trace is opened: everything that a file cannot say of itself.
 
 use crate::registry::Format;
+use crate::spool::Spool;
 use std::str::FromStr;
 
 /// Unit of the times in a trace. All are powers of ten of a nanosecond, so that decimals convert exactly.
@@ -141,4 +142,8 @@ pub struct OpenOptions {
     /// Drop the discard of the whole device that a capture begins with, as mkfs makes it, so that it does not undo a
     /// preconditioned drive ([`crate::LeadingTrims`] counts what was dropped). Default: keep it. Synthetic workloads have none.
     pub drop_leading_trims: bool,
+    /// The one volume whose requests are read, by its name in the trace; all of them, laid end to end, when `None`.
+    pub volume: Option<String>,
+    /// A copy of the trace, to be read in its place.
+    pub spool: Option<Spool>,
 }

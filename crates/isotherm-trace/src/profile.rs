@@ -166,7 +166,7 @@ impl Pass {
     }
 
     fn add(&mut self, request: &Request) {
-        let Request { arrival_ns, offset, length, op } = *request;
+        let Request { arrival_ns, offset, length, op, source: _ } = *request;
         self.times_ns = Some((self.times_ns.map_or(arrival_ns, |times| times.0), arrival_ns));
         if op == Op::Flush {
             self.flushes += 1;

@@ -12,11 +12,12 @@ pub(crate) enum Field {
     Offset,
     Length,
     Volume,
+    Stream,
     Other,
 }
 
 impl Field {
-    const COUNT: usize = 6;
+    const COUNT: usize = 7;
 
     /// The word that messages use.
     pub(crate) fn name(self) -> &'static str {
@@ -26,6 +27,7 @@ impl Field {
             Self::Offset => "offset",
             Self::Length => "length",
             Self::Volume => "volume",
+            Self::Stream => "stream",
             Self::Other => "field",
         }
     }
@@ -336,6 +338,12 @@ impl<'a> Row<'a> {
     pub(crate) fn unknown(&self, field: Field, found: &[u8], known: &str) -> Box<Fault> {
         let problem = if found.is_empty() { "is missing".to_owned() } else { format!("{} is unknown", Excerpt(found)) };
         Fault::new(field, problem, format!("write one of {known}, or skip the row with --skip-bad N"))
+    }
+
+    /// Whether the line ends here.
+    #[inline(always)]
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.at == self.line.len()
     }
 
     /// Nothing but blanks may follow.

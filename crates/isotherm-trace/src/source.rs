@@ -2,6 +2,7 @@
 
 use crate::error::TraceError;
 use crate::records::read_error;
+use crate::spool::Spool;
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -18,6 +19,7 @@ pub(crate) type Stream = Box<dyn Read + Send>;
 pub(crate) enum Source {
     File(String),
     Standard,
+    Spooled(Spool),
     Memory(String, Arc<[u8]>),
 }
 
@@ -46,6 +48,7 @@ impl Source {
         match self {
             Self::File(path) => path,
             Self::Standard => "standard input",
+            Self::Spooled(spool) => spool.name(),
             Self::Memory(name, _) => name,
         }
     }
@@ -55,7 +58,15 @@ impl Source {
         match self {
             Self::File(path) => std::fs::metadata(path).is_ok_and(|m| m.is_file()),
             Self::Standard => false,
-            Self::Memory(..) => true,
+            Self::Spooled(_) | Self::Memory(..) => true,
+        }
+    }
+
+    /// Whether there is something to open, though perhaps a folder.
+    pub(crate) fn is_there(&self) -> bool {
+        match self {
+            Self::File(path) => std::fs::metadata(path).is_ok_and(|m| !m.is_dir()),
+            _ => true,
         }
     }
 
@@ -63,11 +74,13 @@ impl Source {
     pub(crate) fn file(&self) -> Result<File, TraceError> {
         match self {
             Self::File(path) => File::open(path).map_err(|e| read_error(path, e)),
+            Self::Spooled(spool) => File::open(spool.path()).map_err(|e| read_error(spool.name(), e)),
             _ => Err(TraceError::input(self.name(), "this format must be a file", "write it to a file and open that")),
         }
     }
 
-    fn raw(&self) -> Result<Stream, TraceError> {
+    /// Its bytes as they are stored.
+    pub(crate) fn raw(&self) -> Result<Stream, TraceError> {
         match self {
             Self::File(path) => {
                 let file = self.file()?;
@@ -77,6 +90,7 @@ impl Source {
                 Ok(Box::new(file))
             }
             Self::Standard => Ok(Box::new(io::stdin())),
+            Self::Spooled(_) => Ok(Box::new(self.file()?)),
             Self::Memory(_, bytes) => Ok(Box::new(Cursor::new(bytes.clone()))),
         }
     }

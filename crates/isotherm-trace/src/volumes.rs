@@ -1,7 +1,8 @@
 //! Several volumes in one trace (ASUs, disks, LUNs, device numbers) are laid end to end in one address space.
 //!
 //! Where a volume begins depends on how far the ones before it reach, so a file is read twice: once to measure, once to
-//! replay. A stream that cannot be read again may hold one volume only. Volumes follow each other in numeric order of
+//! replay. A stream that cannot be read again may hold one volume only, unless one is named: then the others are left out, and
+//! it lies at 0. Volumes follow each other in numeric order of
 //! their names, each rounded up to [`VOLUME_ALIGNMENT`], so that no page straddles two of them.
 
 use crate::row::{Excerpt, Fault, Field};
@@ -17,6 +18,13 @@ const VOLUMES_MAX: usize = 1 << 20;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct VolumeId(u32);
 
+impl VolumeId {
+    /// Its number where it stands for who asks; beyond 65,535 volumes, the rest share the last.
+    pub(crate) fn number(self) -> u16 {
+        u16::try_from(self.0).unwrap_or(u16::MAX)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// The first volume lies at 0 and a second one is an error.
@@ -25,6 +33,8 @@ enum State {
     Measuring,
     /// Every volume lies at its base.
     LaidOut,
+    /// One volume lies at 0 and the others are left out.
+    Only,
 }
 
 /// The volumes of one trace and where each begins.
@@ -37,11 +47,21 @@ pub(crate) struct Volumes {
     bases: Vec<u64>,
     /// The volume of the row before, which is most often the volume of this one.
     latest: u32,
+    /// The volume that is asked for, where it is one alone.
+    only: Option<VolumeId>,
 }
 
 impl Volumes {
     fn new(state: State) -> Self {
-        Self { state, index: HashMap::new(), names: Vec::new(), extents: Vec::new(), bases: Vec::new(), latest: 0 }
+        Self {
+            state,
+            index: HashMap::new(),
+            names: Vec::new(),
+            extents: Vec::new(),
+            bases: Vec::new(),
+            latest: 0,
+            only: None,
+        }
     }
 
     /// For streams that cannot be read twice.
@@ -52,6 +72,27 @@ impl Volumes {
     /// For the first of two passes.
     pub(crate) fn measuring() -> Self {
         Self::new(State::Measuring)
+    }
+
+    /// The volume `name` alone.
+    pub(crate) fn only(name: &str) -> Self {
+        let mut volumes = Self::new(State::Only);
+        let first = volumes.insert(name.as_bytes());
+        volumes.only = Some(VolumeId(first));
+        volumes
+    }
+
+    /// The names met, in the order in which they are laid out.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<&[u8]> = self.names.iter().map(|name| &**name).collect();
+        names.sort_by(|a, b| numeric_order(a).cmp(&numeric_order(b)));
+        names.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+    }
+
+    /// Whether requests of a volume are left out.
+    #[inline(always)]
+    pub(crate) fn leaves_out(&self, volume: VolumeId) -> bool {
+        self.only.is_some_and(|only| only != volume)
     }
 
     /// Ends the first pass: every volume gets its base.
@@ -89,7 +130,7 @@ impl Volumes {
             State::Single if !self.names.is_empty() => {
                 return fault(
                     format!("{} is a second volume, and a stream cannot be measured ahead", Excerpt(name)),
-                    "write the trace to a file and open that",
+                    "write the trace to a file and open that, or name one volume with --volume",
                 );
             }
             State::LaidOut => {
@@ -103,12 +144,16 @@ impl Volumes {
             }
             _ => {}
         }
+        Ok(self.insert(name))
+    }
+
+    fn insert(&mut self, name: &[u8]) -> u32 {
         let volume = self.names.len() as u32;
         self.index.insert(name.into(), volume);
         self.names.push(name.into());
         self.extents.push(0);
         self.bases.push(0);
-        Ok(volume)
+        volume
     }
 
     /// Where the volume begins; while measuring, records that it reaches to `end`.
@@ -150,6 +195,15 @@ mod tests {
         };
         assert_eq!((base("2"), base("9"), base("10")), (0, VOLUME_ALIGNMENT, 3 * VOLUME_ALIGNMENT));
         assert!(volumes.find(b"3").is_err());
+    }
+
+    #[test]
+    fn one_volume_alone_lies_at_nought() {
+        let mut volumes = Volumes::only("9");
+        let ids = ["10", "9", "2"].map(|name| volumes.find(name.as_bytes()).unwrap());
+        assert_eq!(ids.map(|id| volumes.leaves_out(id)), [true, false, true]);
+        assert_eq!(volumes.base(ids[1], 5), 0);
+        assert_eq!(volumes.names(), ["2", "9", "10"]);
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub struct TraceWriter {
     form: Form,
     line: Vec<u8>,
     overwrite: bool,
+    has_streams: bool,
 }
 
 enum Form {
@@ -46,13 +47,17 @@ fn push_decimal(line: &mut Vec<u8>, mut number: u64) {
     line.extend_from_slice(&digits[at..]);
 }
 
-/// Appends the canonical CSV line of a request.
-pub fn push_csv_line(line: &mut Vec<u8>, request: &Request) {
+/// Appends the canonical CSV line of a request; `with_stream` adds who asks.
+pub fn push_csv_line(line: &mut Vec<u8>, request: &Request, with_stream: bool) {
     push_decimal(line, request.arrival_ns);
     line.extend_from_slice(&[b',', csv::letter(request.op), b',']);
     push_decimal(line, request.offset);
     line.push(b',');
     push_decimal(line, request.length);
+    if with_stream {
+        line.extend_from_slice(b",s");
+        push_decimal(line, u64::from(request.source));
+    }
     line.push(b'\n');
 }
 
@@ -102,10 +107,28 @@ impl TraceWriter {
                 return Err(TraceError::input(path, "its ending names no form of trace", fix));
             }
         };
-        let mut writer = Self { path: path.to_owned(), form, line: Vec::new(), overwrite };
+        let mut writer = Self { path: path.to_owned(), form, line: Vec::new(), overwrite, has_streams: false };
         writer.line.extend_from_slice(csv::HEADER.as_bytes());
         writer.line.push(b'\n');
         Ok(writer)
+    }
+
+    /// Writes who asks too, in a fifth column; called before the first requests.
+    ///
+    /// # Errors
+    /// The form has no such column.
+    pub fn with_streams(mut self) -> Result<Self, TraceError> {
+        if matches!(self.form, Form::Parquet(_)) {
+            let problem = "the Parquet form has no column of streams";
+            return Err(TraceError::input(
+                &self.path,
+                problem,
+                "write .csv, .csv.gz or .csv.zst, or leave --streams out",
+            ));
+        }
+        self.has_streams = true;
+        self.line = format!("{}\n", csv::HEADER_WITH_STREAM).into_bytes();
+        Ok(self)
     }
 
     /// Appends requests.
@@ -116,7 +139,7 @@ impl TraceWriter {
         let written = match &mut self.form {
             Form::Parquet(sink) => sink.write(requests),
             form => {
-                requests.iter().for_each(|request| push_csv_line(&mut self.line, request));
+                requests.iter().for_each(|request| push_csv_line(&mut self.line, request, self.has_streams));
                 let target: &mut dyn Write = match form {
                     Form::Csv(file) => file,
                     Form::Gzip(encoder) => encoder,

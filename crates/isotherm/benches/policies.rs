@@ -54,8 +54,13 @@ fn main() {
     let pages = (0..PAGES).chain((0..(TURNS_BEFORE + TURNS) * TURN).map(|_| zipf(&mut random, PAGES)));
     let pages: Vec<Lpn> = pages.map(|page| Lpn(page as u32)).collect();
     let future = Arc::new(Future::of(&pages, PAGES as u32));
-    let write =
-        |lpn: &Lpn| Request { arrival_ns: 0, offset: u64::from(lpn.0) * PAGE_BYTES, length: PAGE_BYTES, op: Op::Write };
+    let write = |lpn: &Lpn| Request {
+        arrival_ns: 0,
+        offset: u64::from(lpn.0) * PAGE_BYTES,
+        length: PAGE_BYTES,
+        op: Op::Write,
+        source: 0,
+    };
     let writes: Vec<Request> = pages.iter().map(write).collect();
     let words: Vec<String> = std::env::args().skip(1).collect();
     let named = |kind: &str, all: Vec<&str>| -> Vec<String> {

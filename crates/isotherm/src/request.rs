@@ -25,6 +25,9 @@ pub struct Request {
     pub length: u64,
     /// What is asked.
     pub op: Op,
+    /// Who asks: processes, streams or volumes of a trace, numbered from 0 in the order in which they appear; 0 where the trace
+    /// does not say. It fits where alignment leaves room.
+    pub source: u16,
 }
 
 const _: () = assert!(size_of::<Request>() == 32);

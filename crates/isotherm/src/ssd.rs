@@ -32,6 +32,8 @@ pub struct Ssd<F: Ftl> {
     log2_page_bytes: u8,
     capacity_bytes: u64,
     clean_when_idle: bool,
+    /// Whether anything below asks who writes.
+    wants_sources: bool,
     host: HostCounters,
     /// Host programs of the medium before this device took it over.
     programs_before: u64,
@@ -55,6 +57,7 @@ impl<F: Ftl> Ssd<F> {
             capacity_bytes: u64::from(ftl.logical_pages()) << log2_page_bytes,
             log2_page_bytes,
             clean_when_idle,
+            wants_sources: ftl.wants_sources(),
             ftl,
             host: HostCounters::default(),
             programs_before,
@@ -297,6 +300,13 @@ impl<F: Ftl> Ssd<F>
 where
     F::Medium: Medium<Content = Nothing>,
 {
+    /// Tells what is below on whose behalf the pages of a write are written.
+    #[cold]
+    fn attribute(&mut self, request: &Request, end: u64) {
+        let pages = self.page_of(request.offset).0..=self.page_of(end - 1).0;
+        pages.for_each(|lpn| self.ftl.attribute(Lpn(lpn), request.source));
+    }
+
     #[inline(always)]
     fn carry_out(&mut self, index: usize, request: &Request) -> Result<(), DeviceError> {
         let end = self.check_range(index, request.offset, request.length)?;
@@ -304,7 +314,12 @@ where
             Op::Flush => self.flush_all(),
             _ if request.length == 0 => Ok(()),
             Op::Trim => self.trim_range(request.offset, end),
-            Op::Write => self.write_pages(request.offset, end, ()),
+            Op::Write => {
+                if self.wants_sources {
+                    self.attribute(request, end);
+                }
+                self.write_pages(request.offset, end, ())
+            }
             Op::Read => self.read_pages(request.offset, end, &mut ()),
         }
     }

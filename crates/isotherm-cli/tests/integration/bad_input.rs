@@ -101,7 +101,7 @@ fn devices() {
         refused(&["run", SYNTH, "--log", "sfs:segment=64KiB", option], &[name, "nothing lies below", "--below"]);
     }
     refused(&["compare", SYNTH, "--log", "sfs:segment=64KiB", "--op", "7%,9%"], &["no device", "OP 7 %"]);
-    refused(&["compare", SYNTH, "--log", "sfs:segment=64KiB,in_place"], &["in_place", "no device below", "--below"]);
+    refused(&["compare", SYNTH, "--log", "in_place"], &["in_place", "no device below", "--below"]);
     refused(&["run", SYNTH, "--log", "in_place"], &["in_place", "no device below", "--below"]);
     refused(&["compare", SYNTH, "--dram", "1MiB", "--split", "30%"], &["no device", "30%"]);
     refused(&["compare", SYNTH, "--ftl", "fast", "--victim", "greedy,nonsense"], &["nonsense", "--victim"]);
@@ -175,6 +175,10 @@ fn outputs_and_experiments() {
     refused(&["compare", SYNTH, "--out", &format!("{file}/below")], &["below"]);
     refused(&["compare", SYNTH, "--placement", ",", "--out", &file], &["--placement"]);
     refused(&["compare", SYNTH, "--op", "7%,lots", "--out", &file], &["lots", "7%"]);
+    refused(&["compare", SYNTH, "--export", "table.doc"], &["table.doc", ".tex, .csv or .md"]);
+    refused(&["compare", SYNTH, "--seeds", "0"], &["--seeds", "1"]);
+    refused(&["compare", SYNTH, SYNTH], &["given twice"]);
+    refused(&["compare", "/nowhere/a.csv", "/nowhere/b.csv"], &["/nowhere/a.csv", "check the path"]);
     refused(&["report", "/nowhere/results.json"], &["/nowhere/results.json"]);
     refused(&["report", &file], &["file", "results.json"]);
     refused(&["report", folder.0.path().to_str().unwrap()], &["folder", "name a results.json"]);

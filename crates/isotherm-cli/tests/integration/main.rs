@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod command;
+mod compare;
 mod experiments;
 mod golden;
 mod trace;

@@ -12,7 +12,7 @@ use crate::results::{ResultsFile, SCHEMA_VERSION};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn failed(path: &Path, action: &'static str, reason: io::Error) -> EvalError {
     let fix = "check the folder's name, its permissions and the free space";
@@ -34,18 +34,37 @@ pub fn writable_folder(path: &Path) -> Result<(), EvalError> {
 /// # Errors
 /// It cannot be written.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), EvalError> {
+    write_set(&[(path.to_owned(), bytes.to_owned())])
+}
+
+/// Writes files that belong together: none gets its name before all of them are on the disk, so that a disk that is full
+/// leaves those that were there before, all of one run.
+///
+/// # Errors
+/// One of them cannot be written.
+pub fn write_set(files: &[(PathBuf, Vec<u8>)]) -> Result<(), EvalError> {
+    let written = files.iter().map(|(path, bytes)| Ok((path, write_beside(path, bytes)?)));
+    for (path, file) in written.collect::<Result<Vec<_>, EvalError>>()? {
+        file.persist(path).map_err(|e| failed(path, "write", e.error))?;
+    }
+    Ok(())
+}
+
+/// Writes a file under another name, in the folder of its own.
+fn write_beside(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, EvalError> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || -> io::Result<()> {
+    let write = || -> io::Result<tempfile::NamedTempFile> {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(bytes)?;
+        // Some file systems find out only now that there is no space.
+        file.as_file().sync_data()?;
         // Temporary files are private; results are as readable as any other file that the user makes.
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
             file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
         }
-        file.persist(path).map_err(|e| e.error)?;
-        Ok(())
+        Ok(file)
     };
     write().map_err(|e| failed(path, "write", e))
 }
@@ -141,6 +160,9 @@ mod tests {
         let error = writable_folder(&file.join("below")).unwrap_err().to_string();
         assert!(error.contains("below") && error.contains("permissions"), "{error}");
         assert!(write_whole(&file.join("below"), b"x").is_err());
+        let set = [(file.clone(), b"new".to_vec()), (folder.path().join("none/there"), b"new".to_vec())];
+        assert!(write_set(&set).is_err());
+        assert_eq!(std::fs::read(&file).unwrap(), b"x", "a set is written as one");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing half-written stays behind");
     }
 }

@@ -8,6 +8,7 @@ mod distribution;
 mod experiment;
 mod hotness;
 mod published;
+mod replicates;
 pub mod schema;
 mod sections;
 
@@ -18,6 +19,7 @@ pub use hotness::{
     HotnessSweep, PublishedChange, SchemeAgreement,
 };
 pub use published::{Ours, PublishedNumber, PublishedRow, Reduction, rows as published_rows};
+pub use replicates::{Estimate, Replicates, Skipped};
 pub use sections::{SectionResults, sections};
 
 use crate::steady;
@@ -46,6 +48,12 @@ pub struct ResultsFile {
     /// Measurements of hot data identification, in the order of their points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hotness: Vec<HotnessResult>,
+    /// Runs that differ in their seed alone, taken together; empty where each ran once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replicates: Vec<Replicates>,
+    /// What was asked for and has no result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
     /// The runs, best first for `compare`, in the order of their points for `sweep`.
     pub runs: Vec<RunResult>,
 }

@@ -89,8 +89,13 @@ mod tests {
 
     #[test]
     fn filler_goes_between_what_the_trace_touches() {
-        let write =
-            |page: u64, pages: u64| Request { arrival_ns: 0, offset: page * 4096, length: pages * 4096, op: Op::Write };
+        let write = |page: u64, pages: u64| Request {
+            arrival_ns: 0,
+            offset: page * 4096,
+            length: pages * 4096,
+            op: Op::Write,
+            source: 0,
+        };
         let mut touched = TouchedPages::new(4096);
         touched.insert(&[write(2, 3), write(9, 1), write(21, 1)]).unwrap();
         touched.number();

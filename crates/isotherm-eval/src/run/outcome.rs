@@ -143,7 +143,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         dram_parts_bytes: measure::memory_parts(&end.dram),
         lifetime: lifetime::lifetime(
             &shape,
-            endurance,
+            (endurance, &device_spec.timing.preset),
             // A log over nothing wears nothing.
             write_amplification_bytes.filter(|_| device_spec.log.is_none() || measured.below.is_some()),
             host.bytes_written,

@@ -92,7 +92,7 @@ impl Writer<'_> {
             while at < range.end {
                 let some = SEQUENTIAL_PAGES.min(range.end - at);
                 let (offset, length) = (at * self.page_bytes, some * self.page_bytes);
-                batch.push(Request { arrival_ns: 0, offset, length, op: Op::Write });
+                batch.push(Request { arrival_ns: 0, offset, length, op: Op::Write, source: 0 });
                 at += some;
                 if batch.len() == BATCH / SEQUENTIAL_PAGES as usize {
                     self.submit(&batch)?;
@@ -115,6 +115,7 @@ impl Writer<'_> {
                 offset: active.nth(random.below(active.count())) * self.page_bytes,
                 length: self.page_bytes,
                 op: Op::Write,
+                source: 0,
             }));
             self.submit(&batch)?;
             left -= some;

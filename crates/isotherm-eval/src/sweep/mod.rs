@@ -1,16 +1,19 @@
 //! Sweeps: every point of an experiment file, on all cores, resumable.
 //!
 //! A point is one run, or one measurement of hot data identification; its result is a file of its own, named by a hash of
-//! everything that determines it. A sweep that was stopped goes on where it was: points whose files are whole and hold the
+//! everything that determines it (the program, the trace's content, the specification, the seed). A sweep that was stopped goes on where it was: points whose files are whole and hold the
 //! same specification are not run again. When all points are there, they are combined into one results file.
 
 mod experiment_file;
+mod findings;
 mod hotness;
+mod identity;
 mod task;
 
 pub use experiment_file::{Axis, AxisValue, ExperimentFile, TraceEntry};
 pub use task::{Task, TaskResult};
 
+use self::identity::{Ground, Hash};
 use crate::control::Control;
 use crate::error::EvalError;
 use crate::files;
@@ -38,23 +41,20 @@ pub struct Sweep {
     /// Jobs that have no finished file yet, by position.
     pub missing: Vec<usize>,
     finished: Vec<Option<TaskResult>>,
+    /// What determines each job.
+    identities: Vec<String>,
     folder: PathBuf,
 }
 
-/// FNV-1a, 64 bits: stable over machines and versions, and collisions are caught by comparing identities.
-fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
-}
-
-fn point_path(folder: &Path, task: &Task) -> PathBuf {
-    folder.join("points").join(format!("{:016x}.json", hash(&task.identity())))
+fn point_path(folder: &Path, identity: &str) -> PathBuf {
+    folder.join("points").join(format!("{:016x}.json", Hash::of(identity).0))
 }
 
 /// A finished point, if its file is whole and its own.
-fn finished(folder: &Path, task: &Task) -> Option<TaskResult> {
-    let bytes = std::fs::read(point_path(folder, task)).ok()?;
+fn finished(folder: &Path, identity: &str) -> Option<TaskResult> {
+    let bytes = std::fs::read(point_path(folder, identity)).ok()?;
     let point: PointFile = serde_json::from_slice(&bytes).ok()?;
-    (point.identity == task.identity()).then_some(point.result)
+    (point.identity == identity).then_some(point.result)
 }
 
 impl Sweep {
@@ -68,11 +68,14 @@ impl Sweep {
         experiment.figures.iter().try_for_each(|figure| figure.check(&axes))?;
         let labels: Vec<&str> = experiment.traces.iter().map(|trace| trace.label.as_str()).collect();
         experiment.published.iter().try_for_each(|number| number.check(&axes, &labels))?;
+        experiment.findings.iter().try_for_each(|finding| findings::check(finding, &axes))?;
         files::writable_folder(&folder.join("points"))?;
+        let ground = Ground::of(jobs.iter().map(|job| &job.spec))?;
+        let identities: Vec<String> = jobs.iter().map(|job| ground.identity(&job.spec)).collect();
         let finished: Vec<Option<TaskResult>> =
-            jobs.iter().map(|job| finished(folder, &job.spec).filter(|_| resume)).collect();
+            identities.iter().map(|identity| finished(folder, identity).filter(|_| resume)).collect();
         let missing = (0..jobs.len()).filter(|&at| finished[at].is_none()).collect();
-        Ok(Self { jobs, left_out, missing, finished, folder: folder.to_owned() })
+        Ok(Self { jobs, left_out, missing, finished, identities, folder: folder.to_owned() })
     }
 
     /// The jobs that are missing.
@@ -87,9 +90,9 @@ impl Sweep {
     pub fn run(&mut self, surveys: &Surveys, control: &Control) -> Result<(), EvalError> {
         let jobs = self.missing_jobs();
         let results = pool::run_all(&jobs, surveys, control, |at, result| {
-            let task = &jobs[at].spec;
-            let point = PointFile { identity: task.identity(), result: result.clone() };
-            files::write_whole(&point_path(&self.folder, task), files::to_json(&point).as_bytes())
+            let identity = &self.identities[self.missing[at]];
+            let point = PointFile { identity: identity.clone(), result: result.clone() };
+            files::write_whole(&point_path(&self.folder, identity), files::to_json(&point).as_bytes())
         })?;
         for (at, result) in self.missing.drain(..).zip(results) {
             self.finished[at] = Some(result);
@@ -121,6 +124,7 @@ impl Sweep {
             }
         }
         let mut description = experiment.report();
+        description.findings = findings::computed(&description.findings, &runs, self.left_out.is_empty());
         description.findings.extend(self.left_out);
         description.published = published_rows(&experiment.published, &runs)?;
         Ok(ResultsFile {
@@ -130,6 +134,8 @@ impl Sweep {
             traces,
             experiment: Some(description),
             hotness,
+            replicates: Vec::new(),
+            skipped: Vec::new(),
             runs,
         })
     }
@@ -246,11 +252,57 @@ mod tests {
     }
 
     #[test]
+    fn findings_are_computed_from_the_points_or_not_told() {
+        let findings = r#"
+            title = "A test"
+            findings = [
+                "Greedy has {write_amplification | victim=greedy}, FIFO {write_amplification | victim=fifo / write_amplification | victim=greedy} times that; {gc_count | trace=uniform} victims.",
+                "There is no {gc_count | victim=lifo} of LIFO.",
+                "A sentence without a number.",
+            ]"#;
+        let text = EXPERIMENT.replacen("title = \"A test\"", findings, 1);
+        let absent =
+            "[[traces]]\nlabel = \"absent\"\nsource = \"$ISOTHERM_A_VARIABLE_THAT_NOBODY_SETS/b.csv\"\n[[axes]]";
+        for (text, is_whole) in [(text.clone(), true), (text.replacen("[[axes]]", absent, 1), false)] {
+            let folder = tempfile::tempdir().unwrap();
+            let experiment = ExperimentFile::parse("test.toml", &text).unwrap();
+            let mut sweep = Sweep::plan(&experiment, folder.path(), false).unwrap();
+            sweep.run(&Surveys::of(&sweep.jobs).unwrap(), &Control::default()).unwrap();
+            let results = sweep.combine(&experiment, "a command").unwrap();
+            let wa: Vec<f64> = results.runs.iter().map(|run| run.write_amplification.unwrap()).collect();
+            let told = &results.experiment.unwrap().findings;
+            let expected = format!("Greedy has {:.2}, FIFO {:.2} times that;", wa[0], wa[1] / wa[0]);
+            assert!(told[0].starts_with(&expected) && told[0].contains(" to "), "{told:?}");
+            assert!(told.iter().all(|finding| !finding.contains("LIFO")), "{told:?}");
+            assert_eq!(told.contains(&"A sentence without a number.".to_owned()), is_whole, "{told:?}");
+            assert!(told.iter().any(|finding| finding.contains("left out: ")), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn a_trace_that_has_changed_is_run_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("trace.csv");
+        let write = |first: u64| {
+            let rows: String = (0..4000u64).map(|i| format!("{i},W,{},4096\n", (first + i) * 7 % 500 * 4096)).collect();
+            std::fs::write(&trace, rows).unwrap();
+        };
+        write(0);
+        let text = EXPERIMENT.replace("synth:uniform,pages=4096,writes=20000", trace.to_str().unwrap());
+        let experiment = ExperimentFile::parse("test.toml", &text).unwrap();
+        let mut sweep = Sweep::plan(&experiment, folder.path(), true).unwrap();
+        sweep.run(&Surveys::of(&sweep.jobs).unwrap(), &Control::default()).unwrap();
+        assert!(Sweep::plan(&experiment, folder.path(), true).unwrap().missing.is_empty());
+        write(1);
+        assert_eq!(Sweep::plan(&experiment, folder.path(), true).unwrap().missing, [0, 1]);
+    }
+
+    #[test]
     fn a_file_of_another_specification_is_not_taken() {
         let folder = tempfile::tempdir().unwrap();
         let mut sweep = Sweep::plan(&experiment(), folder.path(), true).unwrap();
         sweep.run(&Surveys::of(&sweep.jobs).unwrap(), &Control::default()).unwrap();
-        let (a, b) = (point_path(folder.path(), &sweep.jobs[0].spec), point_path(folder.path(), &sweep.jobs[1].spec));
+        let (a, b) = (point_path(folder.path(), &sweep.identities[0]), point_path(folder.path(), &sweep.identities[1]));
         std::fs::copy(a, b).unwrap();
         assert_eq!(Sweep::plan(&experiment(), folder.path(), true).unwrap().missing, [1]);
     }

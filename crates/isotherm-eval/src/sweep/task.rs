@@ -4,7 +4,7 @@ use crate::control::Control;
 use crate::error::EvalError;
 use crate::hotness::HotnessSpec;
 use crate::pool::{Named, Ready, Work};
-use crate::results::{HotnessResult, RunResult, SCHEMA_VERSION};
+use crate::results::{HotnessResult, RunResult};
 use crate::run::RunSpec;
 use crate::source::{Survey, SurveyKey, TraceSource};
 use serde::{Deserialize, Serialize};
@@ -33,21 +33,26 @@ pub enum TaskResult {
 }
 
 impl Task {
-    /// Everything that determines the result, as text: the same text, the same result.
-    pub(super) fn identity(&self) -> String {
-        let (trace, of_kind) = match self {
+    /// The trace that it reads.
+    pub(super) fn trace(&self) -> &TraceSource {
+        match self {
+            Self::Run(spec) => &spec.trace,
+            Self::Hotness(spec) => &spec.trace,
+        }
+    }
+
+    /// What is asked of it, as text: specification, replay and seed, or what is measured.
+    pub(super) fn settings(&self) -> String {
+        match self {
             Self::Run(spec) => {
                 let replay = serde_json::to_string(&spec.replay).expect("a replay has string keys");
-                (&spec.trace, format!("seed {}\nreplay {replay}\n{}", spec.seed, spec.device.to_toml()))
+                format!("seed {}\nreplay {replay}\n{}", spec.seed, spec.device.to_toml())
             }
             Self::Hotness(spec) => {
                 let settings = serde_json::to_string(&spec.settings).expect("settings have string keys");
-                (&spec.trace, format!("hotness {settings}\n"))
+                format!("hotness {settings}\n")
             }
-        };
-        let TraceSource { name, options, .. } = trace;
-        let version = env!("CARGO_PKG_VERSION");
-        format!("isotherm {version} schema {SCHEMA_VERSION}\ntrace {name}\noptions {options:?}\n{of_kind}")
+        }
     }
 }
 

@@ -82,12 +82,15 @@
     return limits;
   };
 
-  /** Round ends and steps; `tight` ends the axis where the numbers do, as a distribution over intervals wants it. */
+  /** Round ends and steps; `tight` ends the axis where the numbers do, as what lies along it wants it. */
   const rangeOption = (axis, limits, wanted, tight = false) => {
     const [least, most] = limits.get(axisTitle(axis)) ?? [0, 1];
-    if (axis.scale === "logarithmic") return { min: 10 ** Math.floor(Math.log10(least)), max: 10 ** Math.ceil(Math.log10(most)) };
+    if (axis.scale === "logarithmic") {
+      if (tight && most > least) return { min: least, max: most };
+      return { min: 10 ** Math.floor(Math.log10(least)), max: 10 ** Math.ceil(Math.log10(most)) };
+    }
     // Where nought is near it belongs in the picture; where it is far, the differences do.
-    const low = least > 0 && least < 0.4 * most ? 0 : least;
+    const low = !tight && least > 0 && least < 0.4 * most ? 0 : least;
     const step = roundStep(most > low ? most - low : Math.abs(most) || 1, wanted);
     const clean = (n) => Number(n.toPrecision(12));
     const round = Math.ceil(most / step - 1e-9) * step;
@@ -120,6 +123,10 @@
     data: rules.map((rule) => ({ name: rule.label, [axisName]: rule.value })),
   });
 
+  /** How much of its colour something keeps whose run is not valid. */
+  const PALE = 0.4;
+  const isPale = (series, i) => series.invalid?.[i] === true;
+
   const frame = (paint) => ({
     animation: false,
     backgroundColor: "transparent",
@@ -145,9 +152,11 @@
     const series = shown.map((s) => {
       const { colour, published } = look(s, paint);
       return {
-        type: "bar", name: s.name, data: s.values, barWidth: height, barGap: "15%",
+        type: "bar", name: s.name, barWidth: height, barGap: "15%",
+        // A second round of the palette is told from the first by its frame.
+        data: s.values.map((value, i) => ({ value, itemStyle: { opacity: isPale(s, i) ? PALE : 1 } })),
         stack: chart.stacked ? "whole" : undefined,
-        itemStyle: published ? { color: "transparent", borderColor: colour, borderWidth: 1.5, borderType: [4, 2] } : { color: colour, borderColor: paint.paper, borderWidth: chart.stacked ? 0.5 : 0 },
+        itemStyle: published ? { color: "transparent", borderColor: colour, borderWidth: 1.5, borderType: [4, 2] } : { color: colour, borderColor: s.slot >= SLOTS ? paint.ink : paint.paper, borderWidth: s.slot >= SLOTS ? 1.5 : chart.stacked ? 0.5 : 0, borderType: DASHES[Math.floor(s.slot / SLOTS) % DASHES.length] },
         label: chart.stacked ? undefined : { show: shown.length <= 4, position: "right", color: paint.soft, fontSize: 11, formatter: ({ value }) => formatNumber(value) },
       };
     });
@@ -187,14 +196,16 @@
       const { colour, dash, symbol, published } = look(s, paint);
       // Few runs show where they are; a formula is not known at its ends alone.
       const few = s.points.length <= 24 && (s.origin !== "theory" || s.points.length === 1);
-      const common = { name: s.name, data: s.points, symbol, symbolSize: 7, itemStyle: { color: colour } };
+      const pale = s.invalid !== undefined && s.invalid.every(Boolean);
+      const data = s.points.map((value, i) => ({ value, itemStyle: { opacity: isPale(s, i) ? PALE : 1 } }));
+      const common = { name: s.name, data, symbol, symbolSize: 7, itemStyle: { color: colour } };
       if (s.mark === "points") {
         const hollow = { color: "transparent", borderColor: colour, borderWidth: 2 };
         return { ...common, type: "scatter", symbolSize: 11, itemStyle: published ? hollow : { color: colour } };
       }
       return {
         ...common, type: "line", showSymbol: few, step: s.mark === "steps" ? "start" : false,
-        lineStyle: { color: colour, width: s.origin === "theory" ? 1.25 : 2, type: dash },
+        lineStyle: { color: colour, width: s.origin === "theory" ? 1.25 : 2, type: dash, opacity: pale ? PALE : 1 },
         emphasis: { focus: "series" },
       };
     });
@@ -202,7 +213,7 @@
     return {
       ...frame(paint),
       grid: { left, right: 18, top: 30, bottom: 46 },
-      xAxis: axisOption(chart.x, paint, { ...below, ...rangeOption(chart.x, limits, 6) }),
+      xAxis: axisOption(chart.x, paint, { ...below, ...rangeOption(chart.x, limits, 6, chart.series.some((s) => s.mark !== "points")) }),
       yAxis: axisOption(chart.y, paint, { ...above(paint, left), ...rangeOption(chart.y, limits, 5) }),
       series,
       tooltip: tooltip(paint, (items) => {
@@ -223,7 +234,7 @@
       const data = [[s.edges[0], 0], ...steps, [s.edges.at(-1), 0]];
       return {
         type: "line", name: s.name, data, step: "end", showSymbol: false, symbol: "none",
-        lineStyle: { color: colour, width: 1.75, type: dash }, itemStyle: { color: colour },
+        lineStyle: { color: colour, width: 1.75, type: dash, opacity: s.invalid ? PALE : 1 }, itemStyle: { color: colour },
         areaStyle: { color: colour, opacity: shown.length === 1 ? 0.28 : 0.09 },
         emphasis: { focus: "series" },
       };

@@ -1,6 +1,6 @@
 //! Results to report: small real runs, one of them judged invalid, under a trace whose name tries to break out of the page.
 
-use isotherm_eval::compare::{Choice, PolicyList, jobs, rank};
+use isotherm_eval::compare::{Choice, PolicyList, combine, rank};
 use isotherm_eval::results::*;
 use isotherm_eval::{Control, Replay, RunSpec, Surveys, TraceSource, run_all};
 use isotherm_sfs::SystemSpec;
@@ -19,7 +19,7 @@ pub fn compare() -> ResultsFile {
     let list = |text: &str| text.parse::<PolicyList>().unwrap().0;
     let placements = list("single,host_gc,epoch").into_iter().map(Choice::Placement).collect();
     let victims = list("greedy,cost_benefit").into_iter().map(Choice::Victim).collect();
-    let jobs = jobs(&base, &[placements, victims]).unwrap();
+    let jobs = combine(&base, &[placements, victims]).unwrap().jobs;
     let surveys = Surveys::of(&jobs).unwrap();
     let mut runs = run_all(&jobs, &surveys, &Control::default(), |_, _| Ok(())).unwrap();
     rank(&mut runs);
@@ -40,6 +40,8 @@ pub fn compare() -> ResultsFile {
         traces: vec![trace],
         experiment: None,
         hotness: Vec::new(),
+        replicates: Vec::new(),
+        skipped: Vec::new(),
         runs,
     }
 }

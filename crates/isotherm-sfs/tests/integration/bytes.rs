@@ -39,7 +39,7 @@ fn requests() -> Vec<Request> {
         let block = if random.below(4) == 0 { random.below(BLOCKS - 4) } else { random.below(BLOCKS / 8) };
         let part = if random.below(8) == 0 { 512 } else { 0 };
         let length = if op == Op::Flush { 0 } else { (random.below(4) + 1) * BLOCK - part };
-        requests.push(Request { arrival_ns: at * 3_000_000, offset: block * BLOCK + part, length, op });
+        requests.push(Request { arrival_ns: at * 3_000_000, offset: block * BLOCK + part, length, op, source: 0 });
     }
     requests
 }

@@ -34,7 +34,7 @@ fn device(log: &str, below: &str, utilisation: &str, blocks: u32) -> Box<dyn Rep
 }
 
 fn write(block: u32) -> Request {
-    Request { arrival_ns: 0, offset: u64::from(block) * 4096, length: 4096, op: Op::Write }
+    Request { arrival_ns: 0, offset: u64::from(block) * 4096, length: 4096, op: Op::Write, source: 0 }
 }
 
 /// A workload: how many of the blocks are active, and where the next write goes.
@@ -214,9 +214,9 @@ fn the_stack_counts_add_up_and_write_amplification_is_the_product() {
         for turn in 0..6u32 {
             let batch: Vec<Request> = (0..blocks).map(|i| write(if turn == 0 { i } else { load.next() })).collect();
             device.submit(&batch).unwrap();
-            device.submit(&[Request { arrival_ns: 0, offset: 0, length: 0, op: Op::Flush }]).unwrap();
+            device.submit(&[Request { arrival_ns: 0, offset: 0, length: 0, op: Op::Flush, source: 0 }]).unwrap();
         }
-        let trim = Request { arrival_ns: 0, offset: 4096 * 100, length: 4096 * 1000, op: Op::Trim };
+        let trim = Request { arrival_ns: 0, offset: 4096 * 100, length: 4096 * 1000, op: Op::Trim, source: 0 };
         device.submit(&[trim, Request { op: Op::Read, ..trim }]).unwrap();
         device.check().unwrap();
         let snapshot = device.snapshot();
@@ -339,7 +339,7 @@ proptest! {
                     model[range].copy_from_slice(&data);
                 }
             }
-            simulated.submit(&[Request { arrival_ns: now_ns, offset, length, op }]).unwrap();
+            simulated.submit(&[Request { arrival_ns: now_ns, offset, length, op, source: 0 }]).unwrap();
         }
         device.check().map_err(TestCaseError::fail)?;
         prop_assert_eq!(counted(&device), counted(&simulated));

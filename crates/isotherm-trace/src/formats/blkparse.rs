@@ -6,7 +6,7 @@
 use crate::formats::event::{Event, Events};
 use crate::options::{OpenOptions, TimeScale, TimeUnit};
 use crate::row::{Fault, Field, Row, Separator};
-use crate::sink::Sink;
+use crate::sink::{Sink, Sources};
 use crate::text::LineFormat;
 use isotherm::request::Op;
 
@@ -18,6 +18,7 @@ const TIME_NS_MAX: u64 = 1 << 60;
 pub(crate) struct Blkparse {
     scale: TimeScale,
     events: Events,
+    sources: Sources,
     rows: u64,
     in_summary: bool,
 }
@@ -29,6 +30,7 @@ impl LineFormat for Blkparse {
         Self {
             scale: options.time_unit.unwrap_or(TimeUnit::S).scale(),
             events: Events::new(options.blktrace_action),
+            sources: Sources::default(),
             rows: 0,
             in_summary: false,
         }
@@ -49,7 +51,7 @@ impl LineFormat for Blkparse {
         row.integer(Field::Other)?;
         row.integer(Field::Other)?;
         let arrival_ns = row.time(self.scale)?;
-        row.integer(Field::Other)?;
+        let process = row.integer(Field::Other)?;
         let action = row.word(Field::Other);
         if action.is_empty() || action.len() > 2 {
             return Err(row.unknown(Field::Other, action, "Q, D, C or another action of blkparse"));
@@ -65,6 +67,7 @@ impl LineFormat for Blkparse {
             );
             return Err(Fault::new(Field::Time, problem, "remove the row, or skip it with --skip-bad N"));
         }
+        sink.source = Some(self.sources.number(process));
         let (flush, op) = rwbs(row)?;
         // Flushes without data have no sector, and some kernels' only a process.
         if op.is_none() || row.next_byte().is_none_or(|byte| byte == b'[') {

@@ -5,7 +5,7 @@ use crate::binary::{RecordFormat, u16_at, u32_at, u64_at};
 use crate::formats::event::{Event, Events};
 use crate::options::{OpenOptions, TimeScale, TimeUnit};
 use crate::row::{Fault, Field};
-use crate::sink::Sink;
+use crate::sink::{Sink, Sources};
 use isotherm::request::Op;
 
 /// Magic number of version 7 in the upper three bytes, version in the lowest.
@@ -22,6 +22,7 @@ const DISCARD: u32 = 1 << 29;
 pub(crate) struct Blktrace {
     scale: TimeScale,
     events: Events,
+    sources: Sources,
     /// Device of the record before and its name, `major,minor` as blkparse prints it.
     device: (u32, String),
 }
@@ -33,6 +34,7 @@ impl RecordFormat for Blktrace {
         Self {
             scale: options.time_unit.unwrap_or(TimeUnit::Ns).scale(),
             events: Events::new(options.blktrace_action),
+            sources: Sources::default(),
             device: (0, "0,0".to_owned()),
         }
     }
@@ -67,6 +69,7 @@ impl RecordFormat for Blktrace {
         if action & NOTIFY != 0 || !self.events.chosen(letter) {
             return Ok(());
         }
+        sink.source = Some(self.sources.number(u64::from(u32_at(record, 32))));
         let op = match () {
             () if action & PASSTHROUGH != 0 => None,
             () if action & DISCARD != 0 => Some(Op::Trim),

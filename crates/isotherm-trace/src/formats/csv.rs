@@ -1,15 +1,19 @@
-//! The canonical text form: `ts_ns,op,offset,length` with op R, W, D or F, in order of time.
+//! The canonical text form: `ts_ns,op,offset,length` with op R, W, D or F, in order of time; a fifth column, `stream`, may say
+//! who asks: `s` and a number, which tells it from the last column of other formats.
 //!
 //! Times are kept as they are, so that the form and its Parquet twin convert into each other without loss.
 
 use crate::options::{OpenOptions, TimeScale, TimeUnit};
 use crate::row::{Fault, Field, Row, Separator};
-use crate::sink::Sink;
+use crate::sink::{Sink, Sources};
 use crate::text::LineFormat;
 use isotherm::request::Op;
 
 /// First line of every file that isotherm writes; optional in files that it reads.
 pub(crate) const HEADER: &str = "ts_ns,op,offset,length";
+
+/// The same where a column says who asks.
+pub(crate) const HEADER_WITH_STREAM: &str = "ts_ns,op,offset,length,stream";
 
 /// The columns, for messages.
 pub(crate) const SHAPE: &str = "ts_ns,op,offset,length (nanoseconds; R, W, D or F; bytes; bytes)";
@@ -19,19 +23,25 @@ pub(crate) struct Csv {
     scale: TimeScale,
     /// Whether a unit was named: then times may have fractions.
     has_unit: bool,
+    sources: Sources,
 }
 
 impl LineFormat for Csv {
     const SEPARATOR: Separator = Separator::Comma;
 
     fn new(options: &OpenOptions) -> Self {
-        Self { scale: options.time_unit.unwrap_or(TimeUnit::Ns).scale(), has_unit: options.time_unit.is_some() }
+        Self {
+            scale: options.time_unit.unwrap_or(TimeUnit::Ns).scale(),
+            has_unit: options.time_unit.is_some(),
+            sources: Sources::default(),
+        }
     }
 
     fn is_header(line: &[u8]) -> bool {
         let fields = line.split(|&b| b == b',').map(<[u8]>::trim_ascii);
-        let own = HEADER.as_bytes().split(|&b| b == b',');
-        line.len() < 2 * HEADER.len() && fields.map(<[u8]>::to_ascii_lowercase).eq(own)
+        let fields: Vec<Vec<u8>> = fields.map(<[u8]>::to_ascii_lowercase).collect();
+        let is = |own: &str| fields.iter().map(Vec::as_slice).eq(own.as_bytes().split(|&b| b == b','));
+        line.len() < 2 * HEADER.len() && (is(HEADER) || is(HEADER_WITH_STREAM))
     }
 
     #[inline(always)]
@@ -46,7 +56,13 @@ impl LineFormat for Csv {
         };
         let offset = row.integer(Field::Offset)?;
         let length = row.integer(Field::Length)?;
-        row.end()?;
+        if !row.is_at_end() {
+            let stream = row.word(Field::Stream);
+            let number = stream.strip_prefix(b"s").and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+            let number = number.ok_or_else(|| row.unknown(Field::Stream, stream, "s0, s1 and so on"))?;
+            sink.source = Some(self.sources.number(number));
+            row.end()?;
+        }
         sink.push(op, arrival_ns, offset, length)
     }
 }

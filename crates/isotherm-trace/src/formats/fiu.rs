@@ -2,26 +2,27 @@
 
 use crate::options::{OpenOptions, TimeScale, TimeUnit};
 use crate::row::{Fault, Field, Row, Separator};
-use crate::sink::Sink;
+use crate::sink::{Sink, Sources};
 use crate::text::LineFormat;
 use isotherm::request::Op;
 
 /// Parser of FIU traces.
 pub(crate) struct Fiu {
     scale: TimeScale,
+    sources: Sources,
 }
 
 impl LineFormat for Fiu {
     const SEPARATOR: Separator = Separator::Blanks;
 
     fn new(options: &OpenOptions) -> Self {
-        Self { scale: options.time_unit.unwrap_or(TimeUnit::Ns).scale() }
+        Self { scale: options.time_unit.unwrap_or(TimeUnit::Ns).scale(), sources: Sources::default() }
     }
 
     #[inline(always)]
     fn parse(&mut self, row: &mut Row<'_>, sink: &mut Sink<'_>) -> Result<(), Box<Fault>> {
         let arrival_ns = row.whole_time(self.scale)?;
-        row.integer(Field::Other)?;
+        sink.source = Some(self.sources.number(row.integer(Field::Other)?));
         // Names of processes may hold blanks; what follows them is a number.
         row.word(Field::Other);
         while row.next_byte().is_some_and(|byte| !byte.is_ascii_digit()) {

@@ -234,7 +234,7 @@ impl ParquetRecords {
             }
         };
         let not_before_ns = if self.setup.refuse_disorder { self.latest_ns } else { 0 };
-        let mut sink = Sink { requests: batch, volumes: &mut self.setup.volumes, not_before_ns };
+        let mut sink = Sink { requests: batch, volumes: &mut self.setup.volumes, source: None, not_before_ns };
         sink.push(op, time, offset, length)?;
         self.latest_ns = time;
         Ok(())

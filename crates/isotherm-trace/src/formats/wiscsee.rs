@@ -5,7 +5,7 @@
 use crate::formats::event::Events;
 use crate::options::{OpenOptions, TimeScale, TimeUnit};
 use crate::row::{Fault, Field, Row, Separator};
-use crate::sink::Sink;
+use crate::sink::{Sink, Sources};
 use crate::text::LineFormat;
 use isotherm::request::Op;
 
@@ -13,18 +13,23 @@ use isotherm::request::Op;
 pub(crate) struct Wiscsee {
     scale: TimeScale,
     events: Events,
+    sources: Sources,
 }
 
 impl LineFormat for Wiscsee {
     const SEPARATOR: Separator = Separator::Blanks;
 
     fn new(options: &OpenOptions) -> Self {
-        Self { scale: options.time_unit.unwrap_or(TimeUnit::S).scale(), events: Events::new(options.blktrace_action) }
+        Self {
+            scale: options.time_unit.unwrap_or(TimeUnit::S).scale(),
+            events: Events::new(options.blktrace_action),
+            sources: Sources::default(),
+        }
     }
 
     #[inline(always)]
     fn parse(&mut self, row: &mut Row<'_>, sink: &mut Sink<'_>) -> Result<(), Box<Fault>> {
-        row.integer(Field::Other)?;
+        sink.source = Some(self.sources.number(row.integer(Field::Other)?));
         let event = match row.word(Field::Other) {
             [event @ (b'D' | b'C')] => *event,
             other => return Err(row.unknown(Field::Other, other, "D, C")),

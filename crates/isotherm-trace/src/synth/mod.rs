@@ -20,4 +20,4 @@ mod zipf;
 
 pub use pattern::{Build, PATTERNS, PatternEntry};
 pub use reader::SynthReader;
-pub use workload::{COMMON, MIX, Workload};
+pub use workload::{COMMON, MIX, Workload, reseeded};

@@ -156,6 +156,7 @@ impl Run<'_> {
                 offset: u64::from(page) * page_bytes,
                 length: u64::from(pages) * page_bytes,
                 op,
+                source: 0,
             });
         }
         *self.written = written;

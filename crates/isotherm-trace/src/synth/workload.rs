@@ -131,6 +131,22 @@ impl Workload {
     }
 }
 
+/// The specification `spec`, without its `synth:`, with a seed that is larger by `steps`: another draw of the same workload.
+///
+/// # Errors
+/// The seed that it has is no number.
+pub fn reseeded(spec: &str, steps: u64) -> Result<String, TraceError> {
+    let first = spec.find(['+', '@']).unwrap_or(spec.len());
+    let (common, rest) = spec.split_at(first);
+    let is_seed = |part: &&str| part.trim_start().starts_with("seed=");
+    let given = common.split(',').find(is_seed).map(|part| part.trim().trim_start_matches("seed="));
+    let text = given.unwrap_or("1");
+    let fix = "give a whole number";
+    let seed = registry::parse_integer(text).ok_or_else(|| refuse("seed", text, fix))?.wrapping_add(steps);
+    let others: Vec<&str> = common.split(',').filter(|part| !is_seed(part)).collect();
+    Ok(format!("{},seed={seed}{rest}", others.join(",")))
+}
+
 const _: () = assert!((MAX_PAGES as u64) << 20 <= END_BYTES_MAX);
 
 fn refuse(key: &str, value: &str, fix: &str) -> TraceError {
@@ -252,5 +268,23 @@ fn parse_size(text: &str, pages: u32) -> Result<Size, TraceError> {
         [size] => Ok(Size::Fixed(size)),
         _ if weights.iter().sum::<f64>() > 0.0 => Ok(Size::Drawn(Alias::new(&weights), sizes.into())),
         _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_seed_is_another_draw_of_the_same_workload() {
+        for (spec, expected) in [
+            ("uniform", "uniform,seed=4"),
+            ("zipf:1.1,seed=7,pages=64", "zipf:1.1,pages=64,seed=10"),
+            ("zipf,pages=64+sequential,share=0.3@100,uniform", "zipf,pages=64,seed=4+sequential,share=0.3@100,uniform"),
+        ] {
+            assert_eq!(reseeded(spec, 3).unwrap(), expected);
+            Workload::parse(&reseeded(spec, 3).unwrap()).unwrap();
+        }
+        assert!(reseeded("uniform,seed=many", 1).is_err());
     }
 }

@@ -9,6 +9,8 @@ fn read_with(bytes: &[u8], options: &OpenOptions) -> Result<(&'static str, Vec<R
     let mut reader = open_bytes("sample", bytes.into(), options)?;
     let mut requests = Vec::new();
     while reader.fill(&mut requests, 7)? > 0 {}
+    // Who asks has a test of its own.
+    requests.iter_mut().for_each(|request| request.source = 0);
     Ok((reader.format(), requests))
 }
 
@@ -17,7 +19,7 @@ fn read(bytes: &[u8]) -> (&'static str, Vec<Request>) {
 }
 
 fn request(arrival_ns: u64, op: Op, offset: u64, length: u64) -> Request {
-    Request { arrival_ns, offset, length, op }
+    Request { arrival_ns, offset, length, op, source: 0 }
 }
 
 /// The sample is detected as `format` and reads as `expected`.
@@ -383,7 +385,7 @@ fn bad_rows_are_named_by_file_line_column_and_field() {
         ("2,W,,512", &["column 5: offset is empty"]),
         ("2,W,0", &["length is missing"]),
         ("2,X,0,512", &["column 3: operation \"X\" is unknown", "R, W, D, F"]),
-        ("2,W,0,512,7", &["column 11", "follows the last column"]),
+        ("2,W,0,512,7", &["column 11", "stream \"7\" is unknown"]),
         ("2,W,0,0", &["length is 0"]),
         ("2,W,0x10,512", &["offset \"0x10\" is not a number"]),
         ("2,W,4503599627370496,512", &["limit of 4503599627370496 bytes (4 PiB)", "check the units"]),
@@ -476,4 +478,41 @@ fn reordered_requests_are_counted_once() {
     let mut reader = open_bytes("sample", text.as_bytes().into(), &OpenOptions::default()).unwrap();
     while reader.fill(&mut Vec::new(), 1).unwrap() > 0 {}
     assert_eq!(reader.reordered(), 2);
+}
+
+#[test]
+fn one_volume_of_several_is_read_alone() {
+    let trace = "1,0,8,0,7\n2,16,8,1,12\n3,8,8,1,7\n";
+    let options = |volume: &str| OpenOptions { volume: Some(volume.to_owned()), ..OpenOptions::default() };
+    let read = |options: &OpenOptions| {
+        let mut reader = open_bytes("tencent.csv", trace.as_bytes().into(), options)?;
+        let mut batch = Vec::new();
+        while reader.fill(&mut batch, 100)? > 0 {}
+        Ok::<_, TraceError>(batch.iter().map(|request| (request.arrival_ns, request.offset)).collect::<Vec<_>>())
+    };
+    let tencent = |volume| OpenOptions { format: Some("tencent".parse().unwrap()), ..options(volume) };
+    assert_eq!(read(&tencent("12")).unwrap(), [(0, 16 * 512)]);
+    assert_eq!(read(&tencent("7")).unwrap(), [(0, 0), (2_000_000_000, 8 * 512)]);
+    let unknown = read(&tencent("8")).unwrap_err().to_string();
+    assert!(unknown.contains("no volume \"8\"") && unknown.contains("\"7\", \"12\""), "{unknown}");
+    let csv = OpenOptions { format: Some("csv".parse().unwrap()), ..options("7") };
+    let refused = open_bytes("a.csv", b"0,W,0,4096\n".as_slice().into(), &csv).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("has no volumes"), "{refused}");
+}
+
+/// Who asks: processes where the format has them, else volumes.
+#[test]
+fn sources_are_kept_in_the_order_in_which_they_appear() {
+    let sources = |format: &str, trace: &str| {
+        let options = OpenOptions { format: Some(format.parse().unwrap()), ..OpenOptions::default() };
+        let mut reader = open_bytes("sample", trace.as_bytes().into(), &options).unwrap();
+        let mut requests = Vec::new();
+        while reader.fill(&mut requests, 7).unwrap() > 0 {}
+        requests.iter().map(|request| request.source).collect::<Vec<_>>()
+    };
+    let fiu = "1 40 kjournald 8 8 W 8 1 a\n2 7 my shell 16 8 W 8 1 b\n3 40 kjournald 24 8 W 8 1 c\n";
+    assert_eq!(sources("fiu", fiu), [0, 1, 0]);
+    assert_eq!(sources("tencent", "1,0,8,1,9\n2,16,8,1,5\n3,8,8,1,9\n"), [0, 1, 0]);
+    assert_eq!(sources("csv", "ts_ns,op,offset,length,stream\n1,W,0,512,s3\n2,W,0,512,s1\n3,W,0,512,s3\n"), [0, 1, 0]);
+    assert_eq!(sources("csv", "1,W,0,512\n"), [0]);
 }

@@ -305,6 +305,12 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
         self.ftl.logical_pages()
     }
     /// What is written soon is looked up here; the map below hears of it when it is evicted.
+    fn wants_sources(&self) -> bool {
+        self.ftl.wants_sources()
+    }
+    fn attribute(&mut self, lpn: Lpn, source: u16) {
+        self.ftl.attribute(lpn, source);
+    }
     #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         lpns.iter().for_each(|lpn| self.index.prefetch(lpn.0));

@@ -35,6 +35,10 @@ pub trait Ftl {
     fn prefetch_entries(&self, lpns: &[Lpn]);
     /// Second hint, a few writes later: brings the state of their old pages towards the cache.
     fn prefetch_pages(&self, lpns: &[Lpn]);
+    /// Whether anything below asks who writes: then [`attribute`](Ftl::attribute) is called before each write of a page.
+    fn wants_sources(&self) -> bool;
+    /// The host is about to write a page on behalf of `source`.
+    fn attribute(&mut self, lpn: Lpn, source: u16);
     /// Reads a page; false if it holds no data, and then `out` is left alone.
     ///
     /// # Errors

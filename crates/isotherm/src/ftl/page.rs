@@ -86,6 +86,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
         self.map.entries.len() as u32
     }
 
+    fn wants_sources(&self) -> bool {
+        self.store.placement().wants_sources()
+    }
+    fn attribute(&mut self, lpn: Lpn, source: u16) {
+        self.store.placement_mut().attribute(lpn, source);
+    }
     #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.map.prefetch(lpns);

@@ -81,6 +81,18 @@ pub const TIMINGS: &[Entry<Latency>] = &[
         "Write pattern based hot/cold separation, Table 2",
         microseconds(250, 2200, 15000, 1216),
     ),
+    timing(
+        "tlc",
+        "16 KB page planar TLC, mean of lower, centre and upper pages: 80 / 2926.5 / 3000 us and 52.4 us a transfer",
+        "SimpleSSD (IEEE CAL 17, 2018), latencies of its TLC flash",
+        microseconds(800, 29265, 30000, 524),
+    ),
+    timing(
+        "qlc",
+        "16 KB page 96-layer 3D QLC, mean of the four kinds of pages: 121.7 / 1860 / 6340 us and 20.5 us a transfer",
+        "PACA (ICCD 2022), Figure 2 and Table I; transfer at 800 MT/s",
+        microseconds(1217, 18600, 63400, 205),
+    ),
     timing("mbf", "25 / 200 / 1500 us", "Multiple Bloom filters, text", microseconds(250, 2000, 15000, 0)),
 ];
 

@@ -94,6 +94,14 @@ pub trait Placement {
     fn gc(&mut self, _copy: &GcCopy, _history: &PageHistory) -> StreamId {
         self.copies_to().expect("a placement names the stream of all copies, or of each")
     }
+    /// Whether the placement asks who writes a page: then [`attribute`](Placement::attribute) is called before each write of a
+    /// page by a request. The same as long as it lives.
+    fn wants_sources(&self) -> bool {
+        false
+    }
+    /// The host is about to write a page on behalf of `source`; behind a write buffer, [`host`](Placement::host) hears of the
+    /// page later, if at all.
+    fn attribute(&mut self, _lpn: Lpn, _source: u16) {}
     /// A page was trimmed.
     fn on_trim(&mut self, _lpn: Lpn) {}
     /// `stream` has filled a block, or a block that it filled was found after a loss of power: it may be cleaned from now on.
@@ -203,6 +211,12 @@ macro_rules! placements {
             fn gc(&mut self, copy: &GcCopy, history: &PageHistory) -> StreamId {
                 match self { $(Self::$variant(placement) => placement.gc(copy, history)),* }
             }
+            fn wants_sources(&self) -> bool {
+                match self { $(Self::$variant(placement) => placement.wants_sources()),* }
+            }
+            fn attribute(&mut self, lpn: Lpn, source: u16) {
+                match self { $(Self::$variant(placement) => placement.attribute(lpn, source)),* }
+            }
             fn on_trim(&mut self, lpn: Lpn) {
                 match self { $(Self::$variant(placement) => placement.on_trim(lpn)),* }
             }
@@ -250,6 +264,7 @@ placements! {
     host_gc::HostGc,
     epoch::Epoch,
     ranges::Ranges,
+    streams::BySource,
     offline::Offline,
     sepbit::SepBit,
     dac::Dac,

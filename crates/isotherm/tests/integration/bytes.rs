@@ -49,7 +49,7 @@ fn requests(length: usize) -> impl Strategy<Value = Vec<Request>> {
         let request = |(op, offset, length, wait_ns): (Op, u64, u64, u64)| {
             now_ns += wait_ns;
             let (offset, length) = if op == Op::Flush { (0, 0) } else { (offset, length.min(PAGES * PAGE - offset)) };
-            Request { arrival_ns: now_ns, offset, length, op }
+            Request { arrival_ns: now_ns, offset, length, op, source: 0 }
         };
         drawn.into_iter().map(request).collect()
     })
@@ -173,7 +173,7 @@ proptest! {
         // Behind a buffer more than the last request may be lost, which the tests of buffers look at.
         for sets in DEVICES.iter().filter(|sets| !sets.iter().any(|set| set.starts_with("dram"))) {
             // Trims are durable after a flush, and here after each of them.
-            let flush = Request { arrival_ns: 0, offset: 0, length: 0, op: Op::Flush };
+            let flush = Request { arrival_ns: 0, offset: 0, length: 0, op: Op::Flush, source: 0 };
             let requests: Vec<Request> =
                 requests.iter().flat_map(|request| [*request, Request { arrival_ns: request.arrival_ns, ..flush }]).collect();
             let payload = |geometry: &Geometry| Failing {

@@ -22,8 +22,13 @@ fn last_third(sets: &[&str], pages: u32, order: &[u32], future: Option<Arc<Futur
     let (first, last) = order.split_at(order.len() / 3 * 2);
     let mut programs = Vec::new();
     for part in [first, last] {
-        let write =
-            |page: &u32| Request { arrival_ns: 0, offset: u64::from(*page) * 4096, length: 4096, op: Op::Write };
+        let write = |page: &u32| Request {
+            arrival_ns: 0,
+            offset: u64::from(*page) * 4096,
+            length: 4096,
+            op: Op::Write,
+            source: 0,
+        };
         device.submit(&part.iter().map(write).collect::<Vec<_>>()).unwrap();
         programs.push(device.snapshot().medium.programmed().total());
     }

@@ -35,7 +35,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "verdict",
             "measure",
             "recorder heat lifetime laws",
-            "memory source",
+            "estimate memory source",
             "fold kept",
             "files",
             "columns",

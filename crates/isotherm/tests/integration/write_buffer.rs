@@ -330,7 +330,7 @@ fn simulated(policy: &str) -> Ssd<WriteBuffer<PageFtl<NandArray<NoBytes>, AnyPla
 }
 
 fn request(op: Op, page: u64, pages: u64) -> Request {
-    Request { arrival_ns: 0, offset: page * PAGE as u64, length: pages * PAGE as u64, op }
+    Request { arrival_ns: 0, offset: page * PAGE as u64, length: pages * PAGE as u64, op, source: 0 }
 }
 
 #[test]

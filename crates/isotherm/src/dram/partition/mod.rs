@@ -193,6 +193,12 @@ impl<F: MappingSpace<Side = MapSide>> Ftl for Partition<F> {
     fn logical_pages(&self) -> u32 {
         self.buffer.logical_pages()
     }
+    fn wants_sources(&self) -> bool {
+        self.buffer.wants_sources()
+    }
+    fn attribute(&mut self, lpn: Lpn, source: u16) {
+        self.buffer.attribute(lpn, source);
+    }
     #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.buffer.prefetch_entries(lpns);

@@ -226,6 +226,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
         self.map.layout.logical_pages
     }
 
+    fn wants_sources(&self) -> bool {
+        self.store.placement().wants_sources()
+    }
+    fn attribute(&mut self, lpn: Lpn, source: u16) {
+        self.store.placement_mut().attribute(lpn, source);
+    }
     #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.map.pages.prefetch(lpns);

@@ -409,6 +409,10 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
         self.entries.len() as u32
     }
 
+    fn wants_sources(&self) -> bool {
+        false
+    }
+    fn attribute(&mut self, _: Lpn, _: u16) {}
     #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         lpns.iter().for_each(|lpn| memory::prefetch(&self.entries, lpn.0 as usize));

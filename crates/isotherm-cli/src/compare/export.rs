@@ -1,0 +1,193 @@
+//! The tables of a comparison as a file for other programs: LaTeX, CSV or Markdown, by the ending of its name.
+
+use super::numbers::{Number, TIMES};
+use super::tables::{Device, OnTrace, writes};
+use isotherm_eval::results::RunResult;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// How a table is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    Latex,
+    Csv,
+    Markdown,
+}
+
+/// A file for the tables.
+#[derive(Clone, Debug)]
+pub struct Export {
+    path: PathBuf,
+    form: Form,
+}
+
+impl FromStr for Export {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let path = PathBuf::from(text);
+        let form = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("tex") => Form::Latex,
+            Some("csv") => Form::Csv,
+            Some("md") => Form::Markdown,
+            _ => return Err("its ending names no form of table; end it in .tex, .csv or .md".to_owned()),
+        };
+        Ok(Self { path, form })
+    }
+}
+
+impl Export {
+    /// Where it goes.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file's text. `traces` are the names that labels begin with; none where there is one trace.
+    pub fn text(&self, runs: &[RunResult], traces: &[String]) -> String {
+        let parts = OnTrace::of(runs, traces);
+        match self.form {
+            Form::Csv => csv(&parts),
+            Form::Latex => latex(&rows(&parts)),
+            Form::Markdown => markdown(&rows(&parts)),
+        }
+    }
+}
+
+/// The numbers that any device has, in the order of the tables.
+fn numbers(parts: &[OnTrace<'_>]) -> Vec<Number> {
+    let devices = || parts.iter().flat_map(|part| &part.devices);
+    let in_bytes = parts.iter().map(|part| writes(&part.devices)).find(|numbers| numbers[0].key.ends_with("bytes"));
+    let all = in_bytes.unwrap_or_else(|| writes(&[])).into_iter().chain(TIMES);
+    // How fast the simulator ran says nothing of a device.
+    let told = all.filter(|number| !number.key.starts_with("simulator_"));
+    told.filter(|number| devices().any(|device| device.estimate(number).is_some())).collect()
+}
+
+/// Whether the runs are on several traces, and of several seeds.
+fn several(parts: &[OnTrace<'_>]) -> (bool, bool) {
+    let has_seeds = parts.iter().flat_map(|part| &part.devices).any(|device| device.runs.len() > 1);
+    (parts.iter().any(|part| !part.trace.is_empty()), has_seeds)
+}
+
+/// Header and rows as people read them.
+fn rows(parts: &[OnTrace<'_>]) -> Vec<Vec<String>> {
+    let numbers = numbers(parts);
+    let (on_traces, _) = several(parts);
+    let mut header: Vec<String> = on_traces.then(|| "trace".to_owned()).into_iter().collect();
+    header.push("device".to_owned());
+    header.extend(numbers.iter().map(|number| number.column.header.to_owned()));
+    header.push("valid".to_owned());
+    let mut rows = vec![header];
+    for part in parts {
+        for device in &part.devices {
+            let mut row: Vec<String> = on_traces.then(|| part.trace.clone()).into_iter().collect();
+            row.push(device.name.to_owned());
+            row.extend(numbers.iter().map(|number| device.text(number, true)));
+            row.push(device.validity());
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// Names as results have them, numbers in full; with several seeds each number has half its confidence interval beside it.
+fn csv(parts: &[OnTrace<'_>]) -> String {
+    let numbers = numbers(parts);
+    let (on_traces, has_seeds) = several(parts);
+    let mut header: Vec<String> = on_traces.then(|| "trace".to_owned()).into_iter().collect();
+    header.extend(["device".to_owned(), "seeds".to_owned(), "valid".to_owned()]);
+    for number in &numbers {
+        header.push(number.key.to_owned());
+        header.extend(has_seeds.then(|| format!("{}.confidence_95", number.key)));
+    }
+    let mut text = header.join(",") + "\n";
+    let row = |trace: &str, device: &Device<'_>| {
+        let mut row: Vec<String> = on_traces.then(|| trace.to_owned()).into_iter().collect();
+        row.extend([device.name.to_owned(), device.runs.len().to_string(), device.validity()]);
+        for number in &numbers {
+            let found = device.estimate(number);
+            let of = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+            row.push(of(found.map(|found| found.mean)));
+            row.extend(has_seeds.then(|| of(found.and_then(|found| found.confidence_95))));
+        }
+        row.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n"
+    };
+    for part in parts {
+        part.devices.iter().for_each(|device| text.push_str(&row(&part.trace, device)));
+    }
+    text
+}
+
+/// A cell as RFC 4180 wants it.
+fn quoted(cell: &str) -> String {
+    if cell.contains(['"', ',', '\n']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+}
+
+/// Columns of text before the numbers begin.
+fn texts(header: &[String]) -> usize {
+    if header[0] == "trace" { 2 } else { 1 }
+}
+
+fn markdown(rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| {
+        format!("| {} |\n", cells.iter().map(|cell| cell.replace('|', "\\|")).collect::<Vec<_>>().join(" | "))
+    };
+    let header = &rows[0];
+    let rule: Vec<String> =
+        (0..header.len()).map(|at| if at < texts(header) { "---" } else { "---:" }.to_owned()).collect();
+    let body: String = rows[1..].iter().map(|row| line(row)).collect();
+    line(header) + &line(&rule) + &body
+}
+
+/// A `tabular`, which needs no package.
+fn latex(rows: &[Vec<String>]) -> String {
+    let escaped = |cell: &String| {
+        let mut text = String::new();
+        for letter in cell.chars() {
+            match letter {
+                '\u{b1}' => text.push_str("$\\pm$"),
+                '\\' => text.push_str("\\textbackslash{}"),
+                '~' => text.push_str("\\textasciitilde{}"),
+                '^' => text.push_str("\\textasciicircum{}"),
+                '&' | '%' | '$' | '#' | '_' | '{' | '}' => text.extend(['\\', letter]),
+                _ => text.push(letter),
+            }
+        }
+        text
+    };
+    let line = |cells: &[String]| format!("  {} \\\\\n", cells.iter().map(escaped).collect::<Vec<_>>().join(" & "));
+    let (header, body) = (&rows[0], &rows[1..]);
+    let columns = "l".repeat(texts(header)) + &"r".repeat(header.len() - texts(header));
+    let body: String = body.iter().map(|row| line(row)).collect();
+    format!(
+        "\\begin{{tabular}}{{{columns}}}\n  \\hline\n{}  \\hline\n{body}  \\hline\n\\end{{tabular}}\n",
+        line(header)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(rows: &[&[&str]]) -> Vec<Vec<String>> {
+        rows.iter().map(|row| row.iter().map(|cell| (*cell).to_owned()).collect()).collect()
+    }
+
+    #[test]
+    fn latex_and_markdown_are_what_their_readers_take() {
+        let table = cells(&[&["device", "WA"], &["host_gc, OP 7 %", "2.5 \u{b1} 0.1"]]);
+        assert_eq!(
+            latex(&table),
+            "\\begin{tabular}{lr}\n  \\hline\n  device & WA \\\\\n  \\hline\n  host\\_gc, OP 7 \\% & 2.5 $\\pm$ 0.1 \\\\\n  \
+             \\hline\n\\end{tabular}\n"
+        );
+        assert_eq!(markdown(&table), "| device | WA |\n| --- | ---: |\n| host_gc, OP 7 % | 2.5 \u{b1} 0.1 |\n");
+    }
+
+    #[test]
+    fn the_ending_names_the_form() {
+        assert_eq!("a/table.tex".parse::<Export>().unwrap().form, Form::Latex);
+        assert_eq!("table.md".parse::<Export>().unwrap().form, Form::Markdown);
+        assert!("table.doc".parse::<Export>().unwrap_err().contains(".csv"));
+    }
+}

@@ -1,0 +1,142 @@
+//! What a comparison will run: every combination on every trace with every seed, looked at before anything runs.
+
+use super::tables::TRACE_FROM_DEVICE;
+use isotherm_eval::compare::{Choice, combine};
+use isotherm_eval::results::{Skipped, TraceSummary};
+use isotherm_eval::{EvalError, Job, RunSpec, Surveys, TraceSource, startable};
+use isotherm_trace::{Profile, synth};
+use serde_json::{Map, Value};
+
+/// The runs of a comparison.
+#[derive(Default)]
+pub struct Plan {
+    /// The runs that can start.
+    pub jobs: Vec<Job<RunSpec>>,
+    /// What is known of their traces.
+    pub surveys: Surveys,
+    /// The traces that can be read.
+    pub traces: Vec<TraceSummary>,
+    /// What cannot run.
+    pub skipped: Vec<Skipped>,
+    /// The reason for the first of these: the error, should nothing remain.
+    pub first_problem: Option<EvalError>,
+}
+
+impl Plan {
+    /// Adds every combination of `axes` over `base`, on the trace of `base` and with `seeds` seeds from its own on. Among
+    /// several traces, `name` is that of this one.
+    ///
+    /// # Errors
+    /// A choice that no device has a use for, or that does not exist.
+    pub fn add(
+        &mut self,
+        base: &RunSpec,
+        name: Option<&str>,
+        seeds: u64,
+        axes: &[Vec<Choice>],
+    ) -> Result<Vec<Profile>, EvalError> {
+        let mut profiles = Vec::new();
+        let trace = name.unwrap_or(&base.trace.name);
+        for step in 0..seeds {
+            let added = other_draw(base, step).and_then(|spec| {
+                let profile = spec.trace.profile(spec.device.device.page_size.0)?;
+                Ok((spec, profile))
+            });
+            let (spec, profile) = match added {
+                Ok(added) => added,
+                Err(problem) => {
+                    self.skip(trace.to_owned(), problem);
+                    return Ok(profiles);
+                }
+            };
+            let combinations = combine(&spec, axes)?;
+            if step == 0 {
+                for (label, problem) in combinations.impossible {
+                    self.skip(label, problem.into());
+                }
+            }
+            let mut jobs = combinations.jobs;
+            jobs.iter_mut().for_each(|job| rename(job, name, (seeds > 1).then_some(spec.seed)));
+            match Surveys::of(&jobs) {
+                Ok(surveys) => self.surveys.join(surveys),
+                Err(problem) => {
+                    self.skip(trace.to_owned(), problem);
+                    return Ok(profiles);
+                }
+            }
+            let (jobs, refused) = startable(jobs, &self.surveys);
+            self.jobs.extend(jobs);
+            refused.into_iter().for_each(|(job, problem)| self.skip(job.label, problem));
+            let summary = TraceSummary::from(&profile);
+            if self.traces.iter().all(|known| known.name != summary.name) {
+                self.traces.push(summary);
+            }
+            profiles.push(profile);
+        }
+        Ok(profiles)
+    }
+
+    /// Notes that something has no result.
+    pub fn skip(&mut self, label: String, problem: EvalError) {
+        let reason = problem.to_string();
+        if self.skipped.iter().all(|known| (&known.label, &known.reason) != (&label, &reason)) {
+            self.skipped.push(Skipped { label, reason });
+        }
+        self.first_problem.get_or_insert(problem);
+    }
+}
+
+/// `base` with a seed that is larger by `step`; the draws of a synthetic workload follow it.
+fn other_draw(base: &RunSpec, step: u64) -> Result<RunSpec, EvalError> {
+    let mut spec = RunSpec { seed: base.seed.wrapping_add(step), ..base.clone() };
+    if let Some(workload) = base.trace.name.strip_prefix("synth:").filter(|_| step > 0) {
+        let name = format!("synth:{}", synth::reseeded(workload, step)?);
+        spec.trace = TraceSource::with_options(&name, base.trace.options.clone());
+    }
+    Ok(spec)
+}
+
+/// Tells a run from those on other traces and with other seeds.
+fn rename(job: &mut Job<RunSpec>, trace: Option<&str>, seed: Option<u64>) {
+    let mut axes = Map::new();
+    if let Some(trace) = trace {
+        axes.insert("trace".to_owned(), Value::from(trace));
+        job.label = format!("{trace}{TRACE_FROM_DEVICE}{}", job.label);
+    }
+    axes.append(&mut job.axes);
+    if let Some(seed) = seed {
+        axes.insert("seed".to_owned(), Value::from(seed));
+    }
+    job.axes = axes;
+}
+
+/// Short names of traces, each its own: the file's without folder and endings, or the pattern's.
+pub fn short_names(traces: &[String]) -> Vec<String> {
+    let short = |trace: &String| match trace.strip_prefix("synth:") {
+        Some(workload) => workload.split([',', ':', '+', '@']).next().unwrap_or(workload).to_owned(),
+        None if trace == "-" => "standard input".to_owned(),
+        None => {
+            let file = trace.rsplit('/').next().unwrap_or(trace);
+            let ends = [".zst", ".gz", ".csv", ".parquet", ".trace", ".txt"];
+            ends.iter().fold(file, |name, end| name.strip_suffix(end).unwrap_or(name)).to_owned()
+        }
+    };
+    let names: Vec<String> = traces.iter().map(short).collect();
+    let own = |at: usize| match names.iter().filter(|name| **name == names[at]).count() {
+        1 => names[at].clone(),
+        _ => traces[at].clone(),
+    };
+    (0..traces.len()).map(own).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_are_told_apart() {
+        let names = |traces: &[&str]| short_names(&traces.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>());
+        assert_eq!(names(&["a/tpcc.csv.zst", "synth:zipf,theta=1"]), ["tpcc", "zipf"]);
+        assert_eq!(names(&["a/x.csv", "b/x.csv", "c/y.csv"]), ["a/x.csv", "b/x.csv", "y"]);
+    }
+}

@@ -1,0 +1,144 @@
+//! The comparison for people: what is written, what it costs in time, whether it can be trusted.
+
+use super::numbers::{Number, TIMES, WRITES, has_small_requests};
+use crate::output::wrapped;
+use crate::run::verdict;
+use crate::table::{Column, NOTHING, Table};
+use isotherm_eval::estimate;
+use isotherm_eval::results::{Estimate, RunResult};
+
+/// The runs of one device on one trace: one for each seed.
+pub struct Device<'a> {
+    /// Its name, without the trace's.
+    pub name: &'a str,
+    /// Its runs.
+    pub runs: Vec<&'a RunResult>,
+}
+
+/// The devices on one trace, best first.
+pub struct OnTrace<'a> {
+    /// Name of the trace among several; empty where there is one.
+    pub trace: String,
+    /// The devices.
+    pub devices: Vec<Device<'a>>,
+}
+
+/// What parts the name of a trace from that of a device in a label.
+pub const TRACE_FROM_DEVICE: &str = ": ";
+
+impl<'a> OnTrace<'a> {
+    /// Parts ranked runs by trace and by device. `traces` are the names that labels begin with; none where there is one trace.
+    pub fn of(runs: &'a [RunResult], traces: &[String]) -> Vec<Self> {
+        let mut parts: Vec<Self> = Vec::new();
+        let names = if traces.is_empty() { vec![String::new()] } else { traces.to_vec() };
+        for trace in names {
+            let mut devices: Vec<Device<'a>> = Vec::new();
+            let own = |run: &'a RunResult| match trace.as_str() {
+                "" => Some(run.label.as_str()),
+                trace => run.label.strip_prefix(trace)?.strip_prefix(TRACE_FROM_DEVICE),
+            };
+            for (run, name) in runs.iter().filter_map(|run| Some((run, own(run)?))) {
+                match devices.iter_mut().find(|device| device.name == name) {
+                    Some(device) => device.runs.push(run),
+                    None => devices.push(Device { name, runs: vec![run] }),
+                }
+            }
+            if !devices.is_empty() {
+                parts.push(Self { trace, devices });
+            }
+        }
+        parts
+    }
+}
+
+impl Device<'_> {
+    /// A number over the seeds.
+    pub fn estimate(&self, number: &Number) -> Option<Estimate> {
+        let values: Vec<f64> = self.runs.iter().filter_map(|run| (number.read)(run)).collect();
+        estimate(&values)
+    }
+
+    /// A number for people: its mean, and with `interval` half the width of the confidence interval where there is one.
+    pub fn text(&self, number: &Number, interval: bool) -> String {
+        let Some(found) = self.estimate(number) else { return NOTHING.to_owned() };
+        match found.confidence_95.filter(|_| interval) {
+            Some(half) => format!("{} \u{b1} {}", (number.show)(found.mean), (number.show)(half)),
+            None => (number.show)(found.mean),
+        }
+    }
+
+    /// Whether its runs can be trusted.
+    pub fn validity(&self) -> String {
+        match (self.runs.iter().filter(|run| run.verdict.valid).count(), self.runs.len()) {
+            (valid, all) if valid == all => "yes".to_owned(),
+            (0, _) => "no".to_owned(),
+            (valid, all) => format!("{valid} of {all}"),
+        }
+    }
+}
+
+/// What is written: write amplification in bytes first where requests are smaller than pages.
+pub fn writes(devices: &[Device<'_>]) -> Vec<Number> {
+    let mut numbers = WRITES.to_vec();
+    if devices.iter().flat_map(|device| &device.runs).any(|run| has_small_requests(run)) {
+        numbers.swap(0, 1);
+        numbers[0].column.header = "WA";
+        numbers[0].column.note = "write amplification: bytes programmed for each byte that the host wrote";
+        numbers[1].column.header = "in pages";
+        numbers[1].column.note = "pages programmed for each page that a write touched; small writes share pages";
+    }
+    numbers
+}
+
+/// Under which header validity stands.
+const VALID: Column = Column { header: "valid", note: "", rank: 0 };
+
+/// One table: a row for each device, a column for each number.
+pub fn table(title: &'static str, devices: &[Device<'_>], numbers: &[Number], with_validity: bool) -> Table {
+    let mut columns = vec![Column::new(title)];
+    columns.extend(numbers.iter().map(|number| number.column));
+    columns.extend(with_validity.then_some(VALID));
+    let mut table = Table::new(&columns);
+    for device in devices {
+        let mut cells = vec![device.name.to_owned()];
+        cells.extend(numbers.iter().enumerate().map(|(at, number)| device.text(number, with_validity && at == 0)));
+        cells.extend(with_validity.then(|| device.validity()));
+        table.row(cells);
+    }
+    table
+}
+
+/// The whole comparison, in lines of `room` columns where that is possible; `is_wide` shows every column.
+pub fn text(runs: &[RunResult], traces: &[String], room: usize, is_wide: bool) -> String {
+    let parts = OnTrace::of(runs, traces);
+    let of_table = if is_wide { usize::MAX } else { room };
+    let mut text = String::new();
+    for part in &parts {
+        if !part.trace.is_empty() {
+            text.push_str(&format!("\n{}\n", part.trace));
+        }
+        let writes = writes(&part.devices);
+        text.push_str(&format!("\n{}\n", table("writes", &part.devices, &writes, true).render(of_table)));
+        text.push_str(&format!("{}\n", table("time", &part.devices, &TIMES, false).render(of_table)));
+        part.devices.iter().for_each(|device| text.push_str(&judgement(device, room)));
+    }
+    let is_drawn = |device: &Device<'_>| {
+        let first = &device.runs[0].pages_programmed;
+        device.runs.len() == 1 || device.runs.iter().any(|run| run.pages_programmed != *first)
+    };
+    if !parts.iter().flat_map(|part| &part.devices).any(is_drawn) {
+        let told = "\nEvery seed gave the same numbers: neither the trace nor these devices draw any.";
+        text.push_str(&wrapped(told, room, 0));
+    }
+    text
+}
+
+/// The verdict on a device; where seeds disagree, on the first run that is not valid.
+fn judgement(device: &Device<'_>, room: usize) -> String {
+    let told = device.runs.iter().find(|run| !run.verdict.valid).unwrap_or(&device.runs[0]);
+    let which = match device.validity().as_str() {
+        "yes" | "no" => String::new(),
+        some => format!(" ({some} seeds valid; of seed {})", told.seed),
+    };
+    wrapped(&format!("{}{which}: {}", device.name, verdict(told)), room, 2)
+}

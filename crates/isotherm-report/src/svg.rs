@@ -1,0 +1,373 @@
+//! Figures as SVG files, for papers and pages of one's own: the same descriptions that the report's script draws, still and on
+//! white. Colours are those of the report's style sheet.
+
+use crate::figure::{Axis, Bars, Chart, Figure, HeatMap, Histogram, Mark, Origin, Panel, Plane, Scale};
+use crate::table::number;
+use std::fmt::Write as _;
+
+/// Where the colours are named.
+const STYLE: &str = include_str!("assets/page.css");
+const COLOURS: usize = 8;
+const WIDTH: f64 = 720.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 16.0;
+/// Height of the plane of a chart.
+const PLANE: f64 = 240.0;
+/// Height of a line of text.
+const LINE: f64 = 18.0;
+/// About how wide a letter is.
+const LETTER: f64 = 6.6;
+const PALE: f64 = 0.4;
+const DASHES: [&str; 3] = ["none", "6 3", "2 2"];
+
+/// The light colour that the style sheet calls `name`.
+fn colour(name: &str) -> &'static str {
+    let start = STYLE.find(&format!("--{name}: ")).map(|at| at + name.len() + 4).expect("the style sheet names it");
+    STYLE[start..].split(';').next().unwrap_or_default()
+}
+
+fn slot_colour(slot: usize) -> &'static str {
+    colour(&format!("s{}", slot % COLOURS))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// A picture that grows downwards.
+struct Picture {
+    body: String,
+    /// Where the next thing begins.
+    y: f64,
+}
+
+impl Picture {
+    fn add(&mut self, element: std::fmt::Arguments<'_>) {
+        self.body.write_fmt(element).expect("writing to a string cannot fail");
+        self.body.push('\n');
+    }
+
+    fn text(&mut self, (x, y): (f64, f64), anchor: &str, ink: &str, text: &str) {
+        self.add(format_args!(
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{}\">{}</text>",
+            colour(ink),
+            escaped(text)
+        ));
+    }
+
+    fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: &str) {
+        self.add(format_args!(
+            "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{stroke}\"/>",
+            from.0, from.1, to.0, to.1
+        ));
+    }
+
+    fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), fill: &str, more: &str) {
+        self.add(format_args!(
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\" {more}/>"
+        ));
+    }
+
+    /// Names beside their colours, over as many lines as they take.
+    fn legend(&mut self, names: &[(&str, usize)]) {
+        let mut x = LEFT;
+        for (name, slot) in names {
+            let width = 22.0 + LETTER * name.chars().count() as f64;
+            if x > LEFT && x + width > WIDTH - RIGHT {
+                (x, self.y) = (LEFT, self.y + LINE);
+            }
+            let dash = DASHES[slot / COLOURS % DASHES.len()];
+            let more = format!("stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"", slot_colour(*slot));
+            let fill = if *slot < COLOURS { slot_colour(*slot) } else { "none" };
+            self.rect((x, self.y + 4.0), (10.0, 10.0), fill, &more);
+            self.text((x + 16.0, self.y + 13.0), "start", "ink", name);
+            x += width + 12.0;
+        }
+        self.y += LINE + 6.0;
+    }
+}
+
+/// An axis: what it shows, and where that lies.
+struct Reach {
+    scale: Scale,
+    least: f64,
+    most: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Reach {
+    fn new(axis: &Axis, numbers: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
+        let is_log = axis.scale == Scale::Logarithmic;
+        let shown = numbers.filter(|n| n.is_finite() && (!is_log || *n > 0.0));
+        let (mut least, mut most) = shown.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), n| (a.min(n), b.max(n)));
+        if least > most {
+            (least, most) = (1.0, 2.0);
+        }
+        if least == most {
+            most = if is_log { least * 10.0 } else { least + 1.0 };
+        }
+        Self { scale: axis.scale, least, most, from, to }
+    }
+
+    fn at(&self, number: f64) -> f64 {
+        let share = match self.scale {
+            Scale::Linear => (number - self.least) / (self.most - self.least),
+            Scale::Logarithmic => (number / self.least).ln() / (self.most / self.least).ln(),
+        };
+        self.from + share * (self.to - self.from)
+    }
+
+    /// Round numbers along it.
+    fn ticks(&self) -> Vec<f64> {
+        if self.scale == Scale::Logarithmic {
+            let (low, high) = (self.least.log10().ceil() as i32, self.most.log10().floor() as i32);
+            return (low..=high).map(|power| 10f64.powi(power)).collect();
+        }
+        let power = 10f64.powf(((self.most - self.least) / 5.0).log10().floor());
+        let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|m| m * power);
+        let step = steps.into_iter().find(|step| (self.most - self.least) / step <= 6.0).unwrap_or(10.0 * power);
+        let (first, last) = ((self.least / step).ceil() as i64, (self.most / step + 1e-9).floor() as i64);
+        (first..=last).map(|tick| tick as f64 * step).collect()
+    }
+}
+
+fn title_of(axis: &Axis) -> String {
+    if axis.unit.is_empty() { axis.label.clone() } else { format!("{} ({})", axis.label, axis.unit) }
+}
+
+/// The frame of a plane: axes, their names, round numbers.
+fn plane(picture: &mut Picture, (x, x_name): (&Reach, &str), (y, y_name): (&Reach, &str)) {
+    picture.text((8.0, y.to - 8.0), "start", "soft", y_name);
+    for tick in y.ticks() {
+        picture.line((x.from, y.at(tick)), (x.to, y.at(tick)), colour("line"));
+        picture.text((LEFT - 6.0, y.at(tick) + 4.0), "end", "soft", &number(tick));
+    }
+    for tick in x.ticks() {
+        picture.line((x.at(tick), y.from), (x.at(tick), y.from + 4.0), colour("soft"));
+        picture.text((x.at(tick), y.from + 17.0), "middle", "soft", &number(tick));
+    }
+    picture.line((x.from, y.from), (x.to, y.from), colour("soft"));
+    picture.text(((x.from + x.to) / 2.0, y.from + 36.0), "middle", "soft", x_name);
+    picture.y = y.from + 48.0;
+}
+
+fn draw_plane(picture: &mut Picture, chart: &Plane) {
+    let (top, bottom) = (picture.y + 24.0, picture.y + 24.0 + PLANE);
+    let points = || chart.series.iter().flat_map(|series| &series.points);
+    let x = Reach::new(&chart.x, points().map(|point| point.0), LEFT, WIDTH - RIGHT);
+    let values = points().filter_map(|point| point.1).chain(chart.rules.iter().map(|rule| rule.value));
+    let mut y = Reach::new(&chart.y, values, bottom, top);
+    if y.scale == Scale::Linear && y.least > 0.0 && y.least < 0.4 * y.most {
+        y.least = 0.0;
+    }
+    plane(picture, (&x, &title_of(&chart.x)), (&y, &title_of(&chart.y)));
+    for rule in &chart.rules {
+        picture.line((x.from, y.at(rule.value)), (x.to, y.at(rule.value)), colour("soft"));
+        picture.text((x.to, y.at(rule.value) - 4.0), "end", "soft", &rule.label);
+    }
+    for series in &chart.series {
+        let ink = slot_colour(series.slot);
+        let is_shown = |n: f64, reach: &Reach| n.is_finite() && (reach.scale == Scale::Linear || n > 0.0);
+        let pale = !series.invalid.is_empty() && series.invalid.iter().all(|pale| *pale);
+        // A line is interrupted where a number is absent.
+        let mut path = String::new();
+        let mut before: Option<f64> = None;
+        for (px, py) in &series.points {
+            let Some(py) = py.filter(|py| is_shown(*py, &y) && is_shown(*px, &x)) else {
+                before = None;
+                continue;
+            };
+            let (px, py) = (x.at(*px), y.at(py));
+            match before {
+                None => path.push_str(&format!("M{px:.1} {py:.1}")),
+                Some(_) if series.mark == Mark::Steps => path.push_str(&format!("V{py:.1}H{px:.1}")),
+                Some(_) => path.push_str(&format!("L{px:.1} {py:.1}")),
+            }
+            before = Some(py);
+        }
+        let dash = if series.origin == Origin::Theory { "2 2" } else { DASHES[series.slot / COLOURS % DASHES.len()] };
+        if series.mark != Mark::Points {
+            let opacity = if pale { PALE } else { 1.0 };
+            picture.add(format_args!(
+                "<path d=\"{path}\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\" opacity=\"{opacity}\"/>"
+            ));
+        }
+        if series.mark == Mark::Points || series.points.len() <= 24 && series.origin != Origin::Theory {
+            let fill = if series.origin == Origin::Published { "none" } else { ink };
+            for (at, (px, py)) in series.points.iter().enumerate() {
+                let Some(py) = py.filter(|py| is_shown(*py, &y) && is_shown(*px, &x)) else { continue };
+                let opacity = if series.invalid.get(at) == Some(&true) { PALE } else { 1.0 };
+                picture.add(format_args!(
+                    "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\" fill=\"{fill}\" stroke=\"{ink}\" opacity=\"{opacity}\"/>",
+                    x.at(*px),
+                    y.at(py)
+                ));
+            }
+        }
+    }
+}
+
+fn draw_histogram(picture: &mut Picture, chart: &Histogram) {
+    let (top, bottom) = (picture.y + 24.0, picture.y + 24.0 + PLANE);
+    let edges = chart.series.iter().flat_map(|series| series.edges.iter().copied());
+    let x = Reach::new(&chart.x, edges, LEFT, WIDTH - RIGHT);
+    let heights = chart.series.iter().flat_map(|series| series.values.iter().copied()).chain([0.0]);
+    let y = Reach::new(&chart.y, heights, bottom, top);
+    plane(picture, (&x, &title_of(&chart.x)), (&y, &title_of(&chart.y)));
+    for series in &chart.series {
+        let Some(first) = series.edges.first() else { continue };
+        let mut path = format!("M{:.1} {bottom:.1}", x.at(*first));
+        for (height, end) in series.values.iter().zip(&series.edges[1..]) {
+            path.push_str(&format!("V{:.1}H{:.1}", y.at(*height), x.at(*end)));
+        }
+        let ink = slot_colour(series.slot);
+        let opacity = if series.invalid { PALE } else { 1.0 };
+        let dash = DASHES[series.slot / COLOURS % DASHES.len()];
+        picture.add(format_args!(
+            "<path d=\"{path}V{bottom:.1}\" fill=\"{ink}\" fill-opacity=\"0.08\" stroke=\"{ink}\" stroke-width=\"1.75\" stroke-dasharray=\"{dash}\" opacity=\"{opacity}\"/>"
+        ));
+    }
+}
+
+/// Bars lie level under their names.
+fn draw_bars(picture: &mut Picture, chart: &Bars) {
+    const BAR: f64 = 14.0;
+    let in_group = if chart.stacked { 1 } else { chart.series.len() };
+    let sum = |at: usize| chart.series.iter().filter_map(|series| *series.values.get(at)?).sum::<f64>();
+    let sums = (0..chart.categories.len()).map(sum).filter(|_| chart.stacked);
+    let values = chart.series.iter().flat_map(|series| series.values.iter().filter_map(|value| *value));
+    let rules = chart.rules.iter().map(|rule| rule.value);
+    // The numbers at the ends of the bars stand within the picture.
+    let x = Reach::new(&chart.value, values.chain(sums).chain(rules).chain([0.0]), 16.0, WIDTH - 80.0);
+    let top = picture.y + 12.0;
+    let height = (LINE + BAR * in_group as f64 + 6.0) * chart.categories.len() as f64;
+    for tick in x.ticks() {
+        picture.line((x.at(tick), top), (x.at(tick), top + height), colour("line"));
+        picture.text((x.at(tick), top + height + 15.0), "middle", "soft", &number(tick));
+    }
+    let mut y = top;
+    for (at, category) in chart.categories.iter().enumerate() {
+        picture.text((x.from, y + 13.0), "start", "ink", category);
+        y += LINE;
+        let mut from = 0.0;
+        for series in &chart.series {
+            let value = series.values.get(at).copied().flatten();
+            let ink = slot_colour(series.slot);
+            let start = if chart.stacked { from } else { 0.0 };
+            if let Some(value) = value {
+                let opacity = if series.invalid.get(at) == Some(&true) { PALE } else { 1.0 };
+                let frame = if series.slot >= COLOURS { colour("ink") } else { ink };
+                let is_hollow = series.origin == Origin::Published;
+                let dash = if is_hollow { "4 2" } else { "none" };
+                let more = format!("stroke=\"{frame}\" stroke-dasharray=\"{dash}\" opacity=\"{opacity}\"");
+                let size = (x.at(start + value) - x.at(start), BAR - 2.0);
+                picture.rect((x.at(start), y), size, if is_hollow { "none" } else { ink }, &more);
+                from = start + value;
+                if !chart.stacked {
+                    picture.text((x.at(value) + 4.0, y + 10.0), "start", "soft", &number(value));
+                }
+            }
+            y += if chart.stacked { 0.0 } else { BAR };
+        }
+        if chart.stacked {
+            picture.text((x.at(from) + 4.0, y + 10.0), "start", "ink", &number(sum(at)));
+            y += BAR;
+        }
+        y += 6.0;
+    }
+    for rule in &chart.rules {
+        picture.line((x.at(rule.value), top), (x.at(rule.value), top + height), colour("soft"));
+        picture.text((x.at(rule.value) + 3.0, top - 1.0), "start", "soft", &rule.label);
+    }
+    picture.text(((x.from + x.to) / 2.0, top + height + 34.0), "middle", "soft", &title_of(&chart.value));
+    picture.y = top + height + 44.0;
+}
+
+fn draw_heat_map(picture: &mut Picture, chart: &HeatMap) {
+    let (top, bottom) = (picture.y + 24.0, picture.y + 24.0 + PLANE);
+    let columns = chart.rows.first().map_or(0, Vec::len);
+    let ends = |(start, step): (f64, f64), count: usize| [start, start + step * count as f64].into_iter();
+    let x = Reach::new(&chart.x, ends(chart.x_start_step, columns), LEFT, WIDTH - RIGHT);
+    let y = Reach::new(&chart.y, ends(chart.y_start_step, chart.rows.len()), bottom, top);
+    plane(picture, (&x, &title_of(&chart.x)), (&y, &title_of(&chart.y)));
+    let most = chart.rows.iter().flatten().copied().max().unwrap_or(1).max(2) as f64;
+    let size = ((x.to - x.from) / columns.max(1) as f64, (y.from - y.to) / chart.rows.len().max(1) as f64);
+    for (row, cells) in chart.rows.iter().enumerate() {
+        for (column, count) in cells.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let place = (x.from + size.0 * column as f64, y.from - size.1 * (row + 1) as f64);
+            let opacity = 0.12 + 0.88 * (*count as f64).ln() / most.ln();
+            picture.rect(place, size, colour("heat3"), &format!("fill-opacity=\"{opacity:.2}\""));
+        }
+    }
+}
+
+/// The series of a chart: name and place in the palette.
+fn names(chart: &Chart) -> Vec<(&str, usize)> {
+    match chart {
+        Chart::Bars(chart) => chart.series.iter().map(|series| (series.name.as_str(), series.slot)).collect(),
+        Chart::Plane(chart) => chart.series.iter().map(|series| (series.name.as_str(), series.slot)).collect(),
+        Chart::Histogram(chart) => chart.series.iter().map(|series| (series.name.as_str(), series.slot)).collect(),
+        Chart::HeatMap(_) => Vec::new(),
+    }
+}
+
+/// A figure as the text of one SVG file, its panels one above the other.
+pub fn svg(figure: &Figure) -> String {
+    let mut picture = Picture { body: String::new(), y: 12.0 };
+    picture.text((8.0, 24.0), "start", "ink", &figure.title);
+    picture.y = 36.0;
+    for Panel { title, chart } in &figure.panels {
+        if !title.is_empty() {
+            picture.text((8.0, picture.y + 13.0), "start", "soft", title);
+            picture.y += LINE + 4.0;
+        }
+        let names = names(chart);
+        if names.len() > 1 {
+            picture.legend(&names);
+        }
+        match chart {
+            Chart::Bars(chart) => draw_bars(&mut picture, chart),
+            Chart::Plane(chart) => draw_plane(&mut picture, chart),
+            Chart::Histogram(chart) => draw_histogram(&mut picture, chart),
+            Chart::HeatMap(chart) => draw_heat_map(&mut picture, chart),
+        }
+        picture.y += 12.0;
+    }
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {:.0}\" width=\"{WIDTH}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\n{}</svg>\n",
+        picture.y,
+        colour("paper"),
+        picture.body
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::PlaneSeries;
+
+    #[test]
+    fn gaps_are_gaps_and_what_is_not_valid_is_pale() {
+        let points = vec![(1.0, Some(2.0)), (2.0, Some(3.0)), (3.0, None), (4.0, Some(1.0)), (5.0, Some(2.0))];
+        let series = PlaneSeries { name: "a <b>".into(), points, invalid: vec![true; 5], ..PlaneSeries::default() };
+        let (x, y) = (Axis::linear("x", ""), Axis::linear("y", "%"));
+        let other = PlaneSeries { name: "c".into(), slot: 9, points: vec![(1.0, Some(1.0))], ..PlaneSeries::default() };
+        let chart = Chart::Plane(Plane { x, y, series: vec![series, other], rules: Vec::new() });
+        let panels = vec![Panel { title: String::new(), chart }];
+        let text = svg(&Figure { title: "T & U".into(), caption: String::new(), panels });
+        let path = text.lines().find(|line| line.starts_with("<path")).unwrap();
+        assert_eq!(path.matches('M').count(), 2, "the line begins again behind the gap: {path}");
+        assert!(path.contains("opacity=\"0.4\"") && path.contains(colour("s0")), "{path}");
+        assert!(text.contains("T &amp; U") && text.contains("a &lt;b&gt;"));
+    }
+
+    #[test]
+    fn ticks_are_round_and_within() {
+        let ticks = Reach::new(&Axis::linear("", ""), [7.03, 28.1].into_iter(), 0.0, 1.0).ticks();
+        assert_eq!(ticks, [10.0, 15.0, 20.0, 25.0]);
+        let ticks = Reach::new(&Axis::logarithmic("", ""), [0.5, 2000.0].into_iter(), 0.0, 1.0).ticks();
+        assert_eq!(ticks, [1.0, 10.0, 100.0, 1000.0]);
+    }
+}
