@@ -104,8 +104,11 @@ impl Surveys {
     }
 }
 
+/// Jobs that cannot start, each with the reason.
+pub type Refused<W> = Vec<(Job<W>, EvalError)>;
+
 /// Parts jobs that can start from those that cannot, before any of them starts.
-pub fn startable<W: Work>(jobs: Vec<Job<W>>, surveys: &Surveys) -> (Vec<Job<W>>, Vec<(Job<W>, EvalError)>) {
+pub fn startable<W: Work>(jobs: Vec<Job<W>>, surveys: &Surveys) -> (Vec<Job<W>>, Refused<W>) {
     let (mut can, mut cannot) = (Vec::new(), Vec::new());
     for job in jobs {
         let refused = job.spec.prepare(surveys.get(&job.spec)).err();
