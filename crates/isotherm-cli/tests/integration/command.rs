@@ -9,7 +9,7 @@ fn isotherm(arguments: &[&str]) -> Output {
 }
 
 /// The object that `run --json` prints, which must be all that it prints.
-fn run(arguments: &[&str]) -> Value {
+pub fn run(arguments: &[&str]) -> Value {
     let output = isotherm(&[&["run"], arguments, &["--json"]].concat());
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");

@@ -6,3 +6,4 @@ mod compare;
 mod experiments;
 mod golden;
 mod trace;
+mod verdict;
