@@ -4,9 +4,10 @@
 //! `Hs = sum(Wb) / (n T - sum(Tb))`, kept in O(1) by subtracting what a block added when it dies. Ages count from one, so that
 //! nothing is infinitely hot. The clock counts host block writes: a replay as fast as possible writes at an even pace.
 //!
-//! What the age counts from is a switch: the age of a block is the time since its creation ([`AgeFrom::Created`], the default); the
-//! slides' "recently updated data is hotter" may also be read as the time since its last write ([`AgeFrom::Modified`]). The
-//! second is a poor estimate: right after a write everything is hot, and cleaning by it costs about twice as much.
+//! What the age counts from is a switch. As published it is the time since the last modification ([`AgeFrom::Modified`]): hotness then goes with
+//! the square of a block's rate of writing, and among blocks that have just been written with the order in which they were. Our
+//! variant, the default, is the time since creation ([`AgeFrom::Created`]), where hotness is the rate itself
+//! (`experiments/sfs_published.toml`).
 
 /// A time in host block writes, modulo 2^32: ages are right as long as they stay below that.
 pub type Time = u32;
