@@ -116,12 +116,13 @@ impl<T: Specification> KeyOptions<T> {
     /// The choices between which `compare` compares, axis by axis, in the order in which they multiply. Over-provisioning and
     /// spare factor are one axis.
     pub fn axes(&self) -> Vec<(&'static str, Vec<Choice>)> {
-        let choices = |(key, read): &(&'static str, fn(&str) -> Result<Choice, SpecError>)| {
+        let mut axes = Vec::new();
+        for (key, read) in &VARIED {
             let values = self.given.iter().find(|(row, _)| row.key == *key).map(|(_, values)| values);
             let read = |value: &String| read(value).expect("values were checked when they were given");
-            (*key, values.into_iter().flatten().map(read).collect())
-        };
-        VARIED.iter().map(choices).collect()
+            axes.push((*key, values.into_iter().flatten().map(read).collect()));
+        }
+        axes
     }
 }
 

@@ -146,7 +146,9 @@ pub(crate) fn amplification_over_space(runs: &[RunResult]) -> Option<Figure> {
         return None;
     }
     let mut names: Vec<String> = Vec::new();
-    let mut lines: Vec<Vec<((f64, Option<f64>), bool)>> = Vec::new();
+    /// A point, and whether its run is not valid.
+    type Marked = ((f64, Option<f64>), bool);
+    let mut lines: Vec<Vec<Marked>> = Vec::new();
     for run in runs {
         let others = varying.iter().filter(|axis| *axis != SPACE && *axis != "seed");
         let name = others.filter_map(|axis| Some(axis_title(axis, run.axes.get(axis)?))).collect::<Vec<_>>().join(", ");

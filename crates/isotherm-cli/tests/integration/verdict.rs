@@ -29,7 +29,7 @@ fn a_run_that_is_too_short_is_repeated() {
 fn a_device_that_never_cleans_is_filled_or_made_smaller() {
     let folder = tempfile::tempdir().unwrap();
     let sparse = folder.path().join("sparse.csv");
-    let rows: String = (0..20_000u64).map(|i| format!("{i},W,{},4096\n", (i * 7919 % 1000) << 16)).collect();
+    let rows: String = (0..20_000u64).map(|i| format!("{i},W,{},4096\n", (i * 7919 % 1000) << 18)).collect();
     std::fs::write(&sparse, format!("ts_ns,op,offset,length\n{rows}")).unwrap();
     let sparse = [sparse.to_str().unwrap()];
     helps(&sparse, "never ran", &[&["--address", "compact"], &["--fill", "90%"]]);
@@ -52,7 +52,11 @@ fn pages_that_are_only_read_are_written_by_preconditioning() {
     };
     let rows: String = (0..20_000).map(row).collect();
     std::fs::write(&reads, format!("ts_ns,op,offset,length\n{rows}")).unwrap();
-    helps(&[reads.to_str().unwrap(), "--address", "compact"], "cleaning was cheap", &[&["--precondition", "sequential"]]);
+    helps(
+        &[reads.to_str().unwrap(), "--address", "compact"],
+        "cleaning was cheap",
+        &[&["--precondition", "sequential"]],
+    );
 }
 
 /// A capture that begins with the discard of the whole device gives what it gives without it, whatever came before.
@@ -66,7 +70,9 @@ fn the_discard_at_the_head_changes_nothing() {
         path.to_str().unwrap().to_owned()
     };
     let (with, without) = (file("with.csv", "0,D,0,1073741824\n"), file("without.csv", ""));
-    let wa = |trace: &str, more: &[&str]| run(&[&[trace, "--address", "compact"], more].concat())["write_amplification"].clone();
+    let wa = |trace: &str, more: &[&str]| {
+        run(&[&[trace, "--address", "compact"], more].concat())["write_amplification"].clone()
+    };
     for precondition in ["none", "sequential", "random", "trace"] {
         let more = ["--precondition", precondition];
         assert_eq!(wa(&with, &more), wa(&without, &more), "{precondition}");

@@ -72,7 +72,7 @@ impl Layout {
         let mut left = live.saturating_sub(active.count());
         let mut filler = Pages::default();
         let mut from = 0;
-        for used in active.runs().chain([logical..logical]) {
+        for used in active.runs().chain(std::iter::once(logical..logical)) {
             let end = used.start.min(from + left);
             left -= end - from;
             filler.push(from..end);
