@@ -1,5 +1,5 @@
 //! Several experiments at a glance, for the repository: one table of published numbers with ours beside them, as Markdown, and
-//! figures as pictures ([`crate::svg`]). Everything in it comes from results files; nothing is written by hand.
+//! figures as pictures ([`crate::svg()`]). Everything in it comes from results files; nothing is written by hand.
 
 use crate::error::ReportError;
 use crate::findings::Findings;
