@@ -119,19 +119,26 @@ pub(crate) fn verdict(runs: &[RunResult]) -> Notice {
             n => format!("All {n} runs are valid"),
         };
         let title = format!(
-            "{whole}: at least {} drive writes were done, garbage collection ran, and write amplification was steady from quarter to quarter.",
+            "{whole}: at least {} drive writes were done, garbage collection ran, and write amplification was steady.",
             number(writes)
         );
-        return Notice { tone: Tone::Good, title, reasons: swing(runs).into_iter().collect() };
+        let light = grouped(
+            runs.iter().filter_map(|run| Some((run.label.as_str(), format!("light: {}", run.verdict.light.as_ref()?)))),
+        );
+        return Notice { tone: Tone::Good, title, reasons: swing(runs).into_iter().chain(light).collect() };
     }
     let title = match (invalid.len(), runs.len()) {
         (1, 1) => "The run is not valid: do not judge by its numbers.".to_owned(),
         (n, all) => format!("{n} of {all} runs are not valid: do not judge by their numbers."),
     };
-    Notice { tone: Tone::Bad, title, reasons: by_reason(&invalid) }
+    Notice {
+        tone: Tone::Bad,
+        title,
+        reasons: grouped(invalid.iter().map(|run| (run.label.as_str(), run.verdict.reasons.join("; ")))),
+    }
 }
 
-/// What readers of a mean should know: how far write amplification swung within quarters that are alike.
+/// What readers of a mean should know: how far write amplification swung within a whole that is steady.
 fn swing(runs: &[RunResult]) -> Option<String> {
     let widest = runs
         .iter()
@@ -139,8 +146,7 @@ fn swing(runs: &[RunResult]) -> Option<String> {
         .max_by(|(a, _), (b, _)| f64::total_cmp(&(a[1] - a[0]), &(b[1] - b[0])))?;
     let ([least, most], label) = widest;
     Some(format!(
-        "The workload comes in phases: from quarter to quarter write amplification is the same, within them it swings, under \
-         {label} between {} and {}.",
+        "The workload comes in phases: write amplification is steady as a whole and swings within it, under {label} between {} and {}.",
         number(least),
         number(most)
     ))
@@ -149,14 +155,13 @@ fn swing(runs: &[RunResult]) -> Option<String> {
 /// Lines of reasons that a reader can still take in; the column "Valid" of the table has the rest.
 const REASONS_MAX: usize = 12;
 
-/// Runs that fail for the same reasons share a line.
-fn by_reason(invalid: &[&RunResult]) -> Vec<String> {
+/// What is said of each label; labels of which the same is said share a line.
+fn grouped<'a>(said: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
-    for run in invalid {
-        let reasons = run.verdict.reasons.join("; ");
-        match lines.iter_mut().find(|l| l.0 == reasons) {
-            Some(line) => line.1.push(&run.label),
-            None => lines.push((reasons, vec![&run.label])),
+    for (label, text) in said {
+        match lines.iter_mut().find(|l| l.0 == text) {
+            Some(line) => line.1.push(label),
+            None => lines.push((text, vec![label])),
         }
     }
     let more = lines.len().saturating_sub(REASONS_MAX);

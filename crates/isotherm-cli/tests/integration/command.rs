@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 
-fn isotherm(arguments: &[&str]) -> Output {
+pub fn isotherm(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_isotherm")).args(arguments).output().expect("the binary was built for this test")
 }
 

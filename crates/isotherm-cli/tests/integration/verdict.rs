@@ -1,6 +1,6 @@
 //! What a verdict advises helps: following it changes what it complains about.
 
-use crate::command::run;
+use crate::command::{isotherm, run};
 use serde_json::Value;
 
 /// What the verdict says: why it is not valid, and why it is light.
@@ -79,4 +79,19 @@ fn the_discard_at_the_head_changes_nothing() {
     }
     let kept = wa(&with, &["--precondition", "random", "--keep-leading-trim"]);
     assert!(kept.as_f64().unwrap() < 0.98 * wa(&with, &["--precondition", "random"]).as_f64().unwrap());
+}
+
+#[test]
+fn a_report_says_which_runs_are_light() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let arguments = ["compare", "synth:uniform,pages=16Ki,writes=300k", "--placement", "single", "--out", out];
+    let report = |more: &[&str]| {
+        let output = isotherm(&[&arguments, more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        std::fs::read_to_string(folder.path().join("report.html")).unwrap()
+    };
+    let light = "light: at most 50 % of the logical pages held data";
+    assert!(report(&["--logical-size", "128MiB"]).contains(light));
+    assert!(!report(&["--logical-size", "128MiB", "--fill", "90%"]).contains(light));
 }

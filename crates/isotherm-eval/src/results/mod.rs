@@ -435,7 +435,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// Lowest and highest write amplification where they lie further apart than a steady device's rounds may: a workload
-    /// that comes in phases can be the same from quarter to quarter all the same.
+    /// that comes in phases can be steady as a whole all the same.
     pub fn swing(&self) -> Option<[f64; 2]> {
         self.write_amplification_range.filter(|[least, most]| !steady::is_within_excursion(*least, *most))
     }
