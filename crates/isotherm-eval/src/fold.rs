@@ -166,10 +166,10 @@ pub enum Folding {
 
 impl Folding {
     /// The logical pages, of `logical`, that a trace touches once it is folded, in order.
-    pub fn pages(&self, touched: &TouchedPages, logical: u64) -> Box<dyn Iterator<Item = u64>> {
+    pub fn pages<'a>(&self, touched: &'a TouchedPages, logical: u64) -> Box<dyn Iterator<Item = u64> + 'a> {
         let all = touched.pages();
         match self {
-            Self::Refuse => Box::new(all.collect::<Vec<_>>().into_iter()),
+            Self::Refuse => Box::new(all),
             Self::Wrap(_) => Box::new(all.map(|page| page % logical).collect::<BTreeSet<_>>().into_iter()),
             Self::Compact(_) => Box::new(0..touched.count()),
         }

@@ -62,14 +62,12 @@ struct Comparison {
 }
 
 impl Comparison {
-    /// What can be compared best: whole replays, parts of them, quarters. `None` if there are too few writes.
-    fn of(evidence: &Evidence<'_>, quarters: &[Option<f64>]) -> Option<Self> {
-        let (replays, has_first) = evidence.recording.replays(evidence.window_start);
-        let fills = has_first && !evidence.preconditioned;
+    /// What can be compared best: whole replays, parts of them where the first one `fills` an empty device, quarters. `None` if
+    /// there are too few writes.
+    fn of(replays: &[Option<f64>], fills: bool, quarters: &[Option<f64>]) -> Option<Self> {
         let (earlier, later, names) = match replays[..] {
             [_, _] if fills => {
-                let parts = evidence.recording.parts(evidence.window_start, 4);
-                (parts[1], parts[3], ["in the second half of the first replay", "in that of the second"])
+                (quarters[1], quarters[3], ["in the second half of the first replay", "in that of the second"])
             }
             [.., earlier, later] => (earlier, later, ["in the last replay but one", "in the last"]),
             _ => (quarters[2], quarters[3], ["in the third quarter of the measured window", "in the last"]),
@@ -126,9 +124,9 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
             if streams == 1 { "" } else { "s" }
         ));
     }
-    let (replays, _) = recording.replays(window_start);
+    let (replays, has_first) = recording.replays(window_start);
     let again = format!("use --repeat {}, or --precondition trace", replays.len().max(1) + 2);
-    match Comparison::of(evidence, &quarters) {
+    match Comparison::of(&replays, has_first && !evidence.preconditioned, &quarters) {
         Some(compared) if compared.difference() > DIFFERENCE_MAX => {
             let Comparison { earlier, later, names: [first, second] } = compared;
             reasons.push(format!(

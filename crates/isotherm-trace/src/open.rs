@@ -21,6 +21,9 @@ use std::sync::Arc;
 /// specification is wrong.
 pub fn open(source: &str, options: &OpenOptions) -> Result<Box<dyn TraceReader + Send>, TraceError> {
     match (source.strip_prefix("synth:"), &options.spool) {
+        (Some(_), _) if options.volume.is_some() => {
+            Err(TraceError::input(source, "a synthetic workload has no volumes", "leave --volume out"))
+        }
         (Some(spec), _) => Ok(Box::new(synth::Workload::parse(spec)?.reader())),
         (None, Some(spool)) => open_source(&Source::Spooled(spool.clone()), options),
         (None, None) => open_source(&Source::new(source), options),

@@ -157,6 +157,8 @@ fn the_least_dram_that_is_named_is_enough() {
 fn replays() {
     refused(&["run", SYNTH, "--logical-size", "8MiB"], &["request", "past", "--address"]);
     refused(&["run", SYNTH, "--fill", "50%"], &["--fill", "nothing to fill", "--logical-size"]);
+    refused(&["run", SYNTH, "--fill", "50%"], &["50 % leaves nothing"]);
+    refused(&["run", SYNTH, "--volume", "3"], &["no volumes", "--volume"]);
     refused(&["run", SYNTH, "--fill", "101%"], &["--fill", "0%..=100%"]);
     refused(&["run", SYNTH, "--repeat", "0"], &["--repeat"]);
     refused(&["run", SYNTH, "--measure-last", "0"], &["--measure-last"]);

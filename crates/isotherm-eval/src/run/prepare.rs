@@ -135,11 +135,15 @@ fn filled(spec: &RunSpec, touched: &TouchedPages, folding: &Folding, logical: u6
     let fill = spec.replay.fill;
     let layout = Layout::around(touched, folding, logical, (logical as f64 * fill.0).round() as u64);
     if layout.filler.count() == 0 {
+        let active = layout.active.count();
         let problem = format!(
-            "{fill} leaves nothing to fill: the trace itself touches {} of the {logical} logical pages",
-            layout.active.count()
+            "{} % leaves nothing to fill: the trace itself touches {active} of the {logical} logical pages",
+            fill.0 * 100.0
         );
-        let fix = "give a larger device.logical_size, or a larger replay.fill";
+        let fix = match active < logical {
+            true => "give a larger replay.fill, or a larger device.logical_size",
+            false => "give a larger device.logical_size",
+        };
         return Err(SpecError::new("replay.fill", problem, fix));
     }
     Ok(layout)
