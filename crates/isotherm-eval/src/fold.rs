@@ -68,7 +68,7 @@ impl TouchedPages {
     /// # Errors
     /// An address so high that the trace cannot have been read in the right unit.
     pub fn insert(&mut self, batch: &[Request]) -> Result<(), SpecError> {
-        for request in batch.iter().filter(|r| r.length > 0 && r.op != Op::Trim) {
+        for request in batch.iter().filter(|r| r.length > 0 && !r.op.discards()) {
             let first = request.offset / self.page_bytes;
             let last = (request.offset + (request.length - 1)) / self.page_bytes;
             if last / CHUNK_PAGES >= CHUNKS_MAX {
@@ -187,7 +187,7 @@ impl Folding {
             Self::Compact(pages) => {
                 let mut vanished = false;
                 for request in batch.iter_mut().filter(|r| r.op != Op::Flush && r.length > 0) {
-                    if request.op == Op::Trim {
+                    if request.op.discards() {
                         let end = pages.place(request.offset + request.length);
                         request.offset = pages.place(request.offset);
                         request.length = end - request.offset;
@@ -198,7 +198,7 @@ impl Folding {
                     }
                 }
                 if vanished {
-                    batch.retain(|request| request.op != Op::Trim || request.length > 0);
+                    batch.retain(|request| !request.op.discards() || request.length > 0);
                 }
             }
         }
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn write(offset: u64, length: u64) -> Request {
-        Request { arrival_ns: 0, offset, length, op: Op::Write, source: 0 }
+        Request { arrival_ns: 0, offset, length, op: Op::Write, source: 0, durable: false }
     }
 
     #[test]

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     fn write(page: u64, pages: u64) -> Request {
-        Request { arrival_ns: 0, offset: page * 4096, length: pages * 4096, op: Op::Write, source: 0 }
+        Request { arrival_ns: 0, offset: page * 4096, length: pages * 4096, op: Op::Write, source: 0, durable: false }
     }
 
     #[test]

@@ -73,16 +73,16 @@ pub trait KeepsBytes: Lower + Send {
 
 impl KeepsBytes for Box<dyn BlockDevice> {
     fn arrive(&mut self, now_ns: u64) {
-        self.as_mut().arrive(now_ns);
+        self.as_mut().arrive(now_ns, 0);
     }
     fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         self.as_mut().read(offset, out)
     }
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
-        self.as_mut().write(offset, data)
+        self.as_mut().write(offset, data, false)
     }
     fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
-        self.as_mut().trim(offset, length)
+        self.as_mut().trim(offset, length, false)
     }
     fn flush(&mut self) -> Result<(), DeviceError> {
         self.as_mut().flush()
@@ -173,7 +173,7 @@ impl Below<Option<Box<dyn Replay>>> {
         let Some(device) = &mut self.device else { return Ok(()) };
         let length = bytes_of(blocks.into());
         let submitted =
-            device.submit(&[Request { arrival_ns: self.arrival_ns, offset: bytes_of(block), length, op, source: 0 }]);
+            device.submit(&[Request { arrival_ns: self.arrival_ns, offset: bytes_of(block), length, op, source: 0, durable: false }]);
         if op == Op::Write { self.count_write(length, submitted) } else { submitted }
     }
 }

@@ -20,6 +20,8 @@ pub trait BlockContent: Clone + Default + Debug {
     fn of(data: Self::Data<'_>, range: Range<usize>) -> Self;
     /// Puts `range` of what the host writes into the block, from its byte `at` on.
     fn patch(&mut self, at: usize, data: Self::Data<'_>, range: Range<usize>);
+    /// Makes a part of the block zero.
+    fn clear(&mut self, range: Range<usize>);
     /// Puts a part of the block, from its byte `at` on, into `range` of what the host reads.
     fn extract(&self, at: usize, room: &mut Self::Room<'_>, range: Range<usize>);
     /// The content as bytes: none without content, and none for a block that was never written.
@@ -34,6 +36,8 @@ impl BlockContent for () {
     fn of((): (), _: Range<usize>) {}
     #[inline(always)]
     fn patch(&mut self, _: usize, (): (), _: Range<usize>) {}
+    #[inline(always)]
+    fn clear(&mut self, _: Range<usize>) {}
     #[inline(always)]
     fn extract(&self, _: usize, (): &mut (), _: Range<usize>) {}
     #[inline(always)]
@@ -55,6 +59,12 @@ impl BlockContent for Box<[u8]> {
             *self = vec![0; BLOCK_BYTES as usize].into();
         }
         self[at..at + range.len()].copy_from_slice(&data[range]);
+    }
+    fn clear(&mut self, range: Range<usize>) {
+        if self.is_empty() {
+            *self = vec![0; BLOCK_BYTES as usize].into();
+        }
+        self[range].fill(0);
     }
     fn extract(&self, at: usize, room: &mut &mut [u8], range: Range<usize>) {
         let length = range.len();

@@ -166,16 +166,22 @@ impl Pass {
     }
 
     fn add(&mut self, request: &Request) {
-        let Request { arrival_ns, offset, length, op, source: _ } = *request;
+        let Request { arrival_ns, offset, length, op, source: _, durable: _ } = *request;
         self.times_ns = Some((self.times_ns.map_or(arrival_ns, |times| times.0), arrival_ns));
         if op == Op::Flush {
             self.flushes += 1;
             return;
         }
         let end = offset + length;
-        self.ops[op as usize].add(length);
+        let kind = match op {
+            Op::Read => 0,
+            Op::Write => 1,
+            // Whole pages that are made zero are discarded.
+            Op::Trim | Op::WriteZeroes | Op::Flush => 2,
+        };
+        self.ops[kind].add(length);
         self.span_bytes = self.span_bytes.max(end);
-        if op == Op::Trim {
+        if op.discards() {
             return;
         }
         let page_bytes = 1u64 << self.page_shift;

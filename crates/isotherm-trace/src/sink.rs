@@ -41,6 +41,8 @@ pub(crate) struct Sink<'a> {
     pub(crate) volumes: &'a mut Volumes,
     /// Who asks, where a row says so: its number by [`Sources`]; else the volume is taken for it.
     pub(crate) source: Option<u16>,
+    /// Whether the request is to be durable when it is done.
+    pub(crate) durable: bool,
     /// The time of the request before, where going back is an error; else 0.
     pub(crate) not_before_ns: u64,
 }
@@ -49,10 +51,10 @@ impl Sink<'_> {
     /// Takes a request on the only volume of a trace.
     #[inline(always)]
     pub(crate) fn push(&mut self, op: Op, arrival_ns: u64, offset: u64, length: u64) -> Result<(), Box<Fault>> {
-        let request = Request { arrival_ns, offset, length, op, source: self.source.unwrap_or(0) };
+        let request = Request { arrival_ns, offset, length, op, source: self.source.unwrap_or(0), durable: self.durable };
         let end = offset.saturating_add(length);
         let empty = length == 0 && op != Op::Flush;
-        let long = length > TRANSFER_BYTES_MAX && op != Op::Trim;
+        let long = length > TRANSFER_BYTES_MAX && !op.discards();
         if empty || long || end > END_BYTES_MAX || arrival_ns < self.not_before_ns {
             return Err(self.refuse(request));
         }
@@ -84,7 +86,7 @@ impl Sink<'_> {
         let Request { arrival_ns, offset, length, op, .. } = request;
         if length == 0 && op != Op::Flush {
             Fault::new(Field::Length, "is 0", skip)
-        } else if length > TRANSFER_BYTES_MAX && op != Op::Trim {
+        } else if length > TRANSFER_BYTES_MAX && !op.discards() {
             Fault::new(
                 Field::Length,
                 format!("of {length} bytes is over the limit of {TRANSFER_BYTES_MAX} for a read or write"),

@@ -50,7 +50,9 @@ fn push_decimal(line: &mut Vec<u8>, mut number: u64) {
 /// Appends the canonical CSV line of a request; `with_stream` adds who asks.
 pub fn push_csv_line(line: &mut Vec<u8>, request: &Request, with_stream: bool) {
     push_decimal(line, request.arrival_ns);
-    line.extend_from_slice(&[b',', csv::letter(request.op), b',']);
+    line.push(b',');
+    line.extend_from_slice(csv::word(request).as_bytes());
+    line.push(b',');
     push_decimal(line, request.offset);
     line.push(b',');
     push_decimal(line, request.length);

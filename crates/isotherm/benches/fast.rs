@@ -32,7 +32,7 @@ struct Run {
 }
 
 fn page(op: Op, page: u64) -> Request {
-    Request { arrival_ns: 0, offset: page * PAGE_BYTES, length: PAGE_BYTES, op, source: 0 }
+    Request { arrival_ns: 0, offset: page * PAGE_BYTES, length: PAGE_BYTES, op, source: 0, durable: false }
 }
 
 fn sequential(pages: u64) -> Workload {
@@ -60,7 +60,7 @@ fn parse(line: &str) -> Option<Request> {
         _ => return None,
     };
     let (offset, length) = (fields.next()?.parse().ok()?, fields.next()?.trim().parse().ok()?);
-    Some(Request { arrival_ns, offset, length, op, source: 0 })
+    Some(Request { arrival_ns, offset, length, op, source: 0, durable: false })
 }
 
 fn trace(path: &str) -> Workload {

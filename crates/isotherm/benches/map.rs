@@ -61,7 +61,7 @@ fn contestant(name: &'static str, spare: &str, cache_bytes: u64) -> Contestant {
 }
 
 fn write(page: u64) -> Request {
-    Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write, source: 0 }
+    Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write, source: 0, durable: false }
 }
 
 fn replay(traffic: Traffic, spare: &str) {

@@ -60,6 +60,7 @@ fn main() {
         length: PAGE_BYTES,
         op: Op::Write,
         source: 0,
+        durable: false,
     };
     let writes: Vec<Request> = pages.iter().map(write).collect();
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -76,7 +76,7 @@ fn write_amplification(placement: impl Placement + Send + 'static) -> f64 {
     let write = |random: &mut Random| {
         let hot = random.chance(0.9);
         let page = if hot { random.below(u64::from(PAGES) / 10) } else { random.below(u64::from(PAGES)) };
-        Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write, source: 0 }
+        Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write, source: 0, durable: false }
     };
     let mut half = device.snapshot();
     for round in 0..320 {

@@ -115,33 +115,45 @@ pub trait Replay: Observe + Send {
 ///
 /// # Contract
 /// - A read returns the last write of every byte, and zeros where nothing was written or everything was trimmed.
-/// - Everything is durable after the next flush; without a write buffer, a write is durable when it returns.
+/// - Everything is durable after the next flush; without a write buffer, a write is durable when it returns. Durable means
+///   that it outlives a loss of the device's power; where content is kept outside this process, whoever owns the store says when
+///   it outlives that of the machine.
 /// - The same build, the same requests, arriving at the same times: the counters of [`Replay`].
 pub trait BlockDevice: Observe + Send {
     /// Bytes that the device holds.
     fn capacity_bytes(&self) -> u64;
-    /// Requests from now on arrive at `now_ns`, on a clock that never runs back; 0 until it is first told.
-    fn arrive(&mut self, now_ns: u64);
+    /// Requests from now on arrive at `now_ns`, on a clock that never runs back, and `source` asks (see
+    /// [`Request::source`](crate::request::Request::source)); both are 0 until it is first told.
+    fn arrive(&mut self, now_ns: u64, source: u16);
     /// Reads `out.len()` bytes from `offset` on.
     ///
     /// # Errors
     /// See [`DeviceError`].
     fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), DeviceError>;
-    /// Writes `data` at `offset`.
+    /// Writes `data` at `offset`; with `durable` it is durable when this returns.
     ///
     /// # Errors
     /// See [`DeviceError`].
-    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError>;
+    fn write(&mut self, offset: u64, data: &[u8], durable: bool) -> Result<(), DeviceError>;
     /// Discards a range; only whole pages in it lose their content.
     ///
     /// # Errors
     /// See [`DeviceError`].
-    fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError>;
+    fn trim(&mut self, offset: u64, length: u64, durable: bool) -> Result<(), DeviceError>;
+    /// Makes a range zero: whole pages are discarded, parts of pages are written.
+    ///
+    /// # Errors
+    /// See [`DeviceError`].
+    fn write_zeroes(&mut self, offset: u64, length: u64, durable: bool) -> Result<(), DeviceError>;
     /// Makes everything durable.
     ///
     /// # Errors
     /// See [`DeviceError`].
     fn flush(&mut self) -> Result<(), DeviceError>;
+    /// What the last request took on the device's own clock, from its arrival on; none without a clock.
+    fn latency_ns(&self) -> Option<u64>;
+    /// Whether a logical page, below [`Observe::logical_pages`], holds data; else it reads as zeros.
+    fn holds_data(&self, page: u32) -> bool;
     /// Lets the device clean in the background for `budget_ns` of its own time.
     ///
     /// # Errors

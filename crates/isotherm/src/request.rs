@@ -12,6 +12,15 @@ pub enum Op {
     Trim,
     /// Make everything acknowledged so far durable; the range is empty.
     Flush,
+    /// Make the range zero: whole pages are discarded, parts of pages are written.
+    WriteZeroes,
+}
+
+impl Op {
+    /// Whether whole pages of the range lose their content.
+    pub fn discards(self) -> bool {
+        matches!(self, Self::Trim | Self::WriteZeroes)
+    }
 }
 
 /// One request of the host, as traces record it and as a device receives it.
@@ -28,6 +37,8 @@ pub struct Request {
     /// Who asks: processes, streams or volumes of a trace, numbered from 0 in the order in which they appear; 0 where the trace
     /// does not say. It fits where alignment leaves room.
     pub source: u16,
+    /// Done only when it is durable (force unit access).
+    pub durable: bool,
 }
 
 const _: () = assert!(size_of::<Request>() == 32);

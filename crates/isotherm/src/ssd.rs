@@ -7,6 +7,7 @@ use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::{BlockDevice, DeviceError, Observe, Replay};
 use crate::ftl::Ftl;
+use crate::store::fatal;
 use crate::nand::Medium;
 use crate::nand::clock::Clock as _;
 use crate::nand::content::{Bytes, Content, Frames, Nothing, Run as _};
@@ -42,10 +43,13 @@ pub struct Ssd<F: Ftl> {
     finds_nothing: bool,
     /// One page, for reads and writes of parts.
     scratch: <ContentOf<F> as Content>::Frames,
-    /// When the host's requests arrive, where bytes are served.
+    /// When the host's requests arrive, where bytes are served, and who asks.
     arrival_ns: u64,
+    source: u16,
     /// Why nothing is answered any more, where bytes are served.
     stopped: Option<DeviceError>,
+    /// What the last request took, where there is a clock.
+    latency_ns: Option<u64>,
 }
 
 impl<F: Ftl> Ssd<F> {
@@ -65,13 +69,20 @@ impl<F: Ftl> Ssd<F> {
             finds_nothing: false,
             scratch: Frames::new(1, log2_page_bytes),
             arrival_ns: 0,
+            source: 0,
             stopped: None,
+            latency_ns: None,
         }
     }
 
     /// The FTL inside.
     pub fn ftl(&self) -> &F {
         &self.ftl
+    }
+
+    /// The FTL inside, for what lies on its medium.
+    pub fn ftl_mut(&mut self) -> &mut F {
+        &mut self.ftl
     }
 
     /// Gives the FTL back.
@@ -122,9 +133,43 @@ impl<F: Ftl> Ssd<F> {
         self.ftl.prefetch_pages(&self.first_pages(batch, GROUP));
     }
 
+    /// Makes the range zero: parts of pages are written, whole ones discarded.
+    fn zero_range(&mut self, offset: u64, end: u64) -> Result<(), DeviceError> {
+        let mask = (1u64 << self.log2_page_bytes) - 1;
+        let (first, last) = ((offset + mask) & !mask, end & !mask);
+        if first > last {
+            return self.zero_part(offset, end);
+        }
+        if offset < first {
+            self.zero_part(offset, first)?;
+        }
+        if first < last {
+            self.trim_range(first, last)?;
+        }
+        if last < end { self.zero_part(last, end) } else { Ok(()) }
+    }
+
+    /// Writes zeros to a part of a page.
+    fn zero_part(&mut self, offset: u64, end: u64) -> Result<(), DeviceError> {
+        let lpn = self.page_of(offset);
+        let start = u64::from(lpn.0) << self.log2_page_bytes;
+        self.host.pages_partly_written += 1;
+        self.load(lpn.0, Cause::Modify)?;
+        self.scratch.clear(0, (offset - start) as usize..(end - start) as usize);
+        self.ftl.write(lpn, self.scratch.page(0), Cause::Host)?;
+        self.host.pages_written += 1;
+        self.host.bytes_written += end - offset;
+        Ok(())
+    }
+
     fn flush_all(&mut self) -> Result<(), DeviceError> {
         self.host.flushes += 1;
-        self.ftl.flush()
+        self.make_durable()
+    }
+
+    fn make_durable(&mut self) -> Result<(), DeviceError> {
+        self.ftl.flush()?;
+        self.ftl.medium_mut().flush().map_err(|error| fatal(error, 0))
     }
 }
 
@@ -144,7 +189,8 @@ impl<F: Ftl> Ssd<F> {
     #[inline(always)]
     fn end(&mut self, op: Op) -> Result<(), DeviceError> {
         self.ftl.end_request()?;
-        if let Some(latency_ns) = self.ftl.medium_mut().clock_mut().end_request() {
+        self.latency_ns = self.ftl.medium_mut().clock_mut().end_request();
+        if let Some(latency_ns) = self.latency_ns {
             if op == Op::Read && latency_ns == 0 && self.finds_nothing {
                 self.latencies.read_unmapped += 1;
             } else {
@@ -154,17 +200,22 @@ impl<F: Ftl> Ssd<F> {
         Ok(())
     }
 
-    /// Carries out a request that arrives now. A device without power, or whose content cannot be kept, stays as it is: what
+    /// Carries out a request that arrives now, and with `durable` makes it durable. A device without power, or whose content cannot be kept, stays as it is: what
     /// its tables hold may be halfway through a collection.
     fn serve_bytes(
         &mut self,
         op: Op,
+        durable: bool,
         work: impl FnOnce(&mut Self) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         if let Some(stopped) = &self.stopped {
             return Err(stopped.clone());
         }
-        let result = self.begin(self.arrival_ns).and_then(|()| work(self)).and_then(|()| self.end(op));
+        let result = self
+            .begin(self.arrival_ns)
+            .and_then(|()| work(self))
+            .and_then(|()| if durable { self.make_durable() } else { Ok(()) })
+            .and_then(|()| self.end(op));
         if let Err(error @ (DeviceError::PowerLost | DeviceError::Payload(_))) = &result {
             self.stopped = Some(error.clone());
         }
@@ -205,6 +256,13 @@ impl<F: Ftl> Ssd<F> {
         Ok(())
     }
 
+    /// Tells what is below on whose behalf the pages of bytes `offset..end` are written.
+    #[cold]
+    fn attribute(&mut self, offset: u64, end: u64, source: u16) {
+        let pages = self.page_of(offset).0..=self.page_of(end - 1).0;
+        pages.for_each(|lpn| self.ftl.attribute(Lpn(lpn), source));
+    }
+
     /// Reads bytes `offset..end`, a page at a time.
     fn read_pages(&mut self, offset: u64, end: u64, room: &mut Room<'_, F>) -> Result<(), DeviceError> {
         self.host.bytes_read += end - offset;
@@ -228,7 +286,7 @@ impl<F: Ftl> Ssd<F> {
     fn load(&mut self, lpn: u32, cause: Cause) -> Result<bool, DeviceError> {
         let mapped = self.ftl.read(Lpn(lpn), self.scratch.page_mut(0), cause)?;
         if !mapped {
-            self.scratch.clear(0);
+            self.scratch.clear(0, 0..1 << self.log2_page_bytes);
         }
         Ok(mapped)
     }
@@ -240,7 +298,7 @@ impl Latencies {
         match op {
             Op::Read => &mut self.read,
             Op::Write => &mut self.write,
-            Op::Trim => &mut self.trim,
+            Op::Trim | Op::WriteZeroes => &mut self.trim,
             Op::Flush => &mut self.flush,
         }
     }
@@ -300,13 +358,6 @@ impl<F: Ftl> Ssd<F>
 where
     F::Medium: Medium<Content = Nothing>,
 {
-    /// Tells what is below on whose behalf the pages of a write are written.
-    #[cold]
-    fn attribute(&mut self, request: &Request, end: u64) {
-        let pages = self.page_of(request.offset).0..=self.page_of(end - 1).0;
-        pages.for_each(|lpn| self.ftl.attribute(Lpn(lpn), request.source));
-    }
-
     #[inline(always)]
     fn carry_out(&mut self, index: usize, request: &Request) -> Result<(), DeviceError> {
         let end = self.check_range(index, request.offset, request.length)?;
@@ -316,11 +367,17 @@ where
             Op::Trim => self.trim_range(request.offset, end),
             Op::Write => {
                 if self.wants_sources {
-                    self.attribute(request, end);
+                    self.attribute(request.offset, end, request.source);
                 }
                 self.write_pages(request.offset, end, ())
             }
             Op::Read => self.read_pages(request.offset, end, &mut ()),
+            Op::WriteZeroes => {
+                if self.wants_sources {
+                    self.attribute(request.offset, end, request.source);
+                }
+                self.zero_range(request.offset, end)
+            }
         }
     }
 }
@@ -336,6 +393,9 @@ where
             }
             self.begin(request.arrival_ns)?;
             self.carry_out(index, request)?;
+            if request.durable {
+                self.make_durable()?;
+            }
             self.end(request.op)?;
         }
         Ok(())
@@ -354,33 +414,61 @@ where
         self.capacity_bytes
     }
 
-    fn arrive(&mut self, now_ns: u64) {
+    fn arrive(&mut self, now_ns: u64, source: u16) {
         self.arrival_ns = self.arrival_ns.max(now_ns);
+        self.source = source;
     }
 
     fn read(&mut self, offset: u64, mut out: &mut [u8]) -> Result<(), DeviceError> {
-        self.serve_bytes(Op::Read, |this| {
+        self.serve_bytes(Op::Read, false, |this| {
             let end = this.check_range(0, offset, out.len() as u64)?;
             if out.is_empty() { Ok(()) } else { this.read_pages(offset, end, &mut out) }
         })
     }
 
-    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
-        self.serve_bytes(Op::Write, |this| {
+    fn write(&mut self, offset: u64, data: &[u8], durable: bool) -> Result<(), DeviceError> {
+        self.serve_bytes(Op::Write, durable, |this| {
             let end = this.check_range(0, offset, data.len() as u64)?;
-            if data.is_empty() { Ok(()) } else { this.write_pages(offset, end, data) }
+            if data.is_empty() {
+                return Ok(());
+            }
+            if this.wants_sources {
+                this.attribute(offset, end, this.source);
+            }
+            this.write_pages(offset, end, data)
         })
     }
 
-    fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
-        self.serve_bytes(Op::Trim, |this| {
+    fn trim(&mut self, offset: u64, length: u64, durable: bool) -> Result<(), DeviceError> {
+        self.serve_bytes(Op::Trim, durable, |this| {
             let end = this.check_range(0, offset, length)?;
             if length == 0 { Ok(()) } else { this.trim_range(offset, end) }
         })
     }
 
+    fn write_zeroes(&mut self, offset: u64, length: u64, durable: bool) -> Result<(), DeviceError> {
+        self.serve_bytes(Op::WriteZeroes, durable, |this| {
+            let end = this.check_range(0, offset, length)?;
+            if length == 0 {
+                return Ok(());
+            }
+            if this.wants_sources {
+                this.attribute(offset, end, this.source);
+            }
+            this.zero_range(offset, end)
+        })
+    }
+
     fn flush(&mut self) -> Result<(), DeviceError> {
-        self.serve_bytes(Op::Flush, Self::flush_all)
+        self.serve_bytes(Op::Flush, false, Self::flush_all)
+    }
+
+    fn latency_ns(&self) -> Option<u64> {
+        self.latency_ns
+    }
+
+    fn holds_data(&self, page: u32) -> bool {
+        self.ftl.is_mapped(Lpn(page))
     }
 
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {

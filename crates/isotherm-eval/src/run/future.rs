@@ -71,6 +71,14 @@ pub fn of(
                     }
                     // A trim frees whole pages alone, as on the device.
                     Op::Trim => (request.offset.div_ceil(page_bytes)..end / page_bytes).for_each(|p| timeline.trim(p)),
+                    // Parts of pages are written, whole ones discarded.
+                    Op::WriteZeroes => {
+                        let whole = request.offset.div_ceil(page_bytes)..end / page_bytes;
+                        (request.offset / page_bytes..end.div_ceil(page_bytes)).for_each(|page| match whole.contains(&page) {
+                            true => timeline.trim(page),
+                            false => timeline.write(page),
+                        });
+                    }
                     Op::Read | Op::Flush => {}
                 }
             }

@@ -95,6 +95,7 @@ mod tests {
             length: pages * 4096,
             op: Op::Write,
             source: 0,
+            durable: false,
         };
         let mut touched = TouchedPages::new(4096);
         touched.insert(&[write(2, 3), write(9, 1), write(21, 1)]).unwrap();

@@ -92,7 +92,7 @@ impl Writer<'_> {
             while at < range.end {
                 let some = SEQUENTIAL_PAGES.min(range.end - at);
                 let (offset, length) = (at * self.page_bytes, some * self.page_bytes);
-                batch.push(Request { arrival_ns: 0, offset, length, op: Op::Write, source: 0 });
+                batch.push(Request { arrival_ns: 0, offset, length, op: Op::Write, source: 0, durable: false });
                 at += some;
                 if batch.len() == BATCH / SEQUENTIAL_PAGES as usize {
                     self.submit(&batch)?;
@@ -116,6 +116,7 @@ impl Writer<'_> {
                 length: self.page_bytes,
                 op: Op::Write,
                 source: 0,
+                durable: false,
             }));
             self.submit(&batch)?;
             left -= some;

@@ -212,6 +212,12 @@ impl<S: Disk> SegmentLog<S> {
         Ok(true)
     }
 
+    /// Whether a block holds data.
+    pub fn holds(&self, block: u32) -> bool {
+        let state = self.blocks[block as usize];
+        state.slot != CLEAN || state.position != NOWHERE
+    }
+
     /// The host discards a block.
     pub fn trim(&mut self, block: u32) {
         let state = self.blocks[block as usize];

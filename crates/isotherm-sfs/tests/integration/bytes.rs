@@ -34,12 +34,15 @@ fn requests() -> Vec<Request> {
             0 => Op::Trim,
             1 => Op::Flush,
             2..4 => Op::Read,
+            4 => Op::WriteZeroes,
             _ => Op::Write,
         };
         let block = if random.below(4) == 0 { random.below(BLOCKS - 4) } else { random.below(BLOCKS / 8) };
         let part = if random.below(8) == 0 { 512 } else { 0 };
         let length = if op == Op::Flush { 0 } else { (random.below(4) + 1) * BLOCK - part };
-        requests.push(Request { arrival_ns: at * 3_000_000, offset: block * BLOCK + part, length, op, source: 0 });
+        let durable = op == Op::WriteZeroes || (op == Op::Write && random.below(50) == 0);
+        let (arrival_ns, offset) = (at * 3_000_000, block * BLOCK + part);
+        requests.push(Request { arrival_ns, offset, length, op, source: 0, durable });
     }
     requests
 }
@@ -62,13 +65,13 @@ fn a_log_counts_the_same_with_bytes_and_without_and_reads_back_what_was_written(
             let mut content = Random::new(3);
             for request in requests() {
                 simulated.submit(&[request]).unwrap();
-                kept.arrive(request.arrival_ns);
+                kept.arrive(request.arrival_ns, request.source);
                 let (from, to) = (request.offset as usize, (request.offset + request.length) as usize);
                 match request.op {
                     Op::Flush => kept.flush().unwrap(),
                     Op::Write => {
                         let data = vec![content.below(256) as u8; to - from];
-                        kept.write(request.offset, &data).unwrap();
+                        kept.write(request.offset, &data, request.durable).unwrap();
                         model[from..to].copy_from_slice(&data);
                     }
                     Op::Read => {
@@ -76,8 +79,12 @@ fn a_log_counts_the_same_with_bytes_and_without_and_reads_back_what_was_written(
                         kept.read(request.offset, &mut read).unwrap();
                         assert!(read == model[from..to], "{log} over {below}: {request:?}");
                     }
+                    Op::WriteZeroes => {
+                        kept.write_zeroes(request.offset, request.length, request.durable).unwrap();
+                        model[from..to].fill(0);
+                    }
                     Op::Trim => {
-                        kept.trim(request.offset, request.length).unwrap();
+                        kept.trim(request.offset, request.length, request.durable).unwrap();
                         let block = BLOCK as usize;
                         model[from.next_multiple_of(block)..to / block * block].fill(0);
                     }
@@ -98,7 +105,7 @@ fn a_log_counts_the_same_with_bytes_and_without_and_reads_back_what_was_written(
 fn without_a_log_and_without_a_segment_log_the_device_itself_keeps_the_bytes() {
     for spec in [SystemSpec::default(), spec("in_place", "page")] {
         let mut device = build_with_bytes(&spec, &environment()).unwrap();
-        device.write(BLOCK, &[7; 4096]).unwrap();
+        device.write(BLOCK, &[7; 4096], false).unwrap();
         let mut read = [0; 4096];
         device.read(BLOCK, &mut read).unwrap();
         assert_eq!(read, [7; 4096]);

@@ -34,7 +34,7 @@ fn device(log: &str, below: &str, utilisation: &str, blocks: u32) -> Box<dyn Rep
 }
 
 fn write(block: u32) -> Request {
-    Request { arrival_ns: 0, offset: u64::from(block) * 4096, length: 4096, op: Op::Write, source: 0 }
+    Request { arrival_ns: 0, offset: u64::from(block) * 4096, length: 4096, op: Op::Write, source: 0, durable: false }
 }
 
 /// A workload: how many of the blocks are active, and where the next write goes.
@@ -214,9 +214,9 @@ fn the_stack_counts_add_up_and_write_amplification_is_the_product() {
         for turn in 0..6u32 {
             let batch: Vec<Request> = (0..blocks).map(|i| write(if turn == 0 { i } else { load.next() })).collect();
             device.submit(&batch).unwrap();
-            device.submit(&[Request { arrival_ns: 0, offset: 0, length: 0, op: Op::Flush, source: 0 }]).unwrap();
+            device.submit(&[Request { arrival_ns: 0, offset: 0, length: 0, op: Op::Flush, source: 0, durable: false }]).unwrap();
         }
-        let trim = Request { arrival_ns: 0, offset: 4096 * 100, length: 4096 * 1000, op: Op::Trim, source: 0 };
+        let trim = Request { arrival_ns: 0, offset: 4096 * 100, length: 4096 * 1000, op: Op::Trim, source: 0, durable: false };
         device.submit(&[trim, Request { op: Op::Read, ..trim }]).unwrap();
         device.check().unwrap();
         let snapshot = device.snapshot();
@@ -309,17 +309,31 @@ proptest! {
             let (offset, length) = (random.below(model.len() as u64), random.below(20_000));
             let length = length.min(model.len() as u64 - offset);
             let range = offset as usize..(offset + length) as usize;
-            device.arrive(now_ns);
+            device.arrive(now_ns, 0);
             let op = match random.below(10) {
                 0 => Op::Flush,
-                1 | 2 => Op::Trim,
+                1 => Op::Trim,
+                2 => Op::WriteZeroes,
                 3 => Op::Read,
                 _ => Op::Write,
             };
             match op {
                 Op::Flush => device.flush().unwrap(),
+                Op::WriteZeroes => {
+                    device.write_zeroes(offset, length, false).unwrap();
+                    for block in range.start.div_ceil(4096)..range.end / 4096 {
+                        trimmed[block] = true;
+                    }
+                    for part in [range.start / 4096, range.end / 4096].into_iter().filter(|_| length > 0) {
+                        let whole = part * 4096 >= range.start && (part + 1) * 4096 <= range.end;
+                        if !whole && part * 4096 < range.end {
+                            trimmed[part] = false;
+                        }
+                    }
+                    model[range].fill(0);
+                }
                 Op::Trim => {
-                    device.trim(offset, length).unwrap();
+                    device.trim(offset, length, false).unwrap();
                     for block in range.start.div_ceil(4096)..range.end / 4096 {
                         model[block * 4096..(block + 1) * 4096].fill(0);
                         trimmed[block] = true;
@@ -332,14 +346,14 @@ proptest! {
                 }
                 Op::Write => {
                     let data: Vec<u8> = (0..length).map(|i| (u64::from(turn) + i / 512 + 1) as u8).collect();
-                    device.write(offset, &data).unwrap();
+                    device.write(offset, &data, false).unwrap();
                     if length > 0 {
                         trimmed[range.start / 4096..range.end.div_ceil(4096)].fill(false);
                     }
                     model[range].copy_from_slice(&data);
                 }
             }
-            simulated.submit(&[Request { arrival_ns: now_ns, offset, length, op, source: 0 }]).unwrap();
+            simulated.submit(&[Request { arrival_ns: now_ns, offset, length, op, source: 0, durable: false }]).unwrap();
         }
         device.check().map_err(TestCaseError::fail)?;
         prop_assert_eq!(counted(&device), counted(&simulated));
@@ -353,7 +367,7 @@ proptest! {
             let range = block * 4096..(block + 1) * 4096;
             prop_assert!(out[range.clone()] == model[range], "block {} after a recovery", block);
         }
-        device.write(0, &model).unwrap();
+        device.write(0, &model, false).unwrap();
         device.read(0, &mut out).unwrap();
         prop_assert!(out == model);
         device.check().map_err(TestCaseError::fail)?;

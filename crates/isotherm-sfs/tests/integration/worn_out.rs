@@ -10,7 +10,7 @@ use isotherm_sfs::{SystemSpec, build};
 const BLOCKS: u64 = 8192;
 
 fn request(op: Op, block: u64) -> Request {
-    Request { arrival_ns: 0, offset: block * 4096, length: 4096, op, source: 0 }
+    Request { arrival_ns: 0, offset: block * 4096, length: 4096, op, source: 0, durable: false }
 }
 
 #[test]

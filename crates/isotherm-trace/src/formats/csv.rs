@@ -1,4 +1,5 @@
-//! The canonical text form: `ts_ns,op,offset,length` with op R, W, D or F, in order of time; a fifth column, `stream`, may say
+//! The canonical text form: `ts_ns,op,offset,length` with op R, W, D, Z (write zeroes) or F, in order of time; an F after W, D or Z says
+//! that the request was to be durable when it was done (force unit access); a fifth column, `stream`, may say
 //! who asks: `s` and a number, which tells it from the last column of other formats.
 //!
 //! Times are kept as they are, so that the form and its Parquet twin convert into each other without loss.
@@ -7,7 +8,7 @@ use crate::options::{OpenOptions, TimeScale, TimeUnit};
 use crate::row::{Fault, Field, Row, Separator};
 use crate::sink::{Sink, Sources};
 use crate::text::LineFormat;
-use isotherm::request::Op;
+use isotherm::request::{Op, Request};
 
 /// First line of every file that isotherm writes; optional in files that it reads.
 pub(crate) const HEADER: &str = "ts_ns,op,offset,length";
@@ -16,7 +17,7 @@ pub(crate) const HEADER: &str = "ts_ns,op,offset,length";
 pub(crate) const HEADER_WITH_STREAM: &str = "ts_ns,op,offset,length,stream";
 
 /// The columns, for messages.
-pub(crate) const SHAPE: &str = "ts_ns,op,offset,length (nanoseconds; R, W, D or F; bytes; bytes)";
+pub(crate) const SHAPE: &str = "ts_ns,op,offset,length (nanoseconds; R, W, D, Z or F; bytes; bytes)";
 
 /// Parser of canonical CSV.
 pub(crate) struct Csv {
@@ -47,13 +48,11 @@ impl LineFormat for Csv {
     #[inline(always)]
     fn parse(&mut self, row: &mut Row<'_>, sink: &mut Sink<'_>) -> Result<(), Box<Fault>> {
         let arrival_ns = if self.has_unit { row.time(self.scale)? } else { row.whole_nanoseconds()? };
-        let op = match row.word(Field::Op) {
-            b"R" => Op::Read,
-            b"W" => Op::Write,
-            b"D" => Op::Trim,
-            b"F" => Op::Flush,
-            other => return Err(row.unknown(Field::Op, other, "R, W, D, F")),
+        let word = row.word(Field::Op);
+        let Some((op, durable)) = operation(word) else {
+            return Err(row.unknown(Field::Op, word, "R, W, D, Z, F, WF, DF, ZF"));
         };
+        sink.durable = durable;
         let offset = row.integer(Field::Offset)?;
         let length = row.integer(Field::Length)?;
         if !row.is_at_end() {
@@ -67,12 +66,31 @@ impl LineFormat for Csv {
     }
 }
 
-/// The letter of an operation in the canonical forms.
-pub(crate) fn letter(op: Op) -> u8 {
-    match op {
-        Op::Read => b'R',
-        Op::Write => b'W',
-        Op::Trim => b'D',
-        Op::Flush => b'F',
+/// An operation as the canonical forms write it, and whether it is to be durable when it is done.
+pub(crate) fn operation(word: &[u8]) -> Option<(Op, bool)> {
+    Some(match word {
+        b"R" => (Op::Read, false),
+        b"W" => (Op::Write, false),
+        b"D" => (Op::Trim, false),
+        b"Z" => (Op::WriteZeroes, false),
+        b"F" => (Op::Flush, false),
+        b"WF" => (Op::Write, true),
+        b"DF" => (Op::Trim, true),
+        b"ZF" => (Op::WriteZeroes, true),
+        _ => return None,
+    })
+}
+
+/// The word of a request's operation in the canonical forms.
+pub(crate) fn word(request: &Request) -> &'static str {
+    match (request.op, request.durable) {
+        (Op::Read, _) => "R",
+        (Op::Flush, _) => "F",
+        (Op::Write, false) => "W",
+        (Op::Trim, false) => "D",
+        (Op::WriteZeroes, false) => "Z",
+        (Op::Write, true) => "WF",
+        (Op::Trim, true) => "DF",
+        (Op::WriteZeroes, true) => "ZF",
     }
 }

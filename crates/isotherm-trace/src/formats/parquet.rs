@@ -1,16 +1,17 @@
 //! The canonical binary form: the columns of canonical CSV (`ts_ns`, `op`, `offset`, `length`) in Parquet, zstd-compressed.
 //!
-//! `ts_ns`, `offset` and `length` are unsigned 64-bit integers, `op` a string of one letter. Columns are found by name, in
+//! `ts_ns`, `offset` and `length` are unsigned 64-bit integers, `op` the word that the text form has. Columns are found by name, in
 //! any order and beside others, so that files written by other tools are read too. Memory is a few pages of each column.
 //! Pages carry checksums, so that damage is found before it is decoded.
 
 use crate::error::{Place, TraceError};
+use crate::formats::csv;
 use crate::records::{Records, Setup};
 use crate::row::{Excerpt, Fault, Field};
 use crate::sink::Sink;
 use crate::source::Source;
 use crate::volumes::Volumes;
-use isotherm::request::{Op, Request};
+use isotherm::request::Request;
 use parquet::basic::{Compression, Encoding, Type, ZstdLevel};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
@@ -223,18 +224,13 @@ impl ParquetRecords {
     /// Hands row `index` of the chunk on.
     fn take_row(&mut self, index: usize, batch: &mut Vec<Request>) -> Result<(), Box<Fault>> {
         let [time, offset, length] = [0, 1, 2].map(|column| self.chunk.numbers[column][index] as u64);
-        let op = match self.chunk.ops[index].data() {
-            b"R" => Op::Read,
-            b"W" => Op::Write,
-            b"D" => Op::Trim,
-            b"F" => Op::Flush,
-            other => {
-                let problem = format!("{} is unknown", Excerpt(other));
-                return Err(Fault::new(Field::Op, problem, "write one of R, W, D, F"));
-            }
+        let word = self.chunk.ops[index].data();
+        let Some((op, durable)) = csv::operation(word) else {
+            let problem = format!("{} is unknown", Excerpt(word));
+            return Err(Fault::new(Field::Op, problem, "write one of R, W, D, Z, F, WF, DF, ZF"));
         };
         let not_before_ns = if self.setup.refuse_disorder { self.latest_ns } else { 0 };
-        let mut sink = Sink { requests: batch, volumes: &mut self.setup.volumes, source: None, not_before_ns };
+        let mut sink = Sink { requests: batch, volumes: &mut self.setup.volumes, source: None, durable, not_before_ns };
         sink.push(op, time, offset, length)?;
         self.latest_ns = time;
         Ok(())
@@ -317,8 +313,8 @@ impl<W: Write + Send> ParquetSink<W> {
     }
 
     fn write_group(&mut self) -> ParquetResult<()> {
-        let letters = [b"R", b"W", b"D", b"F"].map(|letter| ByteArray::from(bytes::Bytes::from_static(letter)));
-        let ops: Vec<ByteArray> = self.pending.iter().map(|request| letters[request.op as usize].clone()).collect();
+        let word = |request: &Request| ByteArray::from(bytes::Bytes::from_static(csv::word(request).as_bytes()));
+        let ops: Vec<ByteArray> = self.pending.iter().map(word).collect();
         let numbers = |number: fn(&Request) -> u64| self.pending.iter().map(|r| number(r) as i64).collect::<Vec<_>>();
         let numbers = [numbers(|r| r.arrival_ns), numbers(|r| r.offset), numbers(|r| r.length)];
         let mut group = self.writer.next_row_group()?;

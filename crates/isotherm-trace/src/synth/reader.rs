@@ -157,6 +157,7 @@ impl Run<'_> {
                 length: u64::from(pages) * page_bytes,
                 op,
                 source: 0,
+                durable: false,
             });
         }
         *self.written = written;

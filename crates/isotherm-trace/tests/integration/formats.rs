@@ -19,7 +19,7 @@ fn read(bytes: &[u8]) -> (&'static str, Vec<Request>) {
 }
 
 fn request(arrival_ns: u64, op: Op, offset: u64, length: u64) -> Request {
-    Request { arrival_ns, offset, length, op, source: 0 }
+    Request { arrival_ns, offset, length, op, source: 0, durable: false }
 }
 
 /// The sample is detected as `format` and reads as `expected`.
@@ -384,7 +384,7 @@ fn bad_rows_are_named_by_file_line_column_and_field() {
         ("2,W,0,", &["column 7: length", "missing"]),
         ("2,W,,512", &["column 5: offset is empty"]),
         ("2,W,0", &["length is missing"]),
-        ("2,X,0,512", &["column 3: operation \"X\" is unknown", "R, W, D, F"]),
+        ("2,X,0,512", &["column 3: operation \"X\" is unknown", "R, W, D, Z, F"]),
         ("2,W,0,512,7", &["column 11", "stream \"7\" is unknown"]),
         ("2,W,0,0", &["length is 0"]),
         ("2,W,0x10,512", &["offset \"0x10\" is not a number"]),

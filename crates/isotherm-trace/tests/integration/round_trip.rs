@@ -7,8 +7,8 @@ fn request() -> impl Strategy<Value = Request> {
     let op = prop::sample::select(vec![Op::Read, Op::Write, Op::Trim, Op::Flush]);
     let number = prop_oneof![0u64..10, 0u64..1 << 33, Just((1 << 51) - 1)];
     (op, any::<u64>(), number, 1u64..1 << 32).prop_map(|(op, arrival_ns, offset, length)| match op {
-        Op::Flush => Request { arrival_ns, offset: 0, length: 0, op, source: 0 },
-        _ => Request { arrival_ns, offset, length, op, source: 0 },
+        Op::Flush => Request { arrival_ns, offset: 0, length: 0, op, source: 0, durable: false },
+        _ => Request { arrival_ns, offset, length, op, source: 0, durable: false },
     })
 }
 
@@ -95,7 +95,7 @@ fn several_row_groups_and_a_damaged_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.parquet").to_str().unwrap().to_owned();
     let requests: Vec<Request> = (0..600_000)
-        .map(|i| Request { arrival_ns: i * 7, offset: i * 4096, length: 4096, op: Op::Write, source: 0 })
+        .map(|i| Request { arrival_ns: i * 7, offset: i * 4096, length: 4096, op: Op::Write, source: 0, durable: false })
         .collect();
     let mut writer = TraceWriter::create(&path, false).unwrap();
     writer.write(&requests).unwrap();
@@ -114,7 +114,7 @@ fn a_file_is_replaced_only_when_told_and_only_when_whole() {
     let path = folder.path().join("trace.csv").to_str().unwrap().to_owned();
     std::fs::write(&path, "precious").unwrap();
     assert!(TraceWriter::create(&path, false).err().unwrap().to_string().contains("--force"));
-    let request = Request { arrival_ns: 0, offset: 0, length: 512, op: Op::Write, source: 0 };
+    let request = Request { arrival_ns: 0, offset: 0, length: 512, op: Op::Write, source: 0, durable: false };
     let mut writer = TraceWriter::create(&path, true).unwrap();
     writer.write(&[request]).unwrap();
     drop(writer);
@@ -148,7 +148,7 @@ fn who_asks_is_kept_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("streams.csv.zst");
     let request =
-        |i: u64| Request { arrival_ns: i, offset: i * 4096, length: 4096, op: Op::Write, source: (i % 3) as u16 };
+        |i: u64| Request { arrival_ns: i, offset: i * 4096, length: 4096, op: Op::Write, source: (i % 3) as u16, durable: false };
     let requests: Vec<Request> = (0..1000).map(request).collect();
     let mut writer = TraceWriter::create(path.to_str().unwrap(), false).unwrap().with_streams().unwrap();
     writer.write(&requests).unwrap();

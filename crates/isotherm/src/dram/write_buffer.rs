@@ -321,6 +321,10 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
     fn end_request(&mut self) -> Result<(), DeviceError> {
         self.ftl.end_request()
     }
+    #[inline(always)]
+    fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.index.get(lpn.0).is_some() || self.ftl.is_mapped(lpn)
+    }
 
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, F::Medium>, cause: Cause) -> Result<bool, DeviceError> {
         let is_host = cause == Cause::Host;

@@ -39,6 +39,8 @@ pub trait Ftl {
     fn wants_sources(&self) -> bool;
     /// The host is about to write a page on behalf of `source`.
     fn attribute(&mut self, lpn: Lpn, source: u16);
+    /// Whether a page holds data. Touches no flash.
+    fn is_mapped(&self, lpn: Lpn) -> bool;
     /// Reads a page; false if it holds no data, and then `out` is left alone.
     ///
     /// # Errors

@@ -107,6 +107,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
     fn end_request(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }
+    #[inline(always)]
+    fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.map.is_mapped(lpn)
+    }
 
     #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, M>, cause: Cause) -> Result<bool, DeviceError> {

@@ -40,6 +40,21 @@ struct RecoveryData {
     meta: BTreeMap<u32, Box<[u8]>>,
 }
 
+/// What an array that was left consists of, beside the content of its pages.
+#[derive(Clone, Debug)]
+pub struct ArrayState {
+    /// Owner of every page that is programmed; pages that hold nothing to read are [`Kind::Unreadable`].
+    pub owners: Vec<Owner>,
+    /// Sequence number of every page.
+    pub sequences: Vec<u64>,
+    /// Pages programmed in each block.
+    pub next_pages: Vec<u16>,
+    /// Erases of each block.
+    pub erase_counts: Vec<u32>,
+    /// What was counted before. Pages programmed and not erased since are among the programs.
+    pub counters: MediumCounters,
+}
+
 impl NandArray<NoBytes> {
     /// An array without payload; `recovery` keeps what a rebuild of the map needs; `endurance` 0 is no limit.
     pub fn without_bytes(geometry: Geometry, endurance: u32, recovery: bool) -> Self {
@@ -77,9 +92,38 @@ impl<P: Payload> NandArray<P> {
         }
     }
 
+    /// An array that was left, as `state` tells it.
+    ///
+    /// # Panics
+    /// As [`NandArray::new`], and if the tables of `state` have another size than the geometry.
+    pub fn restore(geometry: Geometry, endurance: u32, payload: P, state: ArrayState) -> Self {
+        let mut array = Self::new(geometry, endurance, false, payload);
+        let (pages, blocks) = (geometry.pages() as usize, geometry.blocks as usize);
+        assert!(state.owners.len() == pages && state.sequences.len() == pages, "tables of another array");
+        assert!(state.next_pages.len() == blocks && state.erase_counts.len() == blocks, "tables of another array");
+        array.bad = state.erase_counts.iter().map(|erases| *erases >= array.endurance).collect();
+        array.owners = state.owners;
+        array.next_pages = state.next_pages;
+        array.erase_counts = state.erase_counts;
+        array.recovery = Some(RecoveryData { sequences: state.sequences, meta: BTreeMap::new() });
+        array.counters = state.counters;
+        array
+    }
+
+    /// What keeps the content of pages.
+    pub fn payload(&self) -> &P {
+        &self.payload
+    }
+
     /// What keeps the content of pages.
     pub fn payload_mut(&mut self) -> &mut P {
         &mut self.payload
+    }
+
+    /// The OOB area of a page that was programmed.
+    #[inline(always)]
+    fn oob(&self, at: Ppn) -> Oob {
+        Oob { owner: self.owners[at.0 as usize], sequence: self.sequence(at) }
     }
 
     /// Claims the next page of a block for `owner`, checking NAND's order.
@@ -109,7 +153,7 @@ impl<P: Payload> Medium for NandArray<P> {
 
     #[inline(always)]
     fn program(&mut self, at: Ppn, oob: Oob, page: PageRef<'_, Self>, cause: Cause) -> Result<(), MediumError> {
-        self.payload.program(at, page).map_err(MediumError::Payload)?;
+        self.payload.program(at, oob, page, cause).map_err(MediumError::Payload)?;
         self.claim(at, oob.owner);
         self.counters.programs[cause] += 1;
         if let Some(recovery) = &mut self.recovery {
@@ -120,7 +164,7 @@ impl<P: Payload> Medium for NandArray<P> {
 
     fn program_meta(&mut self, at: Ppn, oob: Oob, content: &[u8], cause: Cause) -> Result<(), MediumError> {
         assert!(content.len() <= self.geometry.page_bytes() as usize, "metadata larger than a page");
-        let kept = self.payload.program_bytes(at, content).map_err(MediumError::Payload)?;
+        let kept = self.payload.program_bytes(at, oob, content, cause).map_err(MediumError::Payload)?;
         self.claim(at, oob.owner);
         self.counters.programs[cause] += 1;
         if let Some(recovery) = &mut self.recovery {
@@ -139,7 +183,7 @@ impl<P: Payload> Medium for NandArray<P> {
         if self.owners[at.0 as usize].kind() == Kind::Unreadable {
             return Err(MediumError::Unreadable(at));
         }
-        self.payload.read(at, out).map_err(MediumError::Payload)
+        self.payload.read(at, self.oob(at), out).map_err(|kind| unreadable(at, kind))
     }
 
     fn read_meta(&mut self, at: Ppn, out: &mut Vec<u8>, cause: Cause) -> Result<(), MediumError> {
@@ -149,7 +193,7 @@ impl<P: Payload> Medium for NandArray<P> {
         if self.owners[at.0 as usize].kind() == Kind::Unreadable {
             return Err(MediumError::Unreadable(at));
         }
-        if !self.payload.read_bytes(at, out).map_err(MediumError::Payload)?
+        if !self.payload.read_bytes(at, self.oob(at), out).map_err(|kind| unreadable(at, kind))?
             && let Some(content) = self.recovery.as_ref().and_then(|r| r.meta.get(&at.0))
         {
             out.extend_from_slice(content);
@@ -159,12 +203,12 @@ impl<P: Payload> Medium for NandArray<P> {
 
     #[inline(always)]
     fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError> {
-        self.payload.copy(source, target).map_err(MediumError::Payload)?;
-        let owner = self.owners[source.0 as usize];
-        self.claim(target, owner);
+        let oob = self.oob(source);
+        self.payload.copy(source, target, oob, cause).map_err(MediumError::Payload)?;
+        self.claim(target, oob.owner);
         self.counters.copies[cause] += 1;
         if let Some(recovery) = &mut self.recovery {
-            recovery.sequences[target.0 as usize] = recovery.sequences[source.0 as usize];
+            recovery.sequences[target.0 as usize] = oob.sequence;
             if let Some(content) = recovery.meta.get(&source.0).cloned() {
                 recovery.meta.insert(target.0, content);
             }
@@ -182,7 +226,7 @@ impl<P: Payload> Medium for NandArray<P> {
         let index = self.geometry.index_in_block(target);
         let fits = index as usize + moves.len() <= self.geometry.pages_per_block() as usize;
         assert!(fits && index == u32::from(*next), "NAND order broken at {target:?}: next is {next}");
-        let (copied, result) = copy_content(&mut self.payload, moves, target);
+        let (copied, result) = copy_content(&mut self.payload, moves, target, cause);
         let moves = &moves[..copied];
         *next += moves.len() as u16;
         let owners = &mut self.owners[target.0 as usize..][..moves.len()];
@@ -196,8 +240,7 @@ impl<P: Payload> Medium for NandArray<P> {
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
         let index = block.0 as usize;
         assert!(!self.bad[index], "erase of a bad {block}");
-        let pages = self.geometry.pages_per_block();
-        self.payload.erase(self.geometry.first_page(block), pages);
+        self.payload.erase(block, self.erase_counts[index] + 1, cause).map_err(MediumError::Payload)?;
         self.counters.erases[cause] += 1;
         self.erase_counts[index] += 1;
         self.next_pages[index] = 0;
@@ -252,6 +295,10 @@ impl<P: Payload> Medium for NandArray<P> {
         self.recovery.is_some()
     }
 
+    fn flush(&mut self) -> Result<(), MediumError> {
+        self.payload.flush().map_err(MediumError::Payload)
+    }
+
     #[inline(always)]
     fn prefetch_owner(&self, at: Ppn) {
         memory::prefetch(&self.owners, at.0 as usize);
@@ -288,11 +335,26 @@ impl<P: Payload> Medium for NandArray<P> {
     }
 }
 
-/// Copies the content of pages in order, and says how many were copied before a failure.
+/// What a failed read says: a damaged page is unreadable, anything else ends the device.
+#[cold]
+fn unreadable(at: Ppn, kind: std::io::ErrorKind) -> MediumError {
+    match kind {
+        std::io::ErrorKind::InvalidData => MediumError::Unreadable(at),
+        kind => MediumError::Payload(kind),
+    }
+}
+
+/// Copies the content of pages, which no rebuild needs, in order, and says how many were copied before a failure.
 #[inline(always)]
-fn copy_content(payload: &mut impl Payload, moves: &[Move], target: Ppn) -> (usize, Result<(), MediumError>) {
+fn copy_content(
+    payload: &mut impl Payload,
+    moves: &[Move],
+    target: Ppn,
+    cause: Cause,
+) -> (usize, Result<(), MediumError>) {
     for (done, entry) in moves.iter().enumerate() {
-        if let Err(kind) = payload.copy(entry.from, Ppn(target.0 + done as u32)) {
+        let oob = Oob { owner: entry.owner, sequence: 0 };
+        if let Err(kind) = payload.copy(entry.from, Ppn(target.0 + done as u32), oob, cause) {
             return (done, Err(MediumError::Payload(kind)));
         }
     }

@@ -61,8 +61,8 @@ pub trait Frames<C: Content> {
     fn patch(&mut self, index: u32, at: usize, data: C::Data<'_>, range: Range<usize>);
     /// Puts a part of a page, from byte `at` of it on, into `range` of what the host reads.
     fn extract(&self, index: u32, at: usize, room: &mut C::Room<'_>, range: Range<usize>);
-    /// Makes a page zero.
-    fn clear(&mut self, index: u32);
+    /// Makes a part of a page zero.
+    fn clear(&mut self, index: u32, range: Range<usize>);
 }
 
 /// Nothing: a simulation needs addresses only.
@@ -96,7 +96,7 @@ impl Frames<Self> for Nothing {
     #[inline(always)]
     fn extract(&self, _: u32, _: usize, (): &mut (), _: Range<usize>) {}
     #[inline(always)]
-    fn clear(&mut self, _: u32) {}
+    fn clear(&mut self, _: u32, _: Range<usize>) {}
 }
 
 /// Bytes, as many as a page has.
@@ -158,7 +158,7 @@ impl Frames<Bytes> for HeapFrames {
         let length = range.len();
         room[range].copy_from_slice(&self.page(index)[at..][..length]);
     }
-    fn clear(&mut self, index: u32) {
-        self.page_mut(index).fill(0);
+    fn clear(&mut self, index: u32, range: Range<usize>) {
+        self.page_mut(index)[range].fill(0);
     }
 }

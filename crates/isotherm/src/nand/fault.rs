@@ -165,6 +165,9 @@ impl<M: Medium> Medium for Faulty<M> {
     fn keeps_content(&self) -> bool {
         self.inner.keeps_content()
     }
+    fn flush(&mut self) -> Result<(), MediumError> {
+        self.inner.flush()
+    }
     fn prefetch_owner(&self, at: Ppn) {
         self.inner.prefetch_owner(at);
     }

@@ -187,6 +187,11 @@ pub trait Medium: Sized {
     fn table_bytes(&self) -> u64;
     /// Whether what [`Medium::program_meta`] is given can be read again.
     fn keeps_content(&self) -> bool;
+    /// Hands on what only this process knows of the content of pages (see [`payload::Payload::flush`]).
+    ///
+    /// # Errors
+    /// What keeps the content failed.
+    fn flush(&mut self) -> Result<(), MediumError>;
     /// Brings the owner of a page towards the cache.
     fn prefetch_owner(&self, at: Ppn);
     /// Brings what is kept of a block towards the cache.

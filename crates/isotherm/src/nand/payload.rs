@@ -1,7 +1,10 @@
-//! Where the content of an array's pages is kept: nowhere (simulation), or on the heap (a working device in memory).
+//! Where the content of an array's pages is kept: nowhere (simulation), on the heap (a working device in memory), or wherever else
+//! a [`Payload`] keeps it, with all that finds it again.
 
 use super::content::{Bytes, Content, Frames, HeapFrames, Nothing};
-use crate::address::Ppn;
+use super::Oob;
+use crate::address::{BlockId, Ppn};
+use crate::cause::Cause;
 
 /// What becomes of an operation: a store outside memory may fail, and says how.
 pub type Kept = Result<(), std::io::ErrorKind>;
@@ -9,8 +12,10 @@ pub type Kept = Result<(), std::io::ErrorKind>;
 /// Keeps the content of pages. The array above it checks NAND's rules, so that a page is programmed once after an erase.
 ///
 /// # Contract
-/// - An operation that fails ends the device, as a loss of power does; what was kept before is found when it is opened again.
+/// - An operation that fails ends the device, as a loss of power does; what was kept before is found when it is opened again. Only a
+///   read may say that a page is damaged (`InvalidData`): that page alone is unreadable then.
 /// - A page that was programmed reads as programmed until its block is erased.
+/// - What outlives the tables keeps, with each page, the OOB area that comes with it.
 pub trait Payload: Send {
     /// What pages hold.
     type Content: Content;
@@ -21,30 +26,38 @@ pub trait Payload: Send {
     ///
     /// # Errors
     /// The store fails.
-    fn program(&mut self, at: Ppn, page: <Self::Content as Content>::Page<'_>) -> Kept;
-    /// Brings a page back.
+    fn program(&mut self, at: Ppn, oob: Oob, page: <Self::Content as Content>::Page<'_>, cause: Cause) -> Kept;
+    /// Brings a page back, which was programmed with `oob`.
+    ///
+    /// # Errors
+    /// The store fails, or the page is damaged.
+    fn read(&self, at: Ppn, oob: Oob, out: <Self::Content as Content>::PageMut<'_>) -> Kept;
+    /// Duplicates a page, which was programmed with `oob`.
     ///
     /// # Errors
     /// The store fails.
-    fn read(&self, at: Ppn, out: <Self::Content as Content>::PageMut<'_>) -> Kept;
-    /// Duplicates a page.
-    ///
-    /// # Errors
-    /// The store fails.
-    fn copy(&mut self, source: Ppn, target: Ppn) -> Kept;
+    fn copy(&mut self, source: Ppn, target: Ppn, oob: Oob, cause: Cause) -> Kept;
     /// Keeps bytes that the FTL composed; says whether this store has room for them.
     ///
     /// # Errors
     /// The store fails.
-    fn program_bytes(&mut self, at: Ppn, content: &[u8]) -> Result<bool, std::io::ErrorKind>;
+    fn program_bytes(&mut self, at: Ppn, oob: Oob, content: &[u8], cause: Cause) -> Result<bool, std::io::ErrorKind>;
     /// Brings such bytes back (padded to the page); says whether this store keeps them.
     ///
     /// # Errors
+    /// The store fails, or the page is damaged.
+    fn read_bytes(&self, at: Ppn, oob: Oob, out: &mut Vec<u8>) -> Result<bool, std::io::ErrorKind>;
+    /// The pages of `block` hold nothing any more: a store outside memory gives their space back, if it can. They are programmed
+    /// before they are read again. `erases` is how often the block was erased, this time included.
+    ///
+    /// # Errors
     /// The store fails.
-    fn read_bytes(&self, at: Ppn, out: &mut Vec<u8>) -> Result<bool, std::io::ErrorKind>;
-    /// The `pages` pages from `first` on, a block, hold nothing any more: a store outside memory gives their space back, if it
-    /// can. They are programmed before they are read again.
-    fn erase(&mut self, first: Ppn, pages: u32);
+    fn erase(&mut self, block: BlockId, erases: u32, cause: Cause) -> Kept;
+    /// A flush of the host has come: what only this process knows is handed on, so that whoever owns the store can make it durable.
+    ///
+    /// # Errors
+    /// The store fails.
+    fn flush(&mut self) -> Kept;
     /// Bytes of memory held.
     fn bytes(&self) -> u64;
 }
@@ -58,25 +71,31 @@ impl Payload for NoBytes {
     const NEEDS_RECOVERY: bool = false;
 
     #[inline(always)]
-    fn program(&mut self, _: Ppn, (): ()) -> Kept {
+    fn program(&mut self, _: Ppn, _: Oob, (): (), _: Cause) -> Kept {
         Ok(())
     }
     #[inline(always)]
-    fn read(&self, _: Ppn, (): ()) -> Kept {
+    fn read(&self, _: Ppn, _: Oob, (): ()) -> Kept {
         Ok(())
     }
     #[inline(always)]
-    fn copy(&mut self, _: Ppn, _: Ppn) -> Kept {
+    fn copy(&mut self, _: Ppn, _: Ppn, _: Oob, _: Cause) -> Kept {
         Ok(())
     }
-    fn program_bytes(&mut self, _: Ppn, _: &[u8]) -> Result<bool, std::io::ErrorKind> {
+    fn program_bytes(&mut self, _: Ppn, _: Oob, _: &[u8], _: Cause) -> Result<bool, std::io::ErrorKind> {
         Ok(false)
     }
-    fn read_bytes(&self, _: Ppn, _: &mut Vec<u8>) -> Result<bool, std::io::ErrorKind> {
+    fn read_bytes(&self, _: Ppn, _: Oob, _: &mut Vec<u8>) -> Result<bool, std::io::ErrorKind> {
         Ok(false)
     }
     #[inline(always)]
-    fn erase(&mut self, _: Ppn, _: u32) {}
+    fn erase(&mut self, _: BlockId, _: u32, _: Cause) -> Kept {
+        Ok(())
+    }
+    #[inline(always)]
+    fn flush(&mut self) -> Kept {
+        Ok(())
+    }
     fn bytes(&self) -> u64 {
         0
     }
@@ -97,29 +116,34 @@ impl Payload for HeapBytes {
     type Content = Bytes;
     const NEEDS_RECOVERY: bool = true;
 
-    fn program(&mut self, at: Ppn, page: &[u8]) -> Kept {
+    fn program(&mut self, at: Ppn, _: Oob, page: &[u8], _: Cause) -> Kept {
         self.0.put(at.0, page);
         Ok(())
     }
-    fn read(&self, at: Ppn, out: &mut [u8]) -> Kept {
+    fn read(&self, at: Ppn, _: Oob, out: &mut [u8]) -> Kept {
         self.0.get(at.0, out);
         Ok(())
     }
-    fn copy(&mut self, source: Ppn, target: Ppn) -> Kept {
+    fn copy(&mut self, source: Ppn, target: Ppn, _: Oob, _: Cause) -> Kept {
         self.0.copy(source.0, target.0);
         Ok(())
     }
-    fn program_bytes(&mut self, at: Ppn, content: &[u8]) -> Result<bool, std::io::ErrorKind> {
+    fn program_bytes(&mut self, at: Ppn, _: Oob, content: &[u8], _: Cause) -> Result<bool, std::io::ErrorKind> {
         let page = self.0.page_mut(at.0);
         page[..content.len()].copy_from_slice(content);
         page[content.len()..].fill(0);
         Ok(true)
     }
-    fn read_bytes(&self, at: Ppn, out: &mut Vec<u8>) -> Result<bool, std::io::ErrorKind> {
+    fn read_bytes(&self, at: Ppn, _: Oob, out: &mut Vec<u8>) -> Result<bool, std::io::ErrorKind> {
         out.extend_from_slice(self.0.page(at.0));
         Ok(true)
     }
-    fn erase(&mut self, _: Ppn, _: u32) {}
+    fn erase(&mut self, _: BlockId, _: u32, _: Cause) -> Kept {
+        Ok(())
+    }
+    fn flush(&mut self) -> Kept {
+        Ok(())
+    }
     fn bytes(&self) -> u64 {
         self.0.bytes()
     }

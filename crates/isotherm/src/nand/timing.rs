@@ -148,6 +148,16 @@ impl<M: Medium> Timed<M> {
     }
 
     /// The medium inside.
+    pub fn inner(&self) -> &M {
+        &self.inner
+    }
+
+    /// The medium inside.
+    pub fn inner_mut(&mut self) -> &mut M {
+        &mut self.inner
+    }
+
+    /// The medium inside.
     pub fn into_inner(self) -> M {
         self.inner
     }
@@ -347,6 +357,9 @@ impl<M: Medium> Medium for Timed<M> {
     }
     fn keeps_content(&self) -> bool {
         self.inner.keeps_content()
+    }
+    fn flush(&mut self) -> Result<(), MediumError> {
+        self.inner.flush()
     }
     fn table_bytes(&self) -> u64 {
         self.inner.table_bytes()

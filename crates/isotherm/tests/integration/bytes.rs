@@ -1,10 +1,12 @@
 //! Devices that keep their bytes, as specifications describe them: every FTL, with buffers and splits, returns what was written,
 //! counts what a device without bytes counts, and is found again when it was left or when the store of its content failed.
 
-use isotherm::address::{Geometry, Ppn};
+use isotherm::address::{BlockId, Geometry, Ppn};
+use isotherm::cause::Cause;
 use isotherm::build::{Array, Environment, Finish, ForBytes, assemble, build, build_with_bytes};
 use isotherm::device::{BlockDevice, DeviceError};
 use isotherm::ftl::Ftl;
+use isotherm::nand::Oob;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::content::Bytes;
 use isotherm::nand::payload::{HeapBytes, Kept, Payload};
@@ -42,14 +44,21 @@ fn environment() -> Environment {
 
 /// Requests that begin and end anywhere.
 fn requests(length: usize) -> impl Strategy<Value = Vec<Request>> {
-    let op = prop_oneof![6 => Just(Op::Write), 2 => Just(Op::Read), 1 => Just(Op::Trim), 1 => Just(Op::Flush)];
-    let request = (op, 0..PAGES * PAGE, 1..5 * PAGE, 0..2_000_000u64);
+    let op = prop_oneof![
+        6 => Just(Op::Write),
+        2 => Just(Op::Read),
+        1 => Just(Op::Trim),
+        1 => Just(Op::WriteZeroes),
+        1 => Just(Op::Flush)
+    ];
+    let request = (op, 0..PAGES * PAGE, 1..5 * PAGE, 0..2_000_000u64, proptest::bool::weighted(0.1));
     proptest::collection::vec(request, length).prop_map(|drawn| {
         let mut now_ns = 0;
-        let request = |(op, offset, length, wait_ns): (Op, u64, u64, u64)| {
+        let request = |(op, offset, length, wait_ns, durable): (Op, u64, u64, u64, bool)| {
             now_ns += wait_ns;
             let (offset, length) = if op == Op::Flush { (0, 0) } else { (offset, length.min(PAGES * PAGE - offset)) };
-            Request { arrival_ns: now_ns, offset, length, op, source: 0 }
+            let durable = durable && !matches!(op, Op::Read | Op::Flush);
+            Request { arrival_ns: now_ns, offset, length, op, source: 0, durable }
         };
         drawn.into_iter().map(request).collect()
     })
@@ -71,15 +80,15 @@ impl Model {
 
     /// Carries out a request on both.
     fn serve(&mut self, device: &mut dyn BlockDevice, request: &Request) -> Result<(), DeviceError> {
-        device.arrive(request.arrival_ns);
-        if request.op == Op::Trim {
+        device.arrive(request.arrival_ns, request.source);
+        if request.op.discards() {
             self.before.clone_from(&self.bytes);
         }
         let range = request.offset as usize..(request.offset + request.length) as usize;
         match request.op {
             Op::Write => {
                 let data = self.data(request);
-                device.write(request.offset, &data)?;
+                device.write(request.offset, &data, request.durable)?;
                 self.version = self.version.wrapping_add(1);
                 self.bytes[range].copy_from_slice(&data);
             }
@@ -94,14 +103,18 @@ impl Model {
                 );
             }
             Op::Trim => {
-                device.trim(request.offset, request.length)?;
+                device.trim(request.offset, request.length, request.durable)?;
                 let (first, last) = whole_pages(&range);
                 self.bytes[first..last.max(first)].fill(0);
             }
-            Op::Flush => {
-                device.flush()?;
-                self.before.clone_from(&self.bytes);
+            Op::WriteZeroes => {
+                device.write_zeroes(request.offset, request.length, request.durable)?;
+                self.bytes[range].fill(0);
             }
+            Op::Flush => device.flush()?,
+        }
+        if request.durable || request.op == Op::Flush {
+            self.before.clone_from(&self.bytes);
         }
         Ok(())
     }
@@ -122,6 +135,7 @@ impl Model {
                 let (first, last) = whole_pages(&range);
                 after[first..last.max(first)].fill(0);
             }
+            Op::WriteZeroes => after[range.clone()].fill(0),
             Op::Flush => after.clone_from(&self.before),
             Op::Read => {}
         }
@@ -173,7 +187,7 @@ proptest! {
         // Behind a buffer more than the last request may be lost, which the tests of buffers look at.
         for sets in DEVICES.iter().filter(|sets| !sets.iter().any(|set| set.starts_with("dram"))) {
             // Trims are durable after a flush, and here after each of them.
-            let flush = Request { arrival_ns: 0, offset: 0, length: 0, op: Op::Flush, source: 0 };
+            let flush = Request { arrival_ns: 0, offset: 0, length: 0, op: Op::Flush, source: 0, durable: false };
             let requests: Vec<Request> =
                 requests.iter().flat_map(|request| [*request, Request { arrival_ns: request.arrival_ns, ..flush }]).collect();
             let payload = |geometry: &Geometry| Failing {
@@ -227,26 +241,30 @@ impl Payload for Failing {
     type Content = Bytes;
     const NEEDS_RECOVERY: bool = true;
 
-    fn program(&mut self, at: Ppn, page: &[u8]) -> Kept {
+    fn program(&mut self, at: Ppn, oob: Oob, page: &[u8], cause: Cause) -> Kept {
         self.fate()?;
-        self.inner.program(at, page)
+        self.inner.program(at, oob, page, cause)
     }
-    fn read(&self, at: Ppn, out: &mut [u8]) -> Kept {
-        self.inner.read(at, out)
+    fn read(&self, at: Ppn, oob: Oob, out: &mut [u8]) -> Kept {
+        self.inner.read(at, oob, out)
     }
-    fn copy(&mut self, source: Ppn, target: Ppn) -> Kept {
+    fn copy(&mut self, source: Ppn, target: Ppn, oob: Oob, cause: Cause) -> Kept {
         self.fate()?;
-        self.inner.copy(source, target)
+        self.inner.copy(source, target, oob, cause)
     }
-    fn program_bytes(&mut self, at: Ppn, content: &[u8]) -> Result<bool, ErrorKind> {
+    fn program_bytes(&mut self, at: Ppn, oob: Oob, content: &[u8], cause: Cause) -> Result<bool, ErrorKind> {
         self.fate()?;
-        self.inner.program_bytes(at, content)
+        self.inner.program_bytes(at, oob, content, cause)
     }
-    fn read_bytes(&self, at: Ppn, out: &mut Vec<u8>) -> Result<bool, ErrorKind> {
-        self.inner.read_bytes(at, out)
+    fn read_bytes(&self, at: Ppn, oob: Oob, out: &mut Vec<u8>) -> Result<bool, ErrorKind> {
+        self.inner.read_bytes(at, oob, out)
     }
-    fn erase(&mut self, first: Ppn, pages: u32) {
-        self.inner.erase(first, pages);
+    fn erase(&mut self, block: BlockId, erases: u32, cause: Cause) -> Kept {
+        self.fate()?;
+        self.inner.erase(block, erases, cause)
+    }
+    fn flush(&mut self) -> Kept {
+        self.inner.flush()
     }
     fn bytes(&self) -> u64 {
         self.inner.bytes()

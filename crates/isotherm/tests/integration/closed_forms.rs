@@ -28,6 +28,7 @@ fn last_third(sets: &[&str], pages: u32, order: &[u32], future: Option<Arc<Futur
             length: 4096,
             op: Op::Write,
             source: 0,
+            durable: false,
         };
         device.submit(&part.iter().map(write).collect::<Vec<_>>()).unwrap();
         programs.push(device.snapshot().medium.programmed().total());

@@ -19,7 +19,7 @@ fn device(logical_bytes: u64, sets: &[&str]) -> Box<dyn Replay> {
 }
 
 fn request(op: Op, offset: u64, length: u64) -> Request {
-    Request { arrival_ns: 0, offset, length, op, source: 0 }
+    Request { arrival_ns: 0, offset, length, op, source: 0, durable: false }
 }
 
 fn random_writes(seed: u64, pages: u64, count: usize) -> Vec<Request> {

@@ -29,7 +29,7 @@ fn churn(device: &mut dyn Replay, turns: u32, hot: f64) -> Snapshot {
                     _ if random.chance(hot) => random.below(u64::from(PAGES) / 10),
                     _ => random.below(PAGES.into()),
                 };
-                Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write, source: 0 }
+                Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write, source: 0, durable: false }
             })
             .collect();
         device.submit(&batch).unwrap();

@@ -70,6 +70,9 @@ impl Medium for Recorder {
     fn owner(&self, at: Ppn) -> Owner {
         self.inner.owner(at)
     }
+    fn flush(&mut self) -> Result<(), MediumError> {
+        self.inner.flush()
+    }
     fn keeps_content(&self) -> bool {
         self.inner.keeps_content()
     }

@@ -18,7 +18,7 @@ fn device(sets: &[&str]) -> Box<dyn Replay> {
 }
 
 fn request(op: Op, page: u64, pages: u64) -> Request {
-    Request { arrival_ns: 0, offset: page * PAGE, length: pages * PAGE, op, source: 0 }
+    Request { arrival_ns: 0, offset: page * PAGE, length: pages * PAGE, op, source: 0, durable: false }
 }
 
 /// Fills the device, then writes, reads and trims with skew: `skew` 1 is uniform.

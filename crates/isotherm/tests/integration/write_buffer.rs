@@ -121,7 +121,7 @@ fn step(device: &mut impl BlockDevice, model: &mut Model, random: &mut Random) -
         }
         1 => {
             model.trim(offset, length);
-            device.trim(offset as u64, length as u64)
+            device.trim(offset as u64, length as u64, false)
         }
         2..=5 => {
             let mut out = vec![0; length];
@@ -140,7 +140,7 @@ fn step(device: &mut impl BlockDevice, model: &mut Model, random: &mut Random) -
             };
             let data: Vec<u8> = (0..length).map(|_| random.bits() as u8 | 1).collect();
             model.write(offset, &data);
-            device.write(offset as u64, &data)
+            device.write(offset as u64, &data, false)
         }
     }
 }
@@ -330,7 +330,7 @@ fn simulated(policy: &str) -> Ssd<WriteBuffer<PageFtl<NandArray<NoBytes>, AnyPla
 }
 
 fn request(op: Op, page: u64, pages: u64) -> Request {
-    Request { arrival_ns: 0, offset: page * PAGE as u64, length: pages * PAGE as u64, op, source: 0 }
+    Request { arrival_ns: 0, offset: page * PAGE as u64, length: pages * PAGE as u64, op, source: 0, durable: false }
 }
 
 #[test]
@@ -343,9 +343,9 @@ fn simulation_and_byte_mode_count_alike() {
             let (offset, length) = (page * PAGE as u64, PAGE as u64 * (1 + random.below(4)));
             match kind {
                 0 => bytes.flush().unwrap(),
-                1 => bytes.trim(offset, length).unwrap(),
+                1 => bytes.trim(offset, length, false).unwrap(),
                 2..=5 => bytes.read(offset, &mut vec![0; length as usize]).unwrap(),
-                _ => bytes.write(offset, &vec![7; length as usize]).unwrap(),
+                _ => bytes.write(offset, &vec![7; length as usize], false).unwrap(),
             }
             let op = [Op::Flush, Op::Trim, Op::Read, Op::Read, Op::Read, Op::Read];
             let op = op.get(kind as usize).copied().unwrap_or(Op::Write);
@@ -377,8 +377,8 @@ fn a_buffer_obeys_its_size_at_every_moment_and_can_shrink_and_grow() {
 #[test]
 fn a_partial_write_merges_in_the_buffer_without_a_flash_read() {
     let mut device = byte_device("lru", FaultPlan::default());
-    device.write(0, &[1; PAGE]).unwrap();
-    device.write(10, &[2; 5]).unwrap();
+    device.write(0, &[1; PAGE], false).unwrap();
+    device.write(10, &[2; 5], false).unwrap();
     assert_eq!(device.ftl().medium().counters().reads.total(), 0);
     let mut out = [0; PAGE];
     device.read(0, &mut out).unwrap();

@@ -208,6 +208,10 @@ impl<F: MappingSpace<Side = MapSide>> Ftl for Partition<F> {
         self.buffer.prefetch_pages(lpns);
     }
     #[inline(always)]
+    fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.buffer.is_mapped(lpn)
+    }
+    #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, F::Medium>, cause: Cause) -> Result<bool, DeviceError> {
         self.buffer.read(lpn, out, cause)
     }

@@ -248,6 +248,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
     fn end_request(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }
+    #[inline(always)]
+    fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.map.pages.is_mapped(lpn)
+    }
 
     #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, M>, cause: Cause) -> Result<bool, DeviceError> {

@@ -425,6 +425,10 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
     fn end_request(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }
+    #[inline(always)]
+    fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.entries[lpn.0 as usize].mapped().is_some()
+    }
 
     #[inline(always)]
     fn read(&mut self, lpn: Lpn, out: PageMut<'_, M>, cause: Cause) -> Result<bool, DeviceError> {

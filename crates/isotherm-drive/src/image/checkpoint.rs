@@ -1,0 +1,162 @@
+//! The checkpoint: all tables of an image that is not in use, so that opening it need not look at every page.
+
+use super::disk::Disk;
+use super::flash::Tables;
+use super::layout::{Layout, owner_of, u32_at, u64_at};
+use isotherm::address::{BlockId, Ppn};
+use isotherm::nand::array::ArrayState;
+use isotherm::nand::Medium;
+use isotherm::stats::MediumCounters;
+use std::io;
+
+/// Bytes that go to the disk or come from it at a time.
+const CHUNK_BYTES: usize = 4 << 20;
+/// Bytes of a block, and of a page.
+const BLOCK_ENTRY: usize = 24;
+const PAGE_ENTRY: usize = 16;
+
+/// Writes `tables`, and what `array` knows of its pages. Returns bytes and checksum.
+pub(super) fn write(disk: &impl Disk, layout: &Layout, tables: &Tables, array: &impl Medium) -> io::Result<(u64, u32)> {
+    let mut sink = Sink { disk, at: layout.checkpoint_at, buffer: Vec::with_capacity(CHUNK_BYTES), check: Default::default() };
+    for block in (0..layout.geometry.blocks).map(BlockId) {
+        let index = block.0 as usize;
+        sink.put(&tables.slots[index].to_le_bytes())?;
+        sink.put(&array.programmed_pages(block).to_le_bytes())?;
+        sink.put(&tables.erases[index].to_le_bytes())?;
+        sink.put(&[0; 4])?;
+        sink.put(&tables.erased_by[index].to_le_bytes())?;
+    }
+    for block in (0..layout.geometry.blocks).map(BlockId) {
+        let first = layout.geometry.first_page(block).0;
+        for at in (first..first + array.programmed_pages(block)).map(Ppn) {
+            let owner = array.owner(at);
+            sink.put(&((owner.kind() as u32) << 30 | owner.address()).to_le_bytes())?;
+            sink.put(&tables.checks[at.0 as usize].to_le_bytes())?;
+            sink.put(&array.sequence(at).to_le_bytes())?;
+        }
+    }
+    sink.write_out()?;
+    Ok((sink.at - layout.checkpoint_at, sink.check.finalize()))
+}
+
+struct Sink<'a, D> {
+    disk: &'a D,
+    at: u64,
+    buffer: Vec<u8>,
+    check: crc32fast::Hasher,
+}
+
+impl<D: Disk> Sink<'_, D> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.buffer.len() + bytes.len() > CHUNK_BYTES {
+            self.write_out()?;
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn write_out(&mut self) -> io::Result<()> {
+        self.check.update(&self.buffer);
+        self.disk.write(self.at, &self.buffer)?;
+        self.at += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// Reads a checkpoint of `bytes`; none where it is not what `check` says.
+pub(super) fn read(
+    disk: &impl Disk,
+    layout: &Layout,
+    bytes: u64,
+    check: u32,
+) -> io::Result<Option<(Tables, ArrayState)>> {
+    let blocks = layout.geometry.blocks as usize;
+    if bytes < (blocks * BLOCK_ENTRY) as u64 || bytes > layout.checkpoint_bytes {
+        return Ok(None);
+    }
+    let (mut tables, mut state) = empty(layout);
+    let mut source = Source {
+        disk,
+        at: layout.checkpoint_at,
+        left: bytes,
+        buffer: Vec::new(),
+        taken: 0,
+        check: Default::default(),
+    };
+    for block in 0..blocks {
+        let Some(entry) = source.take(BLOCK_ENTRY)? else { return Ok(None) };
+        tables.slots[block] = u32_at(entry, 0);
+        let programmed = u32_at(entry, 4);
+        tables.erases[block] = u32_at(entry, 8);
+        tables.erased_by[block] = u64_at(entry, 16);
+        state.next_pages[block] = programmed as u16;
+        if programmed > layout.slot_pages() || (programmed > 0) != (tables.slots[block] < layout.slots) {
+            return Ok(None);
+        }
+    }
+    for block in (0..blocks).filter(|block| state.next_pages[*block] > 0).collect::<Vec<_>>() {
+        let first = layout.geometry.first_page(BlockId(block as u32)).0 as usize;
+        for at in first..first + usize::from(state.next_pages[block]) {
+            let Some(entry) = source.take(PAGE_ENTRY)? else { return Ok(None) };
+            state.owners[at] = owner_of(u32_at(entry, 0));
+            tables.checks[at] = u32_at(entry, 4);
+            state.sequences[at] = u64_at(entry, 8);
+        }
+    }
+    let is_whole = source.left == 0 && source.taken == source.buffer.len() && source.check.finalize() == check;
+    state.erase_counts.clone_from(&tables.erases);
+    Ok(is_whole.then_some((tables, state)))
+}
+
+/// The tables of an array in which nothing is programmed.
+pub(super) fn empty(layout: &Layout) -> (Tables, ArrayState) {
+    let (blocks, pages) = (layout.geometry.blocks as usize, layout.geometry.pages() as usize);
+    let tables = Tables {
+        slots: vec![super::flash::NO_SLOT; blocks],
+        checks: vec![0; pages],
+        erases: vec![0; blocks],
+        erased_by: vec![0; blocks],
+        number: 0,
+    };
+    let state = ArrayState {
+        owners: vec![Default::default(); pages],
+        sequences: vec![0; pages],
+        next_pages: vec![0; blocks],
+        erase_counts: vec![0; blocks],
+        counters: MediumCounters::default(),
+    };
+    (tables, state)
+}
+
+struct Source<'a, D> {
+    disk: &'a D,
+    at: u64,
+    left: u64,
+    buffer: Vec<u8>,
+    taken: usize,
+    check: crc32fast::Hasher,
+}
+
+impl<D: Disk> Source<'_, D> {
+    /// The next entry; none at the end. A chunk holds whole entries, as it was written.
+    fn take(&mut self, bytes: usize) -> io::Result<Option<&[u8]>> {
+        if self.buffer.len() - self.taken < bytes {
+            let rest = self.buffer.split_off(self.taken);
+            self.buffer = rest;
+            self.taken = 0;
+            let kept = self.buffer.len();
+            let more = self.left.min((CHUNK_BYTES - kept) as u64) as usize;
+            self.buffer.resize(kept + more, 0);
+            self.disk.read(self.at, &mut self.buffer[kept..])?;
+            self.check.update(&self.buffer[kept..]);
+            self.at += more as u64;
+            self.left -= more as u64;
+            if self.buffer.len() < bytes {
+                return Ok(None);
+            }
+        }
+        self.taken += bytes;
+        Ok(Some(&self.buffer[self.taken - bytes..self.taken]))
+    }
+}

@@ -1,0 +1,322 @@
+//! What a crash left: one pass over the OOB areas, and the prefix of the operations that counts.
+//!
+//! Operations are numbered. All up to the last durable record are there; of those after it any part may be missing. They count up to
+//! the first one that is missing, torn or damaged, so that what is found is what the array really held at some moment, no earlier
+//! than the last flush. Slots that hold later pages are put aside in the pass, and taken up once that moment is known.
+
+use super::checkpoint::empty;
+use super::disk::Disk;
+use super::flash::{NO_SLOT, Tables};
+use super::layout::{EraseRecord, Event, Layout, OOB_BYTES, PageRecord, page_check};
+use super::record::Totals;
+use isotherm::nand::array::ArrayState;
+use isotherm::nand::{Kind, Owner};
+use std::io;
+use std::sync::mpsc::sync_channel;
+
+/// Bytes of OOB areas that are read at a time.
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// What a scan found.
+pub(super) struct Scanned {
+    pub(super) tables: Tables,
+    pub(super) state: ArrayState,
+    /// What was counted, the operations after the last record included.
+    pub(super) totals: Totals,
+    /// The highest number of an operation seen, whether it counts or not.
+    pub(super) number_max: u64,
+    /// Pages and erases that do not count: their records are to be taken away before anything is written.
+    pub(super) lost: Lost,
+    /// Pages whose OOB area is damaged, with its copy.
+    pub(super) damaged_pages: u64,
+    /// Bytes of OOB areas that were read.
+    pub(super) bytes: u64,
+}
+
+/// Places of records that do not count.
+#[derive(Default)]
+pub(super) struct Lost {
+    pub(super) pages: Vec<(u32, u32)>,
+    pub(super) erases: Vec<u64>,
+}
+
+/// An OOB area as it was read.
+#[derive(Clone, Copy)]
+enum Entry {
+    Nothing,
+    Damaged,
+    Page(PageRecord),
+}
+
+struct Scan<'a, D> {
+    disk: &'a D,
+    layout: Layout,
+    /// Operations up to here are all there.
+    durable: u64,
+    tables: Tables,
+    state: ArrayState,
+    /// First page's number of the slot that each block was found in.
+    found_at: Vec<u64>,
+    /// Slots with pages after `durable`.
+    late_slots: Vec<(u32, Vec<Entry>)>,
+    /// Operations after `durable` that are whole, and whether each is an erase.
+    late: Vec<(Event, bool)>,
+    erases: Vec<EraseRecord>,
+    totals: Totals,
+    number_max: u64,
+    damaged_pages: u64,
+    bytes: u64,
+    /// Room for the entries of a slot.
+    entries: Vec<Entry>,
+}
+
+/// Scans an image whose last record says that operations up to `durable` are all there.
+pub(super) fn scan<D: Disk>(disk: &D, layout: &Layout, durable: u64, totals: Totals) -> io::Result<Scanned> {
+    let (tables, state) = empty(layout);
+    let mut scan = Scan {
+        disk,
+        layout: *layout,
+        durable,
+        tables,
+        state,
+        found_at: vec![0; layout.geometry.blocks as usize],
+        late_slots: Vec::new(),
+        late: Vec::new(),
+        erases: Vec::new(),
+        totals,
+        number_max: durable,
+        damaged_pages: 0,
+        bytes: 0,
+        entries: Vec::new(),
+    };
+    scan.read_erases()?;
+    scan.apply_erases(durable);
+    scan.read_slots()?;
+    let end = scan.prefix();
+    Ok(scan.finish(end))
+}
+
+impl<D: Disk> Scan<'_, D> {
+    /// The record at a place, from its copy where it is damaged.
+    fn mirrored<T>(&self, at: u64, bytes: &[u8], decode: fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
+        if let Some(record) = decode(bytes) {
+            return Ok(Some(record));
+        }
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
+        let mut copy = [0; OOB_BYTES as usize];
+        self.disk.read(self.layout.mirror_of(at), &mut copy)?;
+        Ok(decode(&copy))
+    }
+
+    fn read_erases(&mut self) -> io::Result<()> {
+        let places = self.layout.geometry.blocks as usize * 2;
+        let mut bytes = vec![0; places * OOB_BYTES as usize];
+        self.disk.read(self.layout.erases_at, &mut bytes)?;
+        for (index, record) in bytes.chunks_exact(OOB_BYTES as usize).enumerate() {
+            let at = self.layout.erases_at + index as u64 * OOB_BYTES;
+            if let Some(record) = self.mirrored(at, record, EraseRecord::decode)? {
+                self.number_max = self.number_max.max(record.event.number);
+                self.erases.push(record);
+            }
+        }
+        let late = self.erases.iter().filter(|record| record.event.number > self.durable);
+        self.late.extend(late.map(|record| (record.event, true)));
+        Ok(())
+    }
+
+    /// Takes the erases up to operation `end` as done.
+    fn apply_erases(&mut self, end: u64) {
+        for record in self.erases.iter().filter(|record| record.event.number <= end) {
+            let index = record.block.0 as usize;
+            if record.event.number > self.tables.erased_by[index] {
+                self.tables.erased_by[index] = record.event.number;
+                self.tables.erases[index] = record.erases;
+            }
+        }
+    }
+
+    /// Reads every OOB area in order, the next ones while these are looked at.
+    fn read_slots(&mut self) -> io::Result<()> {
+        let slot_bytes = u64::from(self.layout.slot_pages()) * OOB_BYTES;
+        let slots_at_a_time = (CHUNK_BYTES as u64 / slot_bytes).max(1);
+        let (disk, layout) = (self.disk, self.layout);
+        std::thread::scope(|scope| {
+            let (full, chunks) = sync_channel::<io::Result<(u32, Vec<u8>)>>(2);
+            let (empty, buffers) = sync_channel::<Vec<u8>>(4);
+            scope.spawn(move || {
+                let mut slot = 0;
+                while slot < u64::from(layout.slots) {
+                    // What was never written is skipped.
+                    let at = layout.oob_at + slot * slot_bytes;
+                    match disk.next_data(at) {
+                        Ok(Some(data)) if data < layout.mirror_at => slot = slot.max((data - layout.oob_at) / slot_bytes),
+                        Ok(_) => break,
+                        Err(error) => return drop(full.send(Err(error))),
+                    }
+                    if slot >= u64::from(layout.slots) {
+                        break;
+                    }
+                    let count = slots_at_a_time.min(u64::from(layout.slots) - slot);
+                    let mut bytes = buffers.try_recv().unwrap_or_default();
+                    bytes.resize((count * slot_bytes) as usize, 0);
+                    let chunk = disk.read(layout.oob_at + slot * slot_bytes, &mut bytes);
+                    if full.send(chunk.map(|()| (slot as u32, bytes))).is_err() {
+                        return;
+                    }
+                    slot += count;
+                }
+            });
+            for chunk in chunks {
+                let (first, bytes) = chunk?;
+                self.bytes += bytes.len() as u64;
+                for (slot, records) in (first..).zip(bytes.chunks_exact(slot_bytes as usize)) {
+                    self.take_slot(slot, records)?;
+                }
+                let _ = empty.try_send(bytes);
+            }
+            Ok(())
+        })
+    }
+
+    fn take_slot(&mut self, slot: u32, records: &[u8]) -> io::Result<()> {
+        let mut entries = std::mem::take(&mut self.entries);
+        let mut is_late = false;
+        for (index, bytes) in (0..).zip(records.chunks_exact(OOB_BYTES as usize)) {
+            let at = self.layout.oob_of(slot, index);
+            let entry = match self.mirrored(at, bytes, PageRecord::decode)? {
+                Some(record) if record.block.0 < self.layout.geometry.blocks => Entry::Page(record),
+                Some(_) => Entry::Damaged,
+                None if bytes.iter().all(|byte| *byte == 0) => Entry::Nothing,
+                None => Entry::Damaged,
+            };
+            if let Entry::Page(record) = entry {
+                self.number_max = self.number_max.max(record.event.number);
+                is_late |= record.event.number > self.durable;
+            }
+            entries.push(entry);
+        }
+        if is_late {
+            self.check_late(slot, &mut entries)?;
+            self.late_slots.push((slot, entries));
+        } else {
+            self.apply_slot(slot, &entries, self.durable);
+            entries.clear();
+            self.entries = entries;
+        }
+        Ok(())
+    }
+
+    /// Takes down the late pages of a slot that are whole: of these the data may be missing too.
+    fn check_late(&mut self, slot: u32, entries: &mut [Entry]) -> io::Result<()> {
+        let mut page = vec![0; self.layout.geometry.page_bytes() as usize];
+        for (index, entry) in (0..).zip(entries) {
+            let Entry::Page(record) = entry else { continue };
+            if record.event.number <= self.durable {
+                continue;
+            }
+            self.disk.read(self.layout.data_of(slot, index), &mut page)?;
+            if page_check(&page, record.oob) == record.check {
+                self.late.push((record.event, false));
+            }
+        }
+        Ok(())
+    }
+
+    /// The last operation that counts.
+    fn prefix(&mut self) -> u64 {
+        self.late.sort_unstable_by_key(|(event, _)| event.number);
+        let mut end = self.durable;
+        for (event, _) in &self.late {
+            if event.number > end + 1 {
+                break;
+            }
+            end = event.number;
+        }
+        end
+    }
+
+    /// Takes a slot as what its pages up to operation `end` say.
+    fn apply_slot(&mut self, slot: u32, entries: &[Entry], end: u64) {
+        // The block is the one that the first readable page names. A page before it is damaged.
+        let counts = |entry: &Entry| matches!(entry, Entry::Page(record) if record.event.number <= end);
+        let Some(start) = entries.iter().position(counts) else { return };
+        let Entry::Page(first) = entries[start] else { return };
+        let block = first.block.0 as usize;
+        let all_damaged = entries[..start].iter().all(|entry| matches!(entry, Entry::Damaged));
+        let number = first.event.number;
+        if !all_damaged || number <= self.tables.erased_by[block] || number <= self.found_at[block] {
+            return;
+        }
+        self.found_at[block] = number;
+        self.tables.slots[block] = slot;
+        let base = self.layout.geometry.first_page(first.block).0 as usize;
+        let mut last = 0;
+        let mut programmed = 0;
+        for (index, entry) in entries.iter().enumerate() {
+            match entry {
+                Entry::Page(record) if record.block == first.block && record.event.number > last && counts(entry) => {
+                    last = record.event.number;
+                    self.state.owners[base + index] = record.oob.owner;
+                    self.state.sequences[base + index] = record.oob.sequence;
+                    self.tables.checks[base + index] = record.check;
+                    programmed = index + 1;
+                }
+                Entry::Damaged => {
+                    self.state.owners[base + index] = Owner::new(Kind::Unreadable, 0);
+                    self.state.sequences[base + index] = 0;
+                }
+                // Left by what lay here before, or not programmed.
+                Entry::Page(_) | Entry::Nothing => break,
+            }
+        }
+        let damaged = |entry: &&Entry| matches!(entry, Entry::Damaged);
+        self.damaged_pages += entries[..programmed].iter().filter(damaged).count() as u64;
+        self.state.next_pages[block] = programmed as u16;
+    }
+
+    fn finish(mut self, end: u64) -> Scanned {
+        self.apply_erases(end);
+        // A block whose erase came late is not where it was found before.
+        for block in 0..self.found_at.len() {
+            if self.found_at[block] > 0 && self.found_at[block] <= self.tables.erased_by[block] {
+                self.found_at[block] = 0;
+                self.tables.slots[block] = NO_SLOT;
+                self.state.next_pages[block] = 0;
+            }
+        }
+        let mut lost = Lost::default();
+        for (slot, entries) in std::mem::take(&mut self.late_slots) {
+            self.apply_slot(slot, &entries, end);
+            for (index, entry) in (0..).zip(&entries) {
+                if matches!(entry, Entry::Page(record) if record.event.number > end) {
+                    lost.pages.push((slot, index));
+                }
+            }
+        }
+        for record in self.erases.iter().filter(|record| record.event.number > end) {
+            lost.erases.push(self.layout.erase_of(record.block, record.erases));
+        }
+        for (event, is_erase) in self.late.iter().filter(|(event, _)| event.number <= end) {
+            let counts = match (*is_erase, event.is_copy) {
+                (true, _) => &mut self.totals.erases,
+                (false, true) => &mut self.totals.copies,
+                (false, false) => &mut self.totals.programs,
+            };
+            counts[event.cause] += 1;
+        }
+        self.tables.number = end;
+        self.state.erase_counts.clone_from(&self.tables.erases);
+        Scanned {
+            tables: self.tables,
+            state: self.state,
+            totals: self.totals,
+            number_max: self.number_max,
+            lost,
+            damaged_pages: self.damaged_pages,
+            bytes: self.bytes,
+        }
+    }
+}
+

@@ -1,0 +1,72 @@
+//! A device as a drive serves it: its bytes, and what they lie on.
+
+use crate::image::{Disk, Flash, close};
+use isotherm::build::Finish;
+use isotherm::device::{BlockDevice, DeviceError};
+use isotherm::ftl::Ftl;
+use isotherm::nand::array::NandArray;
+use isotherm::nand::content::Bytes;
+use isotherm::nand::payload::{HeapBytes, Payload};
+use isotherm::nand::timing::Timed;
+use isotherm::nand::Medium;
+use isotherm::ssd::Ssd;
+use std::io;
+
+/// A device of bytes, and what keeps them.
+pub(crate) trait Served: BlockDevice {
+    /// Hands what only this process knows of the flash to the disk. Unlike a flush, it is nothing that the device hears of.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn hand_over(&mut self) -> Result<(), DeviceError>;
+    /// Ends the use of what lies on the disk, so that it is opened at once next time. Everything in DRAM was flushed, and handed
+    /// over.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn close(&self) -> io::Result<()>;
+}
+
+/// What keeps the pages of a drive.
+pub(crate) trait Keeper: Payload<Content = Bytes> + Sized {
+    /// See [`Served::close`]; `array` knows the pages.
+    fn close(array: &NandArray<Self>) -> io::Result<()>;
+}
+
+impl<D: Disk> Keeper for Flash<D> {
+    fn close(array: &NandArray<Self>) -> io::Result<()> {
+        close(array.payload(), array)
+    }
+}
+
+/// Nothing outlives the process.
+impl Keeper for HeapBytes {
+    fn close(_: &NandArray<Self>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<F, P> Served for Ssd<F>
+where
+    P: Keeper,
+    F: Ftl<Medium = Timed<NandArray<P>>> + Send,
+{
+    fn hand_over(&mut self) -> Result<(), DeviceError> {
+        let result = self.ftl_mut().medium_mut().flush();
+        result.map_err(|error| error.stop().unwrap_or(DeviceError::PowerLost))
+    }
+
+    fn close(&self) -> io::Result<()> {
+        P::close(self.ftl().medium().inner())
+    }
+}
+
+/// Makes a device to be served.
+pub(crate) struct ToServe;
+
+impl<P: Keeper + 'static> Finish<Timed<NandArray<P>>> for ToServe {
+    type Device = Box<dyn Served>;
+    fn finish<F: Ftl<Medium = Timed<NandArray<P>>> + Send + 'static>(self, ssd: Ssd<F>) -> Self::Device {
+        Box::new(ssd)
+    }
+}

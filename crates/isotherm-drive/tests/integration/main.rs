@@ -1,0 +1,4 @@
+//! A drive from outside.
+
+mod crashes;
+mod support;
