@@ -6,7 +6,7 @@
 
 use crate::image::{self, Durability, Header, HostTotals, How, ImageError, Problem, Totals};
 use crate::served::{Served, ToServe};
-use isotherm::build::{Array, Environment, assemble};
+use isotherm::build::{Array, Plan, assemble};
 use isotherm::device::{DeviceError, Observe};
 use isotherm::nand::array::NandArray;
 use isotherm::nand::payload::HeapBytes;
@@ -88,11 +88,15 @@ pub struct Drive {
     core: Mutex<Core>,
     durable: Option<Arc<dyn Durable>>,
     spec: DeviceSpec,
+    plan: Plan,
+    seed: u64,
     latency: Latency,
     start: Instant,
     capacity_bytes: u64,
     page_bytes: u32,
     how: Option<How>,
+    /// The image's file, where it is one.
+    file: Option<File>,
 }
 
 /// What one request at a time has.
@@ -156,7 +160,8 @@ impl Drive {
     pub fn open(path: &Path, options: DriveOptions) -> Result<Self, DriveError> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         lock(&file)?;
-        Self::on(file, options)
+        let copy = file.try_clone()?;
+        Ok(Self { file: Some(copy), ..Self::on(file, options)? })
     }
 
     /// Opens the image that lies on `disk`.
@@ -166,20 +171,20 @@ impl Drive {
     pub fn on<D: image::Disk>(disk: D, options: DriveOptions) -> Result<Self, DriveError> {
         let opened = image::open::open(disk)?;
         let durability = opened.durability.clone();
-        let (spec, environment) = (opened.header.spec.clone(), opened.header.environment());
+        let environment = opened.header.environment();
         let host = durability.totals().host;
         let device = assemble(
-            &spec,
+            &opened.header.spec,
             &environment,
             |geometry| {
-                let endurance = spec.device.endurance;
+                let endurance = opened.header.spec.device.endurance;
                 let array = NandArray::restore(*geometry, endurance, opened.flash, opened.state);
                 Ok(Array::Left(Box::new(array)))
             },
             ToServe,
         );
         let device = device.map_err(ImageError::from)?;
-        Ok(Self::over(device, Some(durability), spec, host, Some(opened.how), options))
+        Ok(Self::over(device, Some(durability), opened.header, host, Some(opened.how), options)?)
     }
 
     /// A drive whose bytes last as long as the process.
@@ -189,22 +194,25 @@ impl Drive {
     pub fn in_memory(spec: DeviceSpec, seed: u64, options: DriveOptions) -> Result<Self, DriveError> {
         let header = Header { spec, seed };
         image::create::planned(&header)?;
-        let environment = Environment { seed, ..Environment::default() };
+        let environment = header.environment();
         let pages = |geometry: &isotherm::address::Geometry| HeapBytes::new(geometry.pages(), geometry.log2_page_bytes);
         let device = assemble(&header.spec, &environment, |geometry| Ok(Array::New(pages(geometry))), ToServe);
         let device = device.map_err(ImageError::from)?;
-        Ok(Self::over(device, None, header.spec, HostTotals::default(), None, options))
+        Ok(Self::over(device, None, header, HostTotals::default(), None, options)?)
     }
 
     fn over(
         device: Box<dyn Served>,
         durable: Option<Arc<dyn Durable>>,
-        spec: DeviceSpec,
+        header: Header,
         host_before: HostTotals,
         how: Option<How>,
         options: DriveOptions,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, ImageError> {
+        Ok(Self {
+            plan: image::create::planned(&header)?,
+            seed: header.seed,
+            spec: header.spec,
             capacity_bytes: device.capacity_bytes(),
             page_bytes: device.page_bytes(),
             core: Mutex::new(Core {
@@ -215,16 +223,26 @@ impl Drive {
                 stopped: None,
             }),
             durable,
-            spec,
             latency: options.latency,
             start: Instant::now(),
             how,
-        }
+            file: None,
+        })
     }
 
     /// The specification that the drive is built from.
     pub fn spec(&self) -> &DeviceSpec {
         &self.spec
+    }
+
+    /// The device that the specification describes.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Seed of its policies.
+    pub fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// How its image was opened; none without one.
@@ -287,6 +305,41 @@ impl Drive {
         }
         core.device.close()?;
         Ok(())
+    }
+
+    /// Copies the image as it is now to `target`, where nothing is yet: a drive that lost power at this moment. Where the file system
+    /// can, the copy shares its blocks.
+    ///
+    /// # Errors
+    /// A drive in memory, a file that cannot be made, or a disk that fails.
+    pub fn snapshot_to(&self, target: &Path) -> Result<(), DriveError> {
+        let Some(file) = &self.file else {
+            let problem = "the drive lies in memory: there is no image to copy";
+            return Err(ImageError::new(Problem::Disk, problem, "serve an image").into());
+        };
+        let mut core = self.core();
+        core.device.hand_over()?;
+        let copy = OpenOptions::new().write(true).create_new(true).open(target)?;
+        let copied = copy_sparse(file, &copy);
+        drop(core);
+        if let Err(error) = copied.and_then(|()| copy.sync_all()) {
+            let _ = std::fs::remove_file(target);
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    /// Discards bytes, as a client would.
+    ///
+    /// # Errors
+    /// A range past the end, or a device that failed.
+    pub fn trim(self: &Arc<Self>, offset: u64, length: u64) -> Result<(), ExportError> {
+        let end = offset.saturating_add(length);
+        if end > self.capacity_bytes {
+            let message = format!("byte {end} lies past the drive's {} bytes", self.capacity_bytes);
+            return Err(ExportError { kind: ErrorKind::Invalid, message });
+        }
+        self.handle(0).trim(offset, length, false).map(|_| ())
     }
 
     /// Ends the use as a loss of power does: what was programmed is on flash, what was in DRAM is gone.
@@ -441,6 +494,32 @@ fn lock(file: &File) -> Result<(), ImageError> {
         ),
         other => std::io::Error::from(other).into(),
     })
+}
+
+/// Copies a file with its holes; in one step where the file system can.
+fn copy_sparse(source: &File, target: &File) -> std::io::Result<()> {
+    use image::Disk as _;
+    if rustix::fs::ioctl_ficlone(target, source).is_ok() {
+        return Ok(());
+    }
+    let length = source.length()?;
+    target.set_len(length)?;
+    let mut buffer = vec![0; 1 << 20];
+    let mut at = 0;
+    while let Some(start) = source.next_data(at)?.filter(|start| *start < length) {
+        let end = match rustix::fs::seek(source, rustix::fs::SeekFrom::Hole(start)) {
+            Ok(end) => end.min(length),
+            Err(error) => return Err(error.into()),
+        };
+        at = start;
+        while at < end {
+            let piece = &mut buffer[..((end - at) as usize).min(1 << 20)];
+            source.read(at, piece)?;
+            target.write(at, piece)?;
+            at += piece.len() as u64;
+        }
+    }
+    Ok(())
 }
 
 /// What a client hears of a device that failed.

@@ -3,8 +3,10 @@
 //! The device is the one that replays traces, built by the same code: its counters for the same requests are the same, whether
 //! they come from a trace, from a program or from a client.
 
+pub mod control;
 mod drive;
 pub mod image;
 mod served;
+pub mod smart;
 
 pub use drive::{Drive, DriveError, DriveOptions, Handle, Latency};

@@ -61,5 +61,5 @@ pub use fold::AddressMode;
 pub use isotherm_sfs::SystemSpec;
 pub use pool::{Job, Named, Ready, Refused, Surveys, Work, run_all, run_each, startable};
 pub use results::{ResultsFile, RunResult};
-pub use run::{Precondition, Prepared, Replay, ReplaySpec, RunSpec, needs_survey, prepare, survey};
+pub use run::{Meter, Precondition, Prepared, Replay, ReplaySpec, RunSpec, needs_survey, prepare, survey};
 pub use source::{Survey, SurveyKey, TraceSource};

@@ -6,6 +6,7 @@ use crate::results::{
     VictimHistogram, WindowResult,
 };
 use hdrhistogram::Histogram;
+use isotherm::blocks::{BlockState, BlockView};
 use isotherm::cause::{ByCause, Cause};
 use isotherm::stats::{Counter, FlashTime, Latencies, MemoryItem, Snapshot, VICTIM_BUCKETS};
 use serde_json::{Map, Value};
@@ -183,12 +184,12 @@ pub fn erases(before: &[u32], after: &[u32]) -> (EraseCount, BlockHistogram) {
     (count, histogram)
 }
 
-/// Blocks by the share of their pages that is valid, in twenty buckets.
-pub fn utilisation(valid_pages: &[u32], pages_per_block: u32) -> BlockHistogram {
+/// Closed blocks by the share of their pages that is valid, in twenty buckets.
+pub fn utilisation(blocks: &[BlockView], pages_per_block: u32) -> BlockHistogram {
     const BUCKETS: u32 = 20;
     let mut count = vec![0; BUCKETS as usize];
-    for &valid in valid_pages {
-        let bucket = (u64::from(valid) * u64::from(BUCKETS) / u64::from(pages_per_block)) as usize;
+    for block in blocks.iter().filter(|block| block.state == BlockState::Closed) {
+        let bucket = (u64::from(block.valid) * u64::from(BUCKETS) / u64::from(pages_per_block)) as usize;
         count[bucket.min(BUCKETS as usize - 1)] += 1;
     }
     BlockHistogram { from: (0..BUCKETS).map(|i| f64::from(i) / f64::from(BUCKETS)).collect(), max: 1.0, count }
@@ -248,7 +249,9 @@ mod tests {
 
     #[test]
     fn full_blocks_fall_into_the_last_bucket() {
-        let histogram = utilisation(&[64, 0, 3, 32], 64);
+        let closed = |valid| BlockView { state: BlockState::Closed, valid, ..BlockView::default() };
+        let free = BlockView::default();
+        let histogram = utilisation(&[closed(64), closed(0), free, closed(3), closed(32)], 64);
         assert_eq!((histogram.count[19], histogram.count[0], histogram.count[10]), (1, 2, 1));
     }
 }

@@ -47,6 +47,7 @@ impl Sample {
 }
 
 /// Records one run.
+#[derive(Clone)]
 pub struct Recorder {
     start: Sample,
     /// One sample at the end of each window.

@@ -9,6 +9,7 @@ use crate::options::{BLOCK_BYTES, LogOptions};
 use crate::recover::{RecoverError, recover};
 use crate::segments::SegmentState;
 use crate::snapshot::{LogSnapshot, UTILISATION_BUCKETS, utilisation_bucket};
+use isotherm::blocks::BlockView;
 use isotherm::cause::Cause;
 use isotherm::device::{BlockDevice, DeviceError, Observe, Replay};
 use isotherm::request::{Op, Request};
@@ -263,8 +264,8 @@ where
         self.below().map(Observe::block_erases).unwrap_or_default()
     }
 
-    fn block_valid_pages(&self) -> Vec<u32> {
-        self.below().map(Observe::block_valid_pages).unwrap_or_default()
+    fn blocks(&self) -> Vec<BlockView> {
+        self.below().map(Observe::blocks).unwrap_or_default()
     }
 
     fn latencies(&self) -> &Latencies {

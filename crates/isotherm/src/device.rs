@@ -1,6 +1,7 @@
 //! What a simulated device is to those who use it: observed ([`Observe`]), given requests ([`Replay`]), or read and written
 //! ([`BlockDevice`]).
 
+use crate::blocks::BlockView;
 use crate::registry::SpecError;
 use crate::request::Request;
 use crate::stats::{Latencies, Snapshot, WearSummary};
@@ -74,8 +75,8 @@ pub trait Observe {
     fn wear(&self) -> WearSummary;
     /// Erase count of every block, for distributions.
     fn block_erases(&self) -> Vec<u32>;
-    /// Valid pages of every closed block now, for the utilisation histogram.
-    fn block_valid_pages(&self) -> Vec<u32>;
+    /// Every block now.
+    fn blocks(&self) -> Vec<BlockView>;
     /// Latency of requests since the last reset; empty without a timing model.
     fn latencies(&self) -> &Latencies;
     /// Forgets latencies recorded so far, as at the start of a measured window.

@@ -4,15 +4,16 @@
 //! `modify`); a trim takes only the pages that it covers whole.
 
 use crate::address::Lpn;
+use crate::blocks::BlockView;
 use crate::cause::Cause;
 use crate::device::{BlockDevice, DeviceError, Observe, Replay};
 use crate::ftl::Ftl;
-use crate::store::fatal;
 use crate::nand::Medium;
 use crate::nand::clock::Clock as _;
 use crate::nand::content::{Bytes, Content, Frames, Nothing, Run as _};
 use crate::request::{Op, Request};
 use crate::stats::{HostCounters, Latencies, Snapshot, WearSummary};
+use crate::store::fatal;
 use hdrhistogram::Histogram;
 
 /// Requests are prefetched in groups of this size: map entries two groups ahead, the state of old pages one group ahead,
@@ -320,8 +321,8 @@ impl<F: Ftl> Observe for Ssd<F> {
         (0..medium.geometry().blocks).map(|b| medium.erase_count(crate::address::BlockId(b))).collect()
     }
 
-    fn block_valid_pages(&self) -> Vec<u32> {
-        self.ftl.block_valid_pages()
+    fn blocks(&self) -> Vec<BlockView> {
+        self.ftl.blocks()
     }
 
     fn latencies(&self) -> &Latencies {

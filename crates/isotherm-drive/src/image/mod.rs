@@ -2,6 +2,7 @@
 //!
 //! `docs/flash-image.md` describes the format and what is guaranteed after a crash.
 
+mod check;
 mod checkpoint;
 pub(crate) mod create;
 mod disk;
@@ -13,6 +14,7 @@ pub(crate) mod open;
 mod record;
 mod scan;
 
+pub use check::{DamagedPage, Findings, check};
 pub use disk::{Disk, SECTOR_BYTES};
 pub use header::Header;
 pub use layout::Layout;

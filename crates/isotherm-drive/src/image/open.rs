@@ -92,7 +92,7 @@ pub(super) fn read_head(disk: &impl Disk) -> Result<(Header, Layout, DurableReco
 }
 
 /// All tables, and whether they come from a checkpoint.
-fn tables<D: Disk>(disk: &D, layout: &Layout, record: &DurableRecord) -> io::Result<(Scanned, bool)> {
+pub(super) fn tables<D: Disk>(disk: &D, layout: &Layout, record: &DurableRecord) -> io::Result<(Scanned, bool)> {
     if record.checkpoint_bytes > 0 {
         let found = checkpoint::read(disk, layout, record.checkpoint_bytes, record.checkpoint_check)?;
         if let Some((tables, state)) = found {

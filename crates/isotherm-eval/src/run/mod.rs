@@ -8,6 +8,7 @@
 
 mod future;
 mod layout;
+mod meter;
 mod outcome;
 mod precondition;
 mod prepare;
@@ -16,5 +17,6 @@ mod spec;
 mod submit;
 mod work;
 
+pub use meter::Meter;
 pub use prepare::{Prepared, needs_survey, prepare, survey};
 pub use spec::{Precondition, Replay, ReplaySpec, RunSpec};

@@ -1,16 +1,14 @@
 //! From what was counted to a result.
 
-use super::Prepared;
 use super::prepare::summary;
 use super::submit::Stopped;
-use crate::fold::AddressMode;
 use crate::heat::HeatRecorder;
 use crate::recorder::{Recorder, Recording, ratio};
 use crate::results::{RunResult, SectionResults, Workload, WriteHeat};
 use crate::verdict::{Evidence, judge};
 use crate::{lifetime, measure};
 use isotherm::build::{Plan, ftl_design};
-use isotherm::device::Replay;
+use isotherm::device::Observe;
 use isotherm::ftl::{Design as _, Uses};
 use isotherm::nand::timing::TimeMode;
 use isotherm::stats::{Counter, Latencies, Snapshot};
@@ -20,8 +18,12 @@ use serde_json::Map;
 
 /// What a replay leaves behind.
 pub(super) struct Measured<'a> {
-    /// What was run.
-    pub prepared: &'a Prepared<'a>,
+    /// Name of the trace.
+    pub trace: &'a str,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Whether addresses were compacted.
+    pub compact: bool,
     /// The device that was built for it.
     pub plan: Plan,
     /// Its specification.
@@ -29,7 +31,7 @@ pub(super) struct Measured<'a> {
     /// The device below the log, where there is one: specification and plan.
     pub below: Option<(SystemSpec, Plan)>,
     /// The device at its end.
-    pub device: &'a dyn Replay,
+    pub device: &'a dyn Observe,
     /// How the trace was brought to it.
     pub workload: Workload,
     /// Counters over time.
@@ -60,8 +62,7 @@ pub(super) struct Measured<'a> {
 
 /// Turns what was counted into a result.
 pub(super) fn result(measured: &Measured<'_>) -> RunResult {
-    let Measured { prepared, device, device_spec, start, end, .. } = measured;
-    let spec = prepared.spec;
+    let Measured { device, device_spec, start, end, .. } = measured;
     let shape = summary(&measured.plan);
     let (window_start, earlier) = measured.mark.clone().unwrap_or_else(|| (start.clone(), Latencies::default()));
     let last_window = measure::window(&window_start, end, device.latencies());
@@ -77,7 +78,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         ragged_share: measured.ragged_share,
         stopped: measured.stopped.as_deref(),
         preconditioned: start.mapped_pages > 0,
-        compact: spec.replay.address == AddressMode::Compact,
+        compact: measured.compact,
     });
     let programmed = measure::programmed(start, end);
     let read = measure::pages_read(start, end);
@@ -97,9 +98,9 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
     RunResult {
         label: label(device_spec),
         axes: Map::new(),
-        trace: spec.trace.name.clone(),
+        trace: measured.trace.to_owned(),
         spec: (*device_spec).clone(),
-        seed: spec.seed,
+        seed: measured.seed,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         workload: measured.workload.clone(),
         write_amplification_last: ratio(
@@ -155,7 +156,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         verdict,
         series: measured.recording.series(),
         victim_histogram: measure::victims(start, end),
-        block_utilisation: measure::utilisation(&device.block_valid_pages(), measured.plan.geometry.pages_per_block()),
+        block_utilisation: measure::utilisation(&device.blocks(), measured.plan.geometry.pages_per_block()),
         erase_distribution,
         latency_distribution: measure::latency_distribution(&latencies),
         write_heat: measured.heat.clone(),
@@ -227,7 +228,9 @@ fn below(measured: &Measured<'_>) -> Option<Box<RunResult>> {
     let (start, end) = (of(&measured.start)?, of(&measured.end)?);
     let mark = measured.mark.as_ref().and_then(|(at, latencies)| Some((of(at)?, latencies.clone())));
     Some(Box::new(result(&Measured {
-        prepared: measured.prepared,
+        trace: measured.trace,
+        seed: measured.seed,
+        compact: measured.compact,
         plan: *plan,
         device_spec,
         below: None,

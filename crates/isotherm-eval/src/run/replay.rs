@@ -6,13 +6,14 @@ use super::submit::{Stopped, submit};
 use super::{Prepared, future};
 use crate::control::Control;
 use crate::error::EvalError;
+use crate::fold::AddressMode;
 use crate::heat::HeatRecorder;
 use crate::laws;
 use crate::recorder::{Recorder, ratio};
 use crate::results::{RunResult, Workload};
 use crate::source::{BATCH, pages_of};
 use isotherm::build::Environment;
-use isotherm::device::Replay;
+use isotherm::device::{Observe, Replay};
 use isotherm::request::{Op, Request};
 use isotherm::stats::{Latencies, Snapshot};
 use std::sync::atomic::Ordering;
@@ -95,11 +96,13 @@ impl Prepared<'_> {
         laws::check(&*device, start.host.pages_written + pages, stopped.is_some()).map_err(EvalError::Law)?;
         let end = device.snapshot();
         Ok(result(&Measured {
-            prepared: self,
+            trace: &spec.trace.name,
+            seed: spec.seed,
+            compact: spec.replay.address == AddressMode::Compact,
             plan,
             device_spec: &self.device_spec,
             below: isotherm_sfs::plan_below(&self.device_spec, &environment)?.map(|(spec, plan)| (spec.into(), plan)),
-            device: &*device,
+            device: &*device as &dyn Observe,
             workload: Workload {
                 address: spec.replay.address.name().to_owned(),
                 fill_share: self.layout.filler.count() as f64 / f64::from(plan.logical_pages),
@@ -256,7 +259,8 @@ mod tests {
 
     #[test]
     fn a_batch_is_cut_exactly_at_a_page_even_inside_a_request() {
-        let write = |offset, length| Request { arrival_ns: 0, offset, length, op: Op::Write, source: 0, durable: false };
+        let write =
+            |offset, length| Request { arrival_ns: 0, offset, length, op: Op::Write, source: 0, durable: false };
         let read = Request { op: Op::Read, ..write(0, 4096) };
         let batch = vec![read, write(0, 4096), read, write(512, 12288), write(0, 1)];
         for pages in 0..=6 {

@@ -78,6 +78,21 @@ impl BlockState {
         [Self::Free, Self::Open, Self::Closed, Self::ClosedMeta, Self::Collecting, Self::Failing, Self::Retired];
 }
 
+/// A block as those who watch a device see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BlockView {
+    /// What it is doing.
+    pub state: BlockState,
+    /// The stream that filled it; 0 where blocks have no streams.
+    pub stream: u16,
+    /// Valid pages.
+    pub valid: u32,
+    /// Times that it was erased.
+    pub erases: u32,
+    /// What its age counts from, in host page writes; 0 where blocks have no age.
+    pub stamp: u64,
+}
+
 /// The blocks of a block store. Policies read it; only the block store writes it.
 #[derive(Clone, Debug)]
 pub struct BlockTable {
@@ -184,6 +199,18 @@ impl BlockTable {
     pub(crate) fn full(&self) -> impl Iterator<Item = BlockId> + '_ {
         let is_full = |state| matches!(state, BlockState::Closed | BlockState::ClosedMeta);
         (0..self.blocks()).map(BlockId).filter(move |b| is_full(self.state(*b)))
+    }
+
+    /// Every block, for those who watch.
+    pub(crate) fn views(&self) -> Vec<BlockView> {
+        let view = |block| BlockView {
+            state: self.state(block),
+            stream: self.stream(block).0,
+            valid: self.valid(block),
+            erases: self.erases(block),
+            stamp: self.stamp(block),
+        };
+        (0..self.blocks()).map(BlockId).map(view).collect()
     }
 
     /// Bytes of the table.

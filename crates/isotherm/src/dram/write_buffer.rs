@@ -16,6 +16,7 @@
 use super::buffer::{AnyBuffer, BufferPolicy, Departure, Touch};
 use super::index::AddressIndex;
 use crate::address::Lpn;
+use crate::blocks::BlockView;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::ftl::Ftl;
@@ -414,8 +415,8 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
     fn wear(&self) -> WearSummary {
         self.ftl.wear()
     }
-    fn block_valid_pages(&self) -> Vec<u32> {
-        self.ftl.block_valid_pages()
+    fn blocks(&self) -> Vec<BlockView> {
+        self.ftl.blocks()
     }
 
     fn check(&self) -> Result<(), String> {

@@ -11,6 +11,7 @@ pub use design::{
 pub use mapping_space::{FlashCosts, MapWork, MappingSpace, Profits};
 
 use crate::address::{Geometry, Lpn};
+use crate::blocks::BlockView;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Medium, PageMut, PageRef};
@@ -81,8 +82,8 @@ pub trait Ftl {
     fn fill_snapshot(&self, snapshot: &mut Snapshot);
     /// Erase counts over the blocks.
     fn wear(&self) -> WearSummary;
-    /// Valid pages of every closed block.
-    fn block_valid_pages(&self) -> Vec<u32>;
+    /// Every block.
+    fn blocks(&self) -> Vec<BlockView>;
     /// Checks every conservation law.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 use super::page_map::{PageMap, write_tombstones};
 use super::{Design, Found, Ftl, FtlParts, ReadDesign, Receive, Reserve, Uses};
 use crate::address::Lpn;
+use crate::blocks::BlockView;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Medium, PageMut, PageRef};
@@ -168,8 +169,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
         self.store.wear()
     }
 
-    fn block_valid_pages(&self) -> Vec<u32> {
-        self.store.blocks().closed().map(|b| self.store.blocks().valid(b)).collect()
+    fn blocks(&self) -> Vec<BlockView> {
+        self.store.blocks().views()
     }
 
     fn check(&self) -> Result<(), String> {

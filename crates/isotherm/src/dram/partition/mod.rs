@@ -18,6 +18,7 @@ mod sizes;
 use super::buffer::AnyBuffer;
 use super::write_buffer::WriteBuffer;
 use crate::address::Lpn;
+use crate::blocks::BlockView;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::ftl::{FlashCosts, Ftl, MapWork, MappingSpace, Profits};
@@ -253,8 +254,8 @@ impl<F: MappingSpace<Side = MapSide>> Ftl for Partition<F> {
     fn wear(&self) -> WearSummary {
         self.buffer.wear()
     }
-    fn block_valid_pages(&self) -> Vec<u32> {
-        self.buffer.block_valid_pages()
+    fn blocks(&self) -> Vec<BlockView> {
+        self.buffer.blocks()
     }
     fn check(&self) -> Result<(), String> {
         self.buffer.check()

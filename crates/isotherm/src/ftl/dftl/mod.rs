@@ -33,6 +33,7 @@ use super::page::idle_blocks;
 use super::page_map::{PageMap, write_tombstones};
 use super::{Ftl, ReadDesign};
 use crate::address::Lpn;
+use crate::blocks::BlockView;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Medium, PageMut, PageRef};
@@ -342,8 +343,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
         self.store.wear()
     }
 
-    fn block_valid_pages(&self) -> Vec<u32> {
-        self.store.blocks().closed().map(|b| self.store.blocks().valid(b)).collect()
+    fn blocks(&self) -> Vec<BlockView> {
+        self.store.blocks().views()
     }
 
     fn check(&self) -> Result<(), String> {

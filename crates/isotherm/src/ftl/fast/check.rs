@@ -3,6 +3,7 @@
 use super::block_pool::Role;
 use super::{FastFtl, LogObserver, NO_BLOCK};
 use crate::address::{BlockId, Lpn, Ppn};
+use crate::blocks::{BlockState, BlockView};
 use crate::cause::Cause;
 use crate::nand::{Kind, Medium, Owner};
 
@@ -103,7 +104,7 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     }
 
     /// Valid pages of every block that takes no more writes.
-    pub(super) fn valid_of_closed_blocks(&self) -> Vec<u32> {
+    pub(super) fn views(&self) -> Vec<BlockView> {
         let geometry = self.log.pool.medium.geometry();
         let mut valid = vec![0; geometry.blocks as usize];
         for at in self.entries.iter().filter_map(|e| e.mapped()) {
@@ -118,10 +119,18 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
                 .count() as u32;
         }
         let head = self.log.head();
-        (0..geometry.blocks)
-            .map(BlockId)
-            .filter(|b| matches!(self.log.pool.role(*b), Role::Data | Role::Random) && Some(*b) != head)
-            .map(|b| valid[b.0 as usize])
-            .collect()
+        let view = |block: BlockId| BlockView {
+            state: match self.log.pool.role(block) {
+                Role::Free => BlockState::Free,
+                Role::Retired => BlockState::Retired,
+                Role::Sequential => BlockState::Open,
+                Role::Random if Some(block) == head => BlockState::Open,
+                Role::Data | Role::Random => BlockState::Closed,
+            },
+            valid: valid[block.0 as usize],
+            erases: self.log.pool.medium.erase_count(block),
+            ..BlockView::default()
+        };
+        (0..geometry.blocks).map(BlockId).map(view).collect()
     }
 }

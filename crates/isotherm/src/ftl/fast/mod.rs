@@ -44,6 +44,7 @@ pub use options::{FastOptions, LogShare, RESERVE_BLOCKS};
 
 use super::Ftl;
 use crate::address::{BlockId, Lpn, Ppn};
+use crate::blocks::BlockView;
 use crate::cause::{ByCause, Cause};
 use crate::device::DeviceError;
 use crate::memory;
@@ -519,8 +520,8 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
         self.log.pool.wear()
     }
 
-    fn block_valid_pages(&self) -> Vec<u32> {
-        self.valid_of_closed_blocks()
+    fn blocks(&self) -> Vec<BlockView> {
+        self.views()
     }
 
     fn check(&self) -> Result<(), String> {

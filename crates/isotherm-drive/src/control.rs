@@ -1,0 +1,146 @@
+//! The control socket of a served drive: one JSON object a line asks, one answers. Only who owns the socket may connect.
+
+use serde_json::{Value, json};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Bytes of a question.
+const QUESTION_BYTES_MAX: u64 = 64 << 10;
+/// Connections at a time.
+const CONNECTIONS_MAX: usize = 16;
+/// Time that a question and an answer may take on the socket.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What answers: an object with what was asked for, or why not.
+pub type Answer = Result<Value, String>;
+
+/// A control socket that is open.
+pub struct Control {
+    path: PathBuf,
+    is_ending: Arc<AtomicBool>,
+    listener: Option<JoinHandle<()>>,
+}
+
+impl Control {
+    /// Listens at `path`, which a dead server may have left. `answer` is called for each question, from several threads.
+    ///
+    /// # Errors
+    /// Somebody listens there, or a socket cannot be made there.
+    pub fn listen(path: &Path, answer: impl Fn(&Value) -> Answer + Send + Sync + 'static) -> io::Result<Self> {
+        let listener = bind(path)?;
+        let is_ending = Arc::new(AtomicBool::new(false));
+        let (ending, answer, open) = (is_ending.clone(), Arc::new(answer), Arc::new(AtomicUsize::new(0)));
+        let listener = std::thread::Builder::new().name("control".to_owned()).spawn(move || {
+            for stream in listener.incoming() {
+                if ending.load(Ordering::Acquire) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
+                    open.fetch_sub(1, Ordering::AcqRel);
+                    continue;
+                }
+                let (answer, open) = (answer.clone(), open.clone());
+                std::thread::spawn(move || {
+                    // A client that goes away or says nothing loses its own connection.
+                    let _ = converse(&stream, &*answer);
+                    open.fetch_sub(1, Ordering::AcqRel);
+                });
+            }
+        })?;
+        Ok(Self { path: path.to_owned(), is_ending, listener: Some(listener) })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.is_ending.store(true, Ordering::Release);
+        // Wakes the listener up.
+        let _ = UnixStream::connect(&self.path);
+        if let Some(listener) = self.listener.take() {
+            let _ = listener.join();
+        }
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A socket that only its owner may connect to, from its first moment on.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    if let Ok(metadata) = std::fs::symlink_metadata(path) {
+        if !metadata.file_type().is_socket() {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "something else than a socket is there"));
+        }
+        if UnixStream::connect(path).is_ok() {
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens there"));
+        }
+        std::fs::remove_file(path)?;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Made where nobody else can reach it, and moved to its place once its mode is right.
+    let hidden = folder.join(format!(".isotherm-{}-{}", std::process::id(), path.file_name().map_or(0, |n| n.len())));
+    std::fs::create_dir(&hidden)?;
+    let made = (|| {
+        std::fs::set_permissions(&hidden, std::fs::Permissions::from_mode(0o700))?;
+        let inner = hidden.join("s");
+        let listener = UnixListener::bind(&inner)?;
+        std::fs::set_permissions(&inner, std::fs::Permissions::from_mode(0o600))?;
+        std::fs::rename(&inner, path)?;
+        Ok(listener)
+    })();
+    let _ = std::fs::remove_dir_all(&hidden);
+    made
+}
+
+fn converse(stream: &UnixStream, answer: &dyn Fn(&Value) -> Answer) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut line = Vec::new();
+        if reader.by_ref().take(QUESTION_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        let is_whole = line.ends_with(b"\n");
+        let said = match serde_json::from_slice::<Value>(&line) {
+            Ok(question) if is_whole => answer(&question),
+            Ok(_) => Err("a question ends with a line break".to_owned()),
+            Err(error) => Err(format!("this is no JSON: {error}")),
+        };
+        let said = match said {
+            Ok(value) => json!({ "ok": value }),
+            Err(message) => json!({ "error": message }),
+        };
+        let mut bytes = said.to_string().into_bytes();
+        bytes.push(b'\n');
+        (&*stream).write_all(&bytes)?;
+        if !is_whole {
+            return Ok(());
+        }
+    }
+}
+
+/// Asks the drive that listens at `path`.
+///
+/// # Errors
+/// Nobody listens there, or the connection breaks; what the drive refuses is the inner error.
+pub fn ask(path: &Path, question: &Value) -> io::Result<Answer> {
+    let stream = UnixStream::connect(path)?;
+    // A snapshot copies the whole image.
+    stream.set_read_timeout(Some(Duration::from_secs(600)))?;
+    (&stream).write_all(format!("{question}\n").as_bytes())?;
+    let mut line = String::new();
+    if BufReader::new(&stream).read_line(&mut line)? == 0 {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the drive ended without an answer"));
+    }
+    let mut said: Value = serde_json::from_str(&line)?;
+    match said.get("error").and_then(Value::as_str) {
+        Some(message) => Ok(Err(message.to_owned())),
+        None => Ok(Ok(said["ok"].take())),
+    }
+}

@@ -1,0 +1,92 @@
+//! A device that is in use, measured like a run: what a served drive says of itself.
+
+use super::outcome::{Measured, result};
+use crate::heat::HeatRecorder;
+use crate::recorder::Recorder;
+use crate::results::{RunResult, Workload};
+use isotherm::build::{Environment, Plan};
+use isotherm::device::Observe;
+use isotherm::registry::SpecError;
+use isotherm::stats::Snapshot;
+use isotherm_sfs::SystemSpec;
+use std::time::Instant;
+
+/// Measures a device from one moment on.
+pub struct Meter {
+    name: String,
+    spec: SystemSpec,
+    seed: u64,
+    plan: Plan,
+    start: Snapshot,
+    erases_before: Vec<u32>,
+    recorder: Recorder,
+    pages: u64,
+    began: Instant,
+}
+
+impl Meter {
+    /// Begins to measure `device`, which `spec` describes with its logical size; `name` stands where runs name their trace.
+    ///
+    /// # Errors
+    /// Anything wrong with the specification.
+    pub fn new(device: &dyn Observe, spec: SystemSpec, seed: u64, name: &str) -> Result<Self, SpecError> {
+        let plan = isotherm_sfs::plan(&spec, &Environment { seed, ..Environment::default() })?;
+        let start = device.snapshot();
+        Ok(Self {
+            name: name.to_owned(),
+            spec,
+            seed,
+            plan,
+            erases_before: device.block_erases(),
+            recorder: Recorder::new(&start, device.page_bytes()),
+            pages: start.host.pages_written,
+            start,
+            began: Instant::now(),
+        })
+    }
+
+    /// Takes down how the device stands: called a few times a second, it gives results their curves.
+    pub fn tick(&mut self, now: &Snapshot) {
+        self.recorder.count(now.host.pages_written - self.pages);
+        self.pages = now.host.pages_written;
+        if self.recorder.window_is_full() {
+            self.recorder.close_window(now);
+        }
+    }
+
+    /// What was measured so far, after `requests` of the host.
+    pub fn result(&self, device: &dyn Observe, requests: u64) -> RunResult {
+        let end = device.snapshot();
+        let elapsed_ns = self.began.elapsed().as_nanos() as u64;
+        result(&Measured {
+            trace: &self.name,
+            seed: self.seed,
+            compact: false,
+            plan: self.plan,
+            device_spec: &self.spec,
+            below: None,
+            device,
+            workload: Workload {
+                address: "refuse".to_owned(),
+                fill_share: 0.0,
+                precondition: "none".to_owned(),
+                precondition_pages_written: self.start.host.pages_written,
+                precondition_steady: None,
+                repeat: 1,
+                measure_last_pages: None,
+            },
+            recording: self.recorder.clone().finish(&end),
+            heat: HeatRecorder::new(self.plan.logical_pages, self.plan.geometry.page_bytes()).finish(),
+            start: self.start.clone(),
+            end,
+            erases_before: self.erases_before.clone(),
+            mark: None,
+            requests,
+            ragged_share: 0.0,
+            skipped_lines: 0,
+            duration_ns: elapsed_ns,
+            stopped: None,
+            elapsed_ns,
+        })
+    }
+}
