@@ -18,8 +18,11 @@ fuzz_target!(|data: &[u8]| {
     let mut client = prefix(state % 4);
     client.extend(bytes);
     let portion = if *portion == 0 { usize::MAX } else { usize::from(*portion) };
-    let export = |name: &str, read_only| {
-        NamedExport { name: name.into(), description: name.into(), read_only, export: Arc::new(Checked) }
+    let export = |name: &str, read_only| NamedExport {
+        name: name.into(),
+        description: name.into(),
+        read_only,
+        export: Arc::new(Checked),
     };
     let server = Server::new(vec![export("a", false), export("b", true)], ServerOptions::default()).unwrap();
     server.serve(Stream { client, at: 0, portion });

@@ -14,9 +14,8 @@ const SIZE: usize = 64 << 20;
 
 /// A server over a unix socket, and one over TCP.
 fn both() -> [Serving; 2] {
-    [true, false].map(|is_unix| {
-        Serving::with(vec![named("it", Arc::new(Memory::new(SIZE)))], Default::default(), is_unix)
-    })
+    [true, false]
+        .map(|is_unix| Serving::with(vec![named("it", Arc::new(Memory::new(SIZE)))], Default::default(), is_unix))
 }
 
 /// A file of the size of the export: data, a hole, and data again.

@@ -18,11 +18,9 @@ fn serve() -> Serving {
 /// structured replies.
 fn prefix(state: usize) -> Vec<u8> {
     let flags = (FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes().to_vec();
-    let structure = [
-        option_bytes(STRUCTURED_REPLY, &[]),
-        option_bytes(SET_META_CONTEXT, &context_data("", &["base:allocation"])),
-    ]
-    .concat();
+    let structure =
+        [option_bytes(STRUCTURED_REPLY, &[]), option_bytes(SET_META_CONTEXT, &context_data("", &["base:allocation"]))]
+            .concat();
     let go = option_bytes(GO, &info_data("", &[]));
     match state {
         0 => vec![],

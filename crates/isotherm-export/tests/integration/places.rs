@@ -52,7 +52,9 @@ fn what_is_no_socket_is_left_alone() {
     let error = server().listen(&Listen::Unix(path.clone())).unwrap_err().to_string();
     assert!(error.contains("something else than a socket"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), b"data");
-    for (path, message) in [(folder.path().join("x".repeat(200)), "too long"), (folder.path().join("no/s"), "lock the folder")] {
+    for (path, message) in
+        [(folder.path().join("x".repeat(200)), "too long"), (folder.path().join("no/s"), "lock the folder")]
+    {
         let error = server().listen(&Listen::Unix(path)).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }

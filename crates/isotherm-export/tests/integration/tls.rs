@@ -50,7 +50,11 @@ fn serve(folder: &Path, mode: TlsMode, verify_clients: bool, is_unix: bool) -> S
 }
 
 /// Ends the plain part of a connection: what follows is within TLS, with the client's certificate or without.
-fn encrypt(raw: Raw<UnixStream>, folder: &Path, has_certificate: bool) -> Raw<StreamOwned<ClientConnection, UnixStream>> {
+fn encrypt(
+    raw: Raw<UnixStream>,
+    folder: &Path,
+    has_certificate: bool,
+) -> Raw<StreamOwned<ClientConnection, UnixStream>> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(folder.join("ca-cert.pem")).unwrap()).unwrap();
     let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))

@@ -52,10 +52,8 @@ impl Running {
         // What it prints is read aside, so that it never waits for room.
         let mut out = self.child.stdout.take().unwrap();
         let mut errors = self.child.stderr.take().unwrap();
-        let readers = [
-            std::thread::spawn(move || read_all(&mut out)),
-            std::thread::spawn(move || read_all(&mut errors)),
-        ];
+        let readers =
+            [std::thread::spawn(move || read_all(&mut out)), std::thread::spawn(move || read_all(&mut errors))];
         let until = Instant::now() + PATIENCE;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {

@@ -22,7 +22,9 @@ fn what_was_written_is_read_at_any_size_and_alignment() {
     for structured in [false, true] {
         let mut raw = serving.ready(structured);
         // Around the sizes at which payloads are received, and replies sent, in other ways.
-        for (seed, length) in [1, 511, 4096, 65_535, 65_536, 65_537, 262_144, 300_000, 5 << 20, 32 << 20].into_iter().enumerate() {
+        for (seed, length) in
+            [1, 511, 4096, 65_535, 65_536, 65_537, 262_144, 300_000, 5 << 20, 32 << 20].into_iter().enumerate()
+        {
             let (offset, data) = (seed as u64 * 777, pattern(length, seed as u64));
             raw.write(offset, &data);
             if structured {
