@@ -3,6 +3,9 @@
 //! A server knows neither flash nor files: it is handed an [`Export`] and speaks its protocol. Whoever implements one knows no
 //! protocol.
 
+#[cfg(target_os = "linux")]
+pub mod nbd;
+
 use std::time::Instant;
 
 /// A range of bytes that clients read and write.
