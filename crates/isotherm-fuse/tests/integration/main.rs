@@ -1,0 +1,1 @@
+//! The tests of the crate from outside, in one binary: each module is a subject.
