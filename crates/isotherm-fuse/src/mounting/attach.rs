@@ -103,6 +103,11 @@ fn mount_by_helper(mountpoint: &Path, how: Attach) -> Result<OwnedFd, MountError
         child.wait_with_output().map_err(|error| MountError::system(format!("waiting for {HELPER}"), error))?;
     match received {
         Ok(Some(device)) => Ok(device),
+        // The helper opens the device as the user.
+        Ok(None) if !can_open_device() => {
+            let fix = "run as root, or let this user read and write /dev/fuse (mode 0666 is usual)";
+            Err(MountError::Helper(format!("{}; {fix}", first_line(&output.stderr))))
+        }
         Ok(None) => Err(MountError::Helper(first_line(&output.stderr))),
         Err(error) => Err(MountError::system(format!("hearing from {HELPER}"), error)),
     }

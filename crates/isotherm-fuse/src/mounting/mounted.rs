@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,8 @@ pub struct Mounted {
     mountpoint: PathBuf,
     device: (u32, u32),
     server: Option<JoinHandle<()>>,
-    ended: Receiver<io::Result<()>>,
+    /// Behind a lock that nobody waits for, so that threads may share this.
+    ended: Mutex<Receiver<io::Result<()>>>,
 }
 
 /// How a mount ended.
@@ -77,7 +79,7 @@ impl Mounted {
             Ok((device, server))
         });
         match serving {
-            Ok((device, server)) => Ok(Self { mountpoint, device, server: Some(server), ended }),
+            Ok((device, server)) => Ok(Self { mountpoint, device, server: Some(server), ended: Mutex::new(ended) }),
             Err(error) => {
                 // The descriptor is closed, so that the mount is dead already, and nothing was handed out that could be lost.
                 let _ = detach(&mountpoint, (0, 0), Force::Final);
@@ -95,7 +97,8 @@ impl Mounted {
     /// Waits until somebody else unmounts it, at most for `longest`, and says whether it is still mounted then.
     #[must_use]
     pub fn wait(&mut self, longest: Duration) -> bool {
-        if self.server.is_some() && !matches!(self.ended.recv_timeout(longest), Err(RecvTimeoutError::Timeout)) {
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if self.server.is_some() && !matches!(ended.recv_timeout(longest), Err(RecvTimeoutError::Timeout)) {
             self.join();
         }
         self.server.is_some()
