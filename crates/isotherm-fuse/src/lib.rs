@@ -8,6 +8,7 @@
 pub mod drive;
 pub mod loop_device;
 mod mounting;
+mod write_back;
 
 pub use mounting::error::MountError;
 pub use mounting::mounted::{Ending, Mounted};

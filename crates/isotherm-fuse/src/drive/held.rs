@@ -11,6 +11,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use crate::write_back::promise_to_write_back;
+
 /// Answers that wait, in order of time. What still waits when this is dropped is sent at once.
 pub(super) struct Held<T: Send + 'static> {
     shared: Arc<Shared<T>>,
@@ -44,6 +46,7 @@ impl<T: Send + 'static> Held<T> {
         let thread = thread::Builder::new().name("fuse-held".into()).spawn(move || {
             // Without it answers are later by the slack, and no less right.
             let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+            promise_to_write_back();
             of_thread.run();
         })?;
         Ok(Self { shared, thread: Some(thread) })
@@ -150,6 +153,17 @@ mod tests {
             assert_eq!(number, expected);
             assert!(at >= due(number));
         }
+    }
+
+    #[test]
+    fn an_answer_does_not_wait_for_one_that_is_due_later() {
+        let held = Held::new(send).unwrap();
+        let (sender, receiver) = channel();
+        held.hold(Instant::now() + Duration::from_secs(3600), (sender.clone(), 2));
+        // Time for the thread to fall asleep until then.
+        thread::sleep(Duration::from_millis(50));
+        held.hold(Instant::now() + Duration::from_millis(1), (sender, 1));
+        assert_eq!(receiver.recv_timeout(Duration::from_secs(20)).unwrap().0, 1);
     }
 
     #[test]

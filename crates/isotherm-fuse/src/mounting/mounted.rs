@@ -13,6 +13,7 @@ use super::attach::{Attach, attach, can_open_device};
 use super::detach::{Force, abort, detach};
 use super::error::MountError;
 use super::mountpoint::{check, facts};
+use crate::write_back::promise_to_write_back;
 
 /// How often a busy mountpoint is tried again.
 const RETRY: Duration = Duration::from_millis(20);
@@ -184,12 +185,4 @@ impl Drop for Mounted {
             let _ = self.end(PATIENCE_OF_DROP);
         }
     }
-}
-
-/// Tells the kernel that this thread, and those that it starts, carry out write-back: memory that they ask for is never to be
-/// found by writing back, which would wait for themselves where a loop device lies over the file.
-///
-/// Needs `CAP_SYS_RESOURCE`; who has not got that cannot set up a loop device either.
-fn promise_to_write_back() {
-    let _ = rustix::process::configure_io_flusher_behavior(true);
 }

@@ -24,6 +24,8 @@ fn fio_finds_what_it_wrote() {
                 "--io_size=96m",
                 "--verify=crc32c",
                 "--verify_fatal=1",
+                // Else it leaves a file where the test runs.
+                "--verify_state_save=0",
                 "--randseed=1",
                 "--output-format=terse",
             ],

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -39,16 +40,27 @@ pub struct Recorder {
     memory: Memory,
     calls: Mutex<Vec<Call>>,
     mood: Mutex<Mood>,
+    /// The last write was asked for by a thread that the kernel knows to carry out write-back.
+    by_flusher: AtomicBool,
 }
 
 impl Recorder {
     pub fn new(size_bytes: u64) -> Arc<Self> {
-        Arc::new(Self { memory: Memory::new(size_bytes), calls: Mutex::default(), mood: Mutex::default() })
+        Arc::new(Self {
+            memory: Memory::new(size_bytes),
+            calls: Mutex::default(),
+            mood: Mutex::default(),
+            by_flusher: AtomicBool::new(false),
+        })
     }
 
     /// The calls since the last time.
     pub fn calls(&self) -> Vec<Call> {
         std::mem::take(&mut self.calls.lock().unwrap())
+    }
+
+    pub fn is_by_flusher(&self) -> bool {
+        self.by_flusher.load(Ordering::Relaxed)
     }
 
     pub fn set_mood(&self, mood: Mood) {
@@ -87,6 +99,7 @@ impl Export for Recorder {
 
     fn write(&self, offset: u64, data: &[u8], durable: bool) -> Result<Due, ExportError> {
         let due = self.heed(offset)?;
+        self.by_flusher.store(rustix::process::is_io_flusher().unwrap_or(false), Ordering::Relaxed);
         self.record(Call::Write { offset, length: data.len() as u64, durable });
         self.memory.write(offset, data, durable)?;
         Ok(due)
@@ -166,14 +179,19 @@ pub fn can_mount() -> Option<TempDir> {
     Some(tempfile::tempdir().unwrap())
 }
 
-/// Says that the running test is skipped, past the capture of its output. Fails it where mounts are required.
+/// Says that the running test is skipped. Fails it where mounts are required.
 pub fn skip<T>(reason: &str) -> Option<T> {
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
-    assert!(std::env::var_os("ISOTHERM_REQUIRE_MOUNTS").is_none_or(|value| value != "1"), "{test}: {reason}");
-    let mut stderr = std::io::stderr();
-    writeln!(stderr, "skipped: {test}: {reason}").unwrap();
+    let is_required = std::env::var_os("ISOTHERM_REQUIRE_MOUNTS").is_some_and(|value| value == "1");
+    assert!(!is_required, "{reason}");
+    skip_privilege(reason);
     None
+}
+
+/// Says that the running test is skipped, past the capture of its output, where it needs more than mounts do.
+pub fn skip_privilege(reason: &str) {
+    let thread = std::thread::current();
+    let mut stderr = std::io::stderr();
+    writeln!(stderr, "skipped: {}: {reason}", thread.name().unwrap_or("a test")).unwrap();
 }
 
 /// Whether programs can be started; else the test is to end, and has said why.
