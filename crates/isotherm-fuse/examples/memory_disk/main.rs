@@ -8,6 +8,7 @@
 mod memory;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,7 +17,17 @@ use isotherm_fuse::Ending;
 use isotherm_fuse::drive::{DiskFile, Options, mount};
 use memory::Memory;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> ExitCode {
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("memory_disk: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let usage = "usage: memory_disk MOUNTPOINT [MEBIBYTES] [THREADS]";
     let mountpoint = PathBuf::from(arguments.next().ok_or(usage)?);

@@ -172,8 +172,11 @@ pub fn can_mount() -> Option<TempDir> {
     if !Path::new("/dev/fuse").exists() {
         return skip("/dev/fuse is missing");
     }
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root && !has_programs(&["fusermount3"]) {
+    // The helper opens the device as the user.
+    if OpenOptions::new().read(true).write(true).open("/dev/fuse").is_err() {
+        return skip("this user may not read and write /dev/fuse");
+    }
+    if !rustix::process::geteuid().is_root() && !has_programs(&["fusermount3"]) {
         return None;
     }
     Some(tempfile::tempdir().unwrap())
