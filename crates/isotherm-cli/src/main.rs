@@ -1,6 +1,7 @@
 //! The `isotherm` command: one file per verb, glue alone.
 
 mod compare;
+mod drive;
 mod figures;
 mod hotness;
 mod keys;
@@ -45,6 +46,8 @@ enum Verb {
     Run(run::RunArgs),
     /// Replay one trace on every combination of placements, victim policies and over-provisioning, best first
     Compare(compare::CompareArgs),
+    /// Make and serve simulated SSDs that hold real bytes: as block devices, with their counters live
+    Drive(drive::DriveArgs),
     /// Judge the writes of a trace by hot data identification schemes, against a reference
     Hotness(hotness::HotnessArgs),
     /// Run every point of an experiment file on all cores, resumable
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
     let result = match Command::parse().verb {
         Verb::Run(args) => run::run(&args),
         Verb::Compare(args) => compare::run(&args),
+        Verb::Drive(args) => drive::run(&args),
         Verb::Hotness(args) => hotness::run(&args),
         Verb::Sweep(args) => sweep::run(&args),
         Verb::Report(args) => report::run(&args),

@@ -132,6 +132,11 @@ impl DeviceOptions {
         Ok(self.given()?.iter().any(is_key) || keys_of::<SystemSpec>(&self.file()?)?.iter().any(|given| given == key))
     }
 
+    /// Whether anything is said of the device at all.
+    pub fn is_given(&self) -> anyhow::Result<bool> {
+        Ok(self.spec.is_some() || !self.given()?.is_empty())
+    }
+
     /// The text of the specification's file; empty without one.
     fn file(&self) -> anyhow::Result<String> {
         let Some(path) = &self.spec else { return Ok(String::new()) };

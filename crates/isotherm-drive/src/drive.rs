@@ -5,13 +5,16 @@
 //! device of the same specification counts the same.
 
 use crate::image::{self, Durability, Header, HostTotals, How, ImageError, Problem, Totals};
+use crate::handles::HandlePlan;
 use crate::served::{Served, ToServe};
 use isotherm::build::{Array, Plan, assemble};
 use isotherm::device::{DeviceError, Observe};
 use isotherm::nand::array::NandArray;
 use isotherm::nand::payload::HeapBytes;
+use isotherm::nand::timing::TimeMode;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
+use isotherm::stats::MediumCounters;
 use isotherm_export::{Due, ErrorKind, Export, ExportError, Extent, Zeroes};
 use std::fs::{File, OpenOptions};
 use std::path::Path;
@@ -29,12 +32,21 @@ pub enum Latency {
     /// As soon as it is.
     #[default]
     None,
-    /// When the simulated clock says so, which runs `slowdown` times slower than the wall clock. The specification must have a
-    /// clock that queues (`timing.mode`).
+    /// When the simulated clock says so, which runs `slowdown` times slower than the wall clock. `timing.mode` is `open` then,
+    /// unless it is `closed`.
     Emulated {
         /// Above 0; 10 makes a request of 100 us take 1 ms.
         slowdown: f64,
     },
+}
+
+impl Latency {
+    /// Latencies that clients feel come from a clock on which operations queue.
+    fn adapt(self, spec: &mut DeviceSpec) {
+        if matches!(self, Self::Emulated { .. }) && spec.timing.mode != TimeMode::Closed {
+            spec.timing.mode = TimeMode::Open;
+        }
+    }
 }
 
 /// How a drive is used.
@@ -104,6 +116,7 @@ struct Core {
     device: Box<dyn Served>,
     recorder: Option<Box<dyn FnMut(&Request) + Send>>,
     host: HostTotals,
+    requests: u64,
     /// What was counted before this use.
     host_before: HostTotals,
     /// Nothing is served any more, and why.
@@ -169,7 +182,8 @@ impl Drive {
     /// # Errors
     /// As [`Drive::open`].
     pub fn on<D: image::Disk>(disk: D, options: DriveOptions) -> Result<Self, DriveError> {
-        let opened = image::open::open(disk)?;
+        let mut opened = image::open::open(disk)?;
+        options.latency.adapt(&mut opened.header.spec);
         let durability = opened.durability.clone();
         let environment = opened.header.environment();
         let host = durability.totals().host;
@@ -177,6 +191,10 @@ impl Drive {
             &opened.header.spec,
             &environment,
             |geometry| {
+                // A device that finds nothing begins like one that was just built, block for block.
+                if opened.state.counters == MediumCounters::default() {
+                    return Ok(Array::New(opened.flash));
+                }
                 let endurance = opened.header.spec.device.endurance;
                 let array = NandArray::restore(*geometry, endurance, opened.flash, opened.state);
                 Ok(Array::Left(Box::new(array)))
@@ -192,7 +210,8 @@ impl Drive {
     /// # Errors
     /// Anything wrong with the specification.
     pub fn in_memory(spec: DeviceSpec, seed: u64, options: DriveOptions) -> Result<Self, DriveError> {
-        let header = Header { spec, seed };
+        let mut header = Header { spec, seed };
+        options.latency.adapt(&mut header.spec);
         image::create::planned(&header)?;
         let environment = header.environment();
         let pages = |geometry: &isotherm::address::Geometry| HeapBytes::new(geometry.pages(), geometry.log2_page_bytes);
@@ -219,6 +238,7 @@ impl Drive {
                 device,
                 recorder: options.recorder,
                 host: HostTotals::default(),
+                requests: 0,
                 host_before,
                 stopped: None,
             }),
@@ -298,6 +318,7 @@ impl Drive {
         if core.stopped.is_some() {
             return Ok(());
         }
+        core.recorder = None;
         core.device.flush()?;
         core.stopped = Some("the drive was shut down");
         if let Some(durable) = &self.durable {
@@ -351,6 +372,7 @@ impl Drive {
         if core.stopped.is_some() {
             return Ok(());
         }
+        core.recorder = None;
         core.stopped = Some("the drive lost power");
         core.device.hand_over()?;
         Ok(())
@@ -358,7 +380,22 @@ impl Drive {
 
     /// The drive as clients see it who are known as `source`: a handle of its own.
     pub fn handle(self: &Arc<Self>, source: u16) -> Handle {
-        Handle { drive: self.clone(), source }
+        Handle { drive: self.clone(), asks: Asks::As(source) }
+    }
+
+    /// The drive as clients see it who do not say who they are: `plan` says it for them, by address.
+    pub fn planned(self: &Arc<Self>, plan: HandlePlan) -> Handle {
+        Handle { drive: self.clone(), asks: Asks::ByAddress(Arc::new(plan)) }
+    }
+
+    /// Requests since the drive was opened.
+    pub fn requests(&self) -> u64 {
+        self.core().requests
+    }
+
+    /// Forgets the latencies recorded so far.
+    pub fn reset_latencies(&self) {
+        self.core().device.reset_latencies();
     }
 
     fn core(&self) -> MutexGuard<'_, Core> {
@@ -455,6 +492,7 @@ impl Drive {
 
 impl Core {
     fn take_down(&mut self, asked: &Asked, now_ns: u64) {
+        self.requests += 1;
         let host = &mut self.host;
         match asked.op {
             Op::Read => (host.reads, host.bytes_read) = (host.reads + 1, host.bytes_read + asked.length),
@@ -538,12 +576,23 @@ fn refused(error: &DeviceError) -> ExportError {
 #[derive(Clone)]
 pub struct Handle {
     drive: Arc<Drive>,
-    source: u16,
+    asks: Asks,
+}
+
+/// Who asks.
+#[derive(Clone)]
+enum Asks {
+    As(u16),
+    ByAddress(Arc<HandlePlan>),
 }
 
 impl Handle {
     fn asked(&self, op: Op, offset: u64, length: u64, durable: bool) -> Asked {
-        Asked { op, offset, length, durable, source: self.source }
+        let source = match &self.asks {
+            Asks::As(source) => *source,
+            Asks::ByAddress(plan) => plan.handle_of(offset),
+        };
+        Asked { op, offset, length, durable, source }
     }
 }
 

@@ -5,8 +5,10 @@
 
 pub mod control;
 mod drive;
+mod handles;
 pub mod image;
 mod served;
 pub mod smart;
 
+pub use handles::{HandlePlan, PlanError};
 pub use drive::{Drive, DriveError, DriveOptions, Handle, Latency};

@@ -117,6 +117,22 @@ impl LoopDevice {
         Ok(device)
     }
 
+    /// Takes over the loop devices that are attached to `file`, whoever attached them.
+    ///
+    /// # Errors
+    /// See [`LoopError`].
+    pub fn attached_to(file: &Path) -> Result<Vec<Self>, LoopError> {
+        let listed = run(Command::new(PROGRAM).args(["--noheadings", "--output", "NAME", "--associated"]).arg(file))?;
+        Ok(listed.lines().map(|path| Self { path: path.trim().into(), is_attached: true }).collect())
+    }
+
+    /// Leaves it attached, and gives its path.
+    #[must_use]
+    pub fn leave(mut self) -> PathBuf {
+        self.is_attached = false;
+        self.path.clone()
+    }
+
     /// The device, as `/dev/loop3`.
     #[must_use]
     pub fn path(&self) -> &Path {

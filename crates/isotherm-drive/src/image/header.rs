@@ -8,7 +8,7 @@ use isotherm::spec::DeviceSpec;
 
 const MAGIC: [u8; 16] = *b"isotherm flash\r\n";
 /// Rises when images are no longer read as before.
-pub(crate) const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 /// Bytes before the text.
 const TEXT_AT: usize = 32;
 

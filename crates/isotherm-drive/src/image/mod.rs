@@ -16,9 +16,9 @@ mod scan;
 
 pub use check::{DamagedPage, Findings, check};
 pub use disk::{Disk, SECTOR_BYTES};
-pub use header::Header;
+pub use header::{Header, VERSION};
 pub use layout::Layout;
-pub use open::How;
+pub use open::{About, How, about};
 pub use record::{HostTotals, Totals};
 
 pub(crate) use durability::Durability;

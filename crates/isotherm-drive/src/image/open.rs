@@ -7,7 +7,7 @@ use super::durability::Durability;
 use super::flash::Flash;
 use super::header::Header;
 use super::layout::{Layout, OOB_BYTES};
-use super::record::DurableRecord;
+use super::record::{DurableRecord, Totals};
 use super::scan::{Lost, Scanned, scan};
 use super::{ImageError, Problem};
 use isotherm::nand::Medium;
@@ -38,6 +38,29 @@ pub(crate) struct Opened<D> {
     pub(crate) state: ArrayState,
     pub(crate) durability: Arc<Durability<D>>,
     pub(crate) how: How,
+}
+
+/// What an image says of itself, without a look at its pages.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// What it was created as.
+    pub header: Header,
+    /// Where everything lies.
+    pub layout: Layout,
+    /// What was counted over its life, up to the last record.
+    pub totals: Totals,
+    /// Whether its last user ended in order.
+    pub was_clean: bool,
+}
+
+/// Reads what an image says of itself. Nothing is written.
+///
+/// # Errors
+/// No image, or a damaged head.
+pub fn about(disk: &impl Disk) -> Result<About, ImageError> {
+    let (header, layout, record) = read_head(disk)?;
+    let was_clean = record.checkpoint_bytes > 0 || record.serial == 1;
+    Ok(About { header, layout, totals: record.totals, was_clean })
 }
 
 /// Opens an image for use. Until [`close`], a loss of power is found by a scan.

@@ -1,4 +1,5 @@
 //! A drive from outside.
 
 mod crashes;
+mod images;
 mod support;

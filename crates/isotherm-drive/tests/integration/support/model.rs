@@ -3,7 +3,7 @@
 
 use super::{PAGE, PAGES};
 use isotherm::random::Random;
-use isotherm_export::{Export, Zeroes};
+use isotherm_export::{Export, ExportError, Zeroes};
 
 /// A version of a page: a number that fills it; 0 is a page of zeros.
 type Version = u32;
@@ -128,6 +128,18 @@ impl Model {
         for (number, allowed) in (0..).zip(&self.allowed) {
             drive.read(number * PAGE, &mut page).unwrap();
             assert!(page == content(number, *allowed.last().unwrap()), "page {number}");
+        }
+    }
+
+    /// Checks one page of a drive that has not crashed; `otherwise` hears of a page that cannot be read.
+    pub fn check_page_or(&self, drive: &dyn Export, page: u64, otherwise: impl Fn(ExportError)) {
+        let mut bytes = vec![0; PAGE as usize];
+        match drive.read(page * PAGE, &mut bytes) {
+            Ok(_) => {
+                let version = *self.allowed[page as usize].last().unwrap();
+                assert!(bytes == content(page, version), "page {page} holds something else than version {version:x}");
+            }
+            Err(error) => otherwise(error),
         }
     }
 
