@@ -12,6 +12,9 @@ pub enum ServerError {
     /// The exports cannot be served together, or not at all.
     #[error("{0}")]
     Exports(String),
+    /// An option has a value that no server can keep to.
+    #[error("{0}")]
+    Options(&'static str),
     /// A certificate or key cannot be used.
     #[error(
         "{path}: {reason}; the folder of certificates must hold server-cert.pem and server-key.pem, and ca-cert.pem where clients \

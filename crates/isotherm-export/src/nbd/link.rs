@@ -130,20 +130,23 @@ impl<S: Socket> Link<S> {
         &mut self.wire.output
     }
 
-    /// Makes room for a reply of `bytes`, and returns where it begins. Replies that have become due leave, and where too many
-    /// are held back, the first is waited for.
-    pub fn begin_reply(&mut self, bytes: usize) -> Result<usize, End> {
+    /// Before a request is carried out: replies that have become due leave, and where too many are held back, the first is
+    /// waited for.
+    pub fn release(&mut self) -> Result<(), End> {
         let Wire { held, output, .. } = &mut self.wire;
-        if !held.is_empty() {
-            let mut any = held.release(Instant::now(), output);
-            while let Some(due) = held.next_due().filter(|_| held.is_full()) {
-                sleep_until(due);
-                any |= held.release(Instant::now(), output);
-            }
-            if any {
-                self.wire.send()?;
-            }
+        if held.is_empty() {
+            return Ok(());
         }
+        let mut any = held.release(Instant::now(), output);
+        while let Some(due) = held.next_due().filter(|_| held.is_full()) {
+            sleep_until(due);
+            any |= held.release(Instant::now(), output);
+        }
+        if any { self.wire.send() } else { Ok(()) }
+    }
+
+    /// Makes room for a reply of `bytes`, and returns where it begins.
+    pub fn begin_reply(&mut self, bytes: usize) -> Result<usize, End> {
         if !self.wire.output.is_empty() && self.wire.output.len() + bytes > OUTPUT_BYTES {
             self.wire.send()?;
         }

@@ -31,17 +31,20 @@ const ACCEPT_REST: Duration = Duration::from_millis(50);
 /// Hears of events, from several threads at a time.
 pub type Observer = Arc<dyn Fn(Event<'_>) + Send + Sync>;
 
+/// The longest time that an option may give.
+const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How a server treats its clients.
 #[derive(Clone)]
 pub struct ServerOptions {
     /// TLS; off unless told.
     pub tls: TlsOptions,
-    /// Connections at a time, over all places that are listened on; 64 unless told. What comes beyond is closed at once.
+    /// Connections at a time, over all places that are listened on, 1 or more; 64 unless told. What comes beyond is closed at once.
     pub connections_max: usize,
-    /// How long a handshake may take in all; 20 s unless told.
+    /// How long a handshake may take in all, above 0 and at most a day; 20 s unless told.
     pub handshake_time_max: Duration,
-    /// How long a client may let the server wait in the midst of a request, or for room to send a reply; 30 s unless told.
-    /// Between requests it may be idle as long as it likes.
+    /// How long a client may let the server wait in the midst of a request, or for room to send a reply, above 0 and at most a
+    /// day; 30 s unless told. Between requests it may be idle as long as it likes.
     pub patience: Duration,
     /// Hears of what happens, from the threads of the connections; nothing unless told.
     pub observer: Option<Observer>,
@@ -135,9 +138,11 @@ impl Server {
     /// drive.
     ///
     /// # Errors
-    /// Where there is no export, two have one name, a text is longer than 4096 bytes, or a certificate cannot be read.
+    /// Where there is no export, two have one name, a text is longer than 4096 bytes, an option is out of its range, or a
+    /// certificate cannot be read.
     pub fn new(exports: Vec<NamedExport>, options: ServerOptions) -> Result<Server, ServerError> {
         check_exports(&exports).map_err(ServerError::Exports)?;
+        check_options(&options).map_err(ServerError::Options)?;
         let tls_config = options.tls.load()?;
         let connections = Mutex::default();
         Ok(Server { shared: Arc::new(Shared { exports, options, tls_config, connections, ended: Condvar::new() }) })
@@ -325,6 +330,17 @@ fn check_exports(exports: &[NamedExport]) -> Result<(), String> {
         if !export.page_bytes().is_power_of_two() {
             return Err(format!("{name:?} has pages of {} bytes; a power of two is needed", export.page_bytes()));
         }
+    }
+    Ok(())
+}
+
+fn check_options(options: &ServerOptions) -> Result<(), &'static str> {
+    let is_out_of_range = |time: Duration| time.is_zero() || time > TIME_MAX;
+    if options.connections_max == 0 {
+        return Err("connections_max is 0, and nobody could connect; give 1 or more");
+    }
+    if is_out_of_range(options.handshake_time_max) || is_out_of_range(options.patience) {
+        return Err("handshake_time_max and patience must be above 0 and at most a day");
     }
     Ok(())
 }

@@ -36,6 +36,7 @@ pub(super) fn serve<S: Socket>(
         if request.command == command::DISC {
             return Err(End::Disconnected);
         }
+        server.link.release()?;
         server.answer(&request)?;
     }
 }

@@ -1,6 +1,7 @@
 //! Every option of the handshake, right and wrong, and in which state it leaves the connection.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use isotherm_export::nbd::{NamedExport, Server, ServerOptions};
 
@@ -194,7 +195,7 @@ fn a_handshake_that_takes_too_long_is_ended_also_where_bytes_come() {
     endless.send(&[&b"IHAVEOPT"[..], &LIST.to_be_bytes(), &u32::MAX.to_be_bytes()].concat());
     // Bytes of the endless option, until the server has enough.
     while std::io::Write::write_all(&mut endless.stream, &[0; 1000]).is_ok() {
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(serving.ends(3), ["the client took too long"; 3]);
     assert_eq!(silent.bytes(18)[..8], *b"NBDMAGIC");
@@ -213,6 +214,19 @@ fn exports_that_cannot_be_served_are_refused() {
         (vec![long], "longer than 4096 bytes"),
     ] {
         let error = Server::new(exports, ServerOptions::default()).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+}
+
+#[test]
+fn options_that_no_server_can_keep_to_are_refused() {
+    let base = ServerOptions::default;
+    for (options, message) in [
+        (ServerOptions { connections_max: 0, ..base() }, "connections_max is 0"),
+        (ServerOptions { patience: Duration::ZERO, ..base() }, "above 0 and at most a day"),
+        (ServerOptions { handshake_time_max: Duration::MAX, ..base() }, "above 0 and at most a day"),
+    ] {
+        let error = Server::new(vec![named("it", Arc::new(Memory::new(4096)))], options).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use isotherm_export::nbd::ServerOptions;
 use proptest::prelude::*;
 
 use crate::memory::Memory;
@@ -131,7 +132,9 @@ fn a_request_without_its_magic_number_ends_the_connection() {
 
 #[test]
 fn many_clients_that_vanish_leave_room_for_others() {
-    let serving = serve();
+    // None is turned away: each is to end by itself.
+    let options = ServerOptions { connections_max: 1000, ..impatient() };
+    let serving = Serving::with(vec![named("it", Arc::new(Memory::new(1 << 20)))], options, true);
     for round in 0..200 {
         let mut raw = serving.connect();
         if round % 2 == 0 {

@@ -28,17 +28,16 @@ fn replies_wait_until_they_are_due_and_others_pass_them() {
     let serving = delayed();
     for structured in [false, true] {
         let (mut raw, start) = (serving.ready(structured), Instant::now());
-        raw.request(0, TRIM, 1, 300, 4, &[]);
-        raw.request(0, WRITE, 2, 150, 4, b"data");
-        raw.request(0, FLUSH, 3, 0, 0, &[]);
-        raw.request(0, WRITE, 4, 0, 4, b"data");
-        for (cookie, after) in [(4, 0), (3, 100), (2, 150), (1, 300)] {
+        // Together, so that they are carried out at about one time, and far apart in when they are due.
+        let write = |cookie, offset| [&request_bytes(0, WRITE, cookie, offset, 4)[..], b"data"].concat();
+        let (trim, flush) = (request_bytes(0, TRIM, 1, 1000, 4), request_bytes(0, FLUSH, 3, 0, 0));
+        raw.send(&[trim, write(2, 500), flush, write(4, 0)].concat());
+        for (cookie, after) in [(4, 0), (3, 100), (2, 500), (1, 1000)] {
             assert_eq!(raw.simple(), (0, cookie));
             assert!(start.elapsed() >= Duration::from_millis(after), "{cookie}");
         }
         // A read's data is that of the time at which it was carried out.
-        raw.request(0, READ, 5, 200, 4, &[]);
-        raw.request(0, WRITE, 6, 0, 300, &[9; 300]);
+        raw.send(&[request_bytes(0, READ, 5, 600, 4), request_bytes(0, WRITE, 6, 0, 700), vec![9; 700]].concat());
         assert_eq!(raw.simple(), (0, 6));
         if structured {
             let chunk = raw.chunk();
@@ -47,7 +46,7 @@ fn replies_wait_until_they_are_due_and_others_pass_them() {
             assert_eq!(raw.simple(), (0, 5));
             assert_eq!(raw.bytes(4), [0; 4]);
         }
-        raw.write(0, &[0; 300]);
+        raw.write(0, &[0; 700]);
     }
 }
 
@@ -88,8 +87,11 @@ fn more_replies_than_are_held_back_wait_their_turn() {
     let bytes: Vec<u8> = (0..count).flat_map(|cookie| request_bytes(0, TRIM, cookie, 100, 1)).collect();
     let mut writer = raw.stream.try_clone().unwrap();
     let sender = std::thread::spawn(move || std::io::Write::write_all(&mut writer, &bytes).unwrap());
-    for cookie in 0..count {
-        assert_eq!(raw.simple(), (0, cookie));
+    let mut is_answered = vec![false; count as usize];
+    for _ in 0..count {
+        let (errno, cookie) = raw.simple();
+        assert_eq!(errno, 0);
+        assert!(!std::mem::replace(&mut is_answered[cookie as usize], true), "{cookie} is answered twice");
     }
     sender.join().unwrap();
 }

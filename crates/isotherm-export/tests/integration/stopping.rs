@@ -60,7 +60,7 @@ fn every_acknowledged_write_is_in_the_export_after_a_stop_in_full_flight() {
 
 /// Where a client's request goes. Sixty-four places each: one that is acknowledged is not written again for a while.
 fn place(client: u64, cookie: u64) -> (u64, u32) {
-    (client * (16 << 20) + cookie % 64 * (256 << 10), if cookie % 3 == 0 { 256 << 10 } else { 4096 })
+    (client * (16 << 20) + cookie % 64 * (256 << 10), if cookie.is_multiple_of(3) { 256 << 10 } else { 4096 })
 }
 
 fn value(cookie: u64) -> u8 {
