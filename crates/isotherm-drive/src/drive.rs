@@ -63,10 +63,10 @@ pub struct DriveOptions {
 #[non_exhaustive]
 pub enum DriveError {
     /// Its image.
-    #[error("{0}")]
+    #[error(transparent)]
     Image(#[from] ImageError),
     /// Its device stopped.
-    #[error("{0}")]
+    #[error(transparent)]
     Device(#[from] DeviceError),
 }
 

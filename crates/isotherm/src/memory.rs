@@ -4,9 +4,42 @@
 //! Tables therefore ask the kernel for huge pages, and the replay loop prefetches the entries of coming requests.
 #![allow(unsafe_code)]
 
+/// A type whose bytes may all be zero.
+///
+/// # Safety
+/// Zero bytes are a value of the type.
+pub unsafe trait Zero: Copy {}
+
+// SAFETY: zero is a number.
+unsafe impl Zero for u8 {}
+// SAFETY: as above.
+unsafe impl Zero for u16 {}
+// SAFETY: as above.
+unsafe impl Zero for u32 {}
+// SAFETY: as above.
+unsafe impl Zero for u64 {}
+// SAFETY: zero is `false`.
+unsafe impl Zero for bool {}
+// SAFETY: it is a number, `repr(transparent)`.
+unsafe impl Zero for crate::nand::Owner {}
+
 /// A table of `length` zeros, on huge pages where the system has them. Untouched parts take no memory.
-pub fn zeroed_table<T: Copy + Default>(length: usize) -> Vec<T> {
-    table(length, T::default())
+pub fn zeroed_table<T: Zero>(length: usize) -> Vec<T> {
+    let layout = std::alloc::Layout::array::<T>(length).expect("a table fits the address space");
+    if layout.size() == 0 {
+        return Vec::new();
+    }
+    // SAFETY: the layout has a size, and zero bytes are values of the type; they are from the allocator and layout that a vector
+    // of this capacity gives them back to.
+    let mut entries = unsafe {
+        let start = std::alloc::alloc_zeroed(layout);
+        if start.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        Vec::from_raw_parts(start.cast::<T>(), length, length)
+    };
+    advise_huge_pages(&mut entries);
+    entries
 }
 
 /// A table of `length` times `value`, on huge pages where the system has them.

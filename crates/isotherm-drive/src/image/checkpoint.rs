@@ -5,6 +5,7 @@ use super::flash::Tables;
 use super::layout::{Layout, owner_of, u32_at, u64_at};
 use isotherm::address::{BlockId, Ppn};
 use isotherm::nand::Medium;
+use isotherm::memory::zeroed_table;
 use isotherm::nand::array::ArrayState;
 use isotherm::stats::MediumCounters;
 use std::io;
@@ -109,14 +110,14 @@ pub(super) fn empty(layout: &Layout) -> (Tables, ArrayState) {
     let (blocks, pages) = (layout.geometry.blocks as usize, layout.geometry.pages() as usize);
     let tables = Tables {
         slots: vec![super::flash::NO_SLOT; blocks],
-        checks: vec![0; pages],
+        checks: zeroed_table(pages),
         erases: vec![0; blocks],
         erased_by: vec![0; blocks],
         number: 0,
     };
     let state = ArrayState {
-        owners: vec![Default::default(); pages],
-        sequences: vec![0; pages],
+        owners: zeroed_table(pages),
+        sequences: zeroed_table(pages),
         next_pages: vec![0; blocks],
         erase_counts: vec![0; blocks],
         counters: MediumCounters::default(),

@@ -10,6 +10,7 @@ use super::page_map::PageMap;
 use crate::address::{BlockId, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
+use crate::memory;
 use crate::nand::{Kind, Medium};
 use crate::placement::Placement;
 use crate::store::tombstones::{Extent, MapEntry, decode};
@@ -24,19 +25,10 @@ pub(super) struct FoundTombstone {
     pub(super) extents: Vec<Extent>,
 }
 
-/// What the scan knows of a logical page.
-#[derive(Clone, Copy)]
-pub(super) struct Version {
-    /// One of its copies; [`Ppn::NONE`] where the page holds no data.
-    pub(super) at: Ppn,
-    pub(super) sequence: u64,
-}
-
-const UNKNOWN: Version = Version { at: Ppn::NONE, sequence: 0 };
-
 /// Everything that one scan of the medium found.
 pub(super) struct Found {
-    pub(super) versions: Vec<Version>,
+    /// Newest version of every logical page, one of its copies; [`Ppn::NONE`] where the page holds no data.
+    pub(super) versions: Vec<Ppn>,
     pub(super) tombstones: Vec<FoundTombstone>,
     /// Newest copy of every translation page; [`Ppn::NONE`] where there is none.
     pub(super) translation_pages: Vec<Ppn>,
@@ -44,10 +36,14 @@ pub(super) struct Found {
 }
 
 /// Keeps the newest version of a page; of two copies, one in a block that `is_full` says is not.
-fn keep_newest(known: &mut Version, at: Ppn, sequence: u64, is_full: bool) {
-    if known.at == Ppn::NONE || sequence > known.sequence || (sequence == known.sequence && !is_full) {
-        *known = Version { at, sequence };
+fn keep_newest<M: Medium>(known: &mut Ppn, at: Ppn, sequence: u64, is_full: bool, medium: &M) {
+    if *known != Ppn::NONE {
+        let known = medium.sequence(*known);
+        if sequence < known || (sequence == known && is_full) {
+            return;
+        }
     }
+    *known = at;
 }
 
 /// Reads the OOB of every programmed page.
@@ -60,8 +56,8 @@ pub(super) fn scan<M: Medium>(
     translation_pages: u32,
 ) -> Result<Found, DeviceError> {
     let geometry = *medium.geometry();
-    let mut versions = vec![UNKNOWN; logical_pages as usize];
-    let mut translation = vec![UNKNOWN; translation_pages as usize];
+    let mut versions = memory::table(logical_pages as usize, Ppn::NONE);
+    let mut translation = vec![Ppn::NONE; translation_pages as usize];
     let mut tombstones: BTreeMap<(u64, u32), FoundTombstone> = BTreeMap::new();
     let mut last_sequence = 0;
     for block in (0..geometry.blocks).map(BlockId).filter(|b| !medium.is_bad(*b)).collect::<Vec<_>>() {
@@ -73,10 +69,10 @@ pub(super) fn scan<M: Medium>(
             last_sequence = last_sequence.max(sequence);
             match owner.kind() {
                 Kind::Data if address < logical_pages => {
-                    keep_newest(&mut versions[address as usize], at, sequence, is_full);
+                    keep_newest(&mut versions[address as usize], at, sequence, is_full, medium);
                 }
                 Kind::Translation if address < translation_pages => {
-                    keep_newest(&mut translation[address as usize], at, sequence, is_full);
+                    keep_newest(&mut translation[address as usize], at, sequence, is_full, medium);
                 }
                 Kind::Tombstone => {
                     let mut content = Vec::new();
@@ -93,13 +89,18 @@ pub(super) fn scan<M: Medium>(
     Ok(Found {
         versions,
         tombstones,
-        translation_pages: translation.into_iter().map(|v| v.at).collect(),
+        translation_pages: translation,
         last_sequence: last_sequence.max(trims.unwrap_or(0)),
     })
 }
 
 /// Applies the tombstones in the order of their writing. Returns, for each, how many pages it keeps trimmed.
-pub(super) fn bury(versions: &mut [Version], entries: &mut [MapEntry], tombstones: &[FoundTombstone]) -> Vec<u32> {
+pub(super) fn bury<M: Medium>(
+    versions: &mut [Ppn],
+    entries: &mut [MapEntry],
+    tombstones: &[FoundTombstone],
+    medium: &M,
+) -> Vec<u32> {
     // The latest trim of each page, with the index of its tombstone; a trim packed anew is found in the newer page.
     let mut trims: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
     for (index, tombstone) in tombstones.iter().enumerate() {
@@ -115,8 +116,8 @@ pub(super) fn bury(versions: &mut [Version], entries: &mut [MapEntry], tombstone
     let mut live = vec![0; tombstones.len()];
     for (lpn, (sequence, index)) in trims {
         let version = &mut versions[lpn as usize];
-        if version.at == Ppn::NONE || version.sequence < sequence {
-            *version = UNKNOWN;
+        if *version == Ppn::NONE || medium.sequence(*version) < sequence {
+            *version = Ppn::NONE;
             entries[lpn as usize] = MapEntry::tombstone(tombstones[index].slot);
             live[index] += 1;
         }
@@ -138,13 +139,13 @@ pub(super) fn rebuild<M: Medium, P: Placement, V: VictimPolicy>(
 ) -> (PageMap, BlockStore<M, P, V>) {
     let geometry = *medium.geometry();
     let mut map = PageMap::new(found.versions.len() as u32, geometry.page_bytes(), geometry.blocks);
-    let live = bury(&mut found.versions, &mut map.entries, &found.tombstones);
+    let live = bury(&mut found.versions, &mut map.entries, &found.tombstones, &medium);
     let mut store = BlockStore::restore(medium, placement, victim, options, found.last_sequence);
-    for (lpn, version) in found.versions.iter().enumerate().filter(|(_, v)| v.at != Ppn::NONE) {
-        assert!(version.sequence > 0, "this medium records no sequence numbers");
-        map.entries[lpn] = MapEntry::page(version.at);
+    for (lpn, at) in found.versions.iter().enumerate().filter(|(_, at)| **at != Ppn::NONE) {
+        assert!(store.medium().sequence(*at) > 0, "this medium records no sequence numbers");
+        map.entries[lpn] = MapEntry::page(*at);
         map.mapped_pages += 1;
-        store.adopt(version.at);
+        store.adopt(*at);
     }
     for (tombstone, live) in found.tombstones.into_iter().zip(live).filter(|(_, live)| *live > 0) {
         store.adopt(tombstone.at);

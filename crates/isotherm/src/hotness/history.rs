@@ -25,7 +25,7 @@ pub struct PageHistory {
 impl PageHistory {
     /// The history of `logical_pages` that were never written; 0 keeps none.
     pub fn new(logical_pages: u32) -> Self {
-        Self { updates: memory::zeroed_table(logical_pages as usize) }
+        Self { updates: memory::table(logical_pages as usize, Default::default()) }
     }
 
     /// Notes that the host writes `lpn` at the time `now`. Everyone who judges by the history does so when hearing of the

@@ -39,7 +39,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     build: BuildPlacement::online(|parameters, context| {
         let logs = parameters.integer("logs");
         Ok(AnyPlacement::MultiLog(MultiLog {
-            pages: memory::zeroed_table(context.logical_pages as usize),
+            pages: memory::table(context.logical_pages as usize, Default::default()),
             held_by: memory::table(context.logical_pages as usize, NO_LOG),
             classes: RateClasses::new(context, logs),
             logs: vec![Log::default(); logs as usize],

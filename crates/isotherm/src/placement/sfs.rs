@@ -40,7 +40,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
         let log2_file_pages = (FILE_BYTES / context.page_bytes).max(1).ilog2();
         Ok(AnyPlacement::SfsGroups(SfsGroups {
             age: parameters.choice("age", AgeFrom::NAMES),
-            pages: memory::zeroed_table(context.logical_pages as usize),
+            pages: memory::table(context.logical_pages as usize, Default::default()),
             segment_of: memory::table(context.logical_pages as usize, NOWHERE),
             files: Files::new(context.logical_pages, log2_file_pages),
             quantiser: Quantiser::new(quantiser, context.seed),

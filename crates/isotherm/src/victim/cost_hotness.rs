@@ -39,7 +39,7 @@ impl CostHotness {
     /// A policy for a device of this shape.
     pub fn new(context: &VictimContext) -> Self {
         Self {
-            history: memory::zeroed_table(context.logical_pages as usize),
+            history: memory::table(context.logical_pages as usize, Default::default()),
             live: LiveSums::new(context),
             shortlists: Shortlists::new(context.blocks),
             now: 0,

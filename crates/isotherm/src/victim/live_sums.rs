@@ -22,8 +22,8 @@ impl LiveSums {
         let pages = context.blocks as usize * context.pages_per_block as usize;
         Self {
             log2_pages_per_block: context.pages_per_block.trailing_zeros(),
-            heats: memory::zeroed_table(pages),
-            sums: memory::zeroed_table(context.blocks as usize),
+            heats: memory::table(pages, Default::default()),
+            sums: memory::table(context.blocks as usize, Default::default()),
         }
     }
 

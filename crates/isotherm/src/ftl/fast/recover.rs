@@ -21,7 +21,7 @@ use super::{FastFtl, FastOptions, LogObserver, NO_BLOCK};
 use crate::address::{BlockId, Geometry, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::ftl::recover::{Found, FoundTombstone, Version, bury, scan};
+use crate::ftl::recover::{Found, FoundTombstone, bury, scan};
 use crate::nand::{Kind, Medium};
 use crate::store::tombstones::MapEntry;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 /// Current copies, by block: what is left after the stale pages are taken away.
 struct Copies<'a, M> {
     medium: &'a M,
-    versions: &'a [Version],
+    versions: &'a [Ppn],
     /// Copies of the newest version of each logical page on blocks not yet left out; more than 255 do not occur.
     count: Vec<u8>,
 }
@@ -78,7 +78,7 @@ impl<M: Medium> Copies<'_, M> {
             let owner = self.medium.owner(at);
             let version = self.versions.get(owner.address() as usize)?;
             let is_current =
-                owner.kind() == Kind::Data && version.at != Ppn::NONE && version.sequence == self.medium.sequence(at);
+                owner.kind() == Kind::Data && *version != Ppn::NONE && self.medium.sequence(*version) == self.medium.sequence(at);
             is_current.then_some((owner.address() as usize, at))
         })
     }
@@ -111,7 +111,7 @@ struct Roles {
 }
 
 /// Finds the role of every block, and puts the place of every page into `entries`.
-fn assign_roles<M: Medium>(medium: &M, versions: &[Version], entries: &mut [MapEntry]) -> Roles {
+fn assign_roles<M: Medium>(medium: &M, versions: &[Ppn], entries: &mut [MapEntry]) -> Roles {
     let mut copies = Copies { medium, versions, count: vec![0; versions.len()] };
     let mut roles = Roles { random: Vec::new(), data: BTreeMap::new(), sequential: None, garbage: Vec::new() };
     let mut aligned: BTreeMap<u32, Vec<BlockId>> = BTreeMap::new();
@@ -163,10 +163,10 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     pub fn recover(mut medium: M, logical_pages: u32, options: FastOptions, observer: O) -> Result<Self, DeviceError> {
         let Found { mut versions, tombstones, last_sequence, .. } = scan(&mut medium, logical_pages, 0)?;
         let mut ftl = Self::over(BlockPool::new(medium), logical_pages, options, observer, last_sequence);
-        let live = bury(&mut versions, &mut ftl.entries, &tombstones);
+        let live = bury(&mut versions, &mut ftl.entries, &tombstones, &ftl.log.pool.medium);
         let roles = assign_roles(&ftl.log.pool.medium, &versions, &mut ftl.entries);
-        for version in versions.iter().filter(|v| v.at != Ppn::NONE) {
-            assert!(version.sequence > 0, "this medium records no sequence numbers");
+        for at in versions.iter().filter(|at| **at != Ppn::NONE) {
+            assert!(ftl.log.pool.medium.sequence(*at) > 0, "this medium records no sequence numbers");
             ftl.mapped_pages += 1;
         }
         ftl.log.pool.valid_pages = ftl.mapped_pages;

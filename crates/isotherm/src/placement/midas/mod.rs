@@ -59,7 +59,7 @@ fn build(parameters: &Parameters<'_>, context: &PlacementContext) -> Result<AnyP
     let groups = parameters.integer("groups") as u16;
     let epoch = (parameters.real("epoch") * logical_pages as f64).ceil() as u64;
     Ok(AnyPlacement::Midas(Midas {
-        pages: memory::zeroed_table(context.logical_pages as usize),
+        pages: memory::table(context.logical_pages as usize, Default::default()),
         live_pages: 0,
         groups: vec![Group::default(); usize::from(groups) + 1],
         closed: BlockLists::new(context.blocks, usize::from(groups) + 1),
