@@ -4,11 +4,11 @@ use crate::image::{Disk, Flash, close};
 use isotherm::build::Finish;
 use isotherm::device::{BlockDevice, DeviceError};
 use isotherm::ftl::Ftl;
+use isotherm::nand::Medium;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::content::Bytes;
 use isotherm::nand::payload::{HeapBytes, Payload};
 use isotherm::nand::timing::Timed;
-use isotherm::nand::Medium;
 use isotherm::ssd::Ssd;
 use std::io;
 

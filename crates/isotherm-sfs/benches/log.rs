@@ -37,8 +37,14 @@ fn requests(random: &mut Random) -> Vec<Request> {
         let rank = (1.0 + random.unit() * (top - 1.0)).powf(100.0) as u32 - 1;
         rank.min(active - 1).wrapping_mul(0x9E37_79B1) & (active - 1)
     };
-    let write =
-        |block: u32| Request { arrival_ns: 0, offset: u64::from(block) * 4096, length: 4096, op: Op::Write, source: 0, durable: false };
+    let write = |block: u32| Request {
+        arrival_ns: 0,
+        offset: u64::from(block) * 4096,
+        length: 4096,
+        op: Op::Write,
+        source: 0,
+        durable: false,
+    };
     (0..BATCH).map(|_| write(block(random))).collect()
 }
 
@@ -57,7 +63,14 @@ fn main() {
         for first in (0..BLOCKS).rev().step_by(64) {
             let from = u64::from(first - 63) * 4096;
             device
-                .submit(&[Request { arrival_ns: 0, offset: from, length: 64 * 4096, op: Op::Write, source: 0, durable: false }])
+                .submit(&[Request {
+                    arrival_ns: 0,
+                    offset: from,
+                    length: 64 * 4096,
+                    op: Op::Write,
+                    source: 0,
+                    durable: false,
+                }])
                 .expect("room");
         }
         for _ in 0..3 * BLOCKS as usize / BATCH {

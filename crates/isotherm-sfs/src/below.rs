@@ -172,8 +172,14 @@ impl Below<Option<Box<dyn Replay>>> {
     fn submit(&mut self, op: Op, block: u64, blocks: u32) -> Result<(), DeviceError> {
         let Some(device) = &mut self.device else { return Ok(()) };
         let length = bytes_of(blocks.into());
-        let submitted =
-            device.submit(&[Request { arrival_ns: self.arrival_ns, offset: bytes_of(block), length, op, source: 0, durable: false }]);
+        let submitted = device.submit(&[Request {
+            arrival_ns: self.arrival_ns,
+            offset: bytes_of(block),
+            length,
+            op,
+            source: 0,
+            durable: false,
+        }]);
         if op == Op::Write { self.count_write(length, submitted) } else { submitted }
     }
 }

@@ -137,8 +137,13 @@ impl<F: RecordFormat> Records for BinaryReader<F> {
             }
             let taken = batch.len();
             let not_before_ns = if self.setup.refuse_disorder { self.latest_ns } else { 0 };
-            let mut sink =
-                Sink { requests: &mut *batch, volumes: &mut self.setup.volumes, source: None, durable: false, not_before_ns };
+            let mut sink = Sink {
+                requests: &mut *batch,
+                volumes: &mut self.setup.volumes,
+                source: None,
+                durable: false,
+                not_before_ns,
+            };
             match self.format.parse(record, &mut sink) {
                 Ok(()) => self.latest_ns = batch.last().map_or(self.latest_ns, |request| request.arrival_ns),
                 Err(fault) => {

@@ -51,7 +51,8 @@ impl Sink<'_> {
     /// Takes a request on the only volume of a trace.
     #[inline(always)]
     pub(crate) fn push(&mut self, op: Op, arrival_ns: u64, offset: u64, length: u64) -> Result<(), Box<Fault>> {
-        let request = Request { arrival_ns, offset, length, op, source: self.source.unwrap_or(0), durable: self.durable };
+        let request =
+            Request { arrival_ns, offset, length, op, source: self.source.unwrap_or(0), durable: self.durable };
         let end = offset.saturating_add(length);
         let empty = length == 0 && op != Op::Flush;
         let long = length > TRANSFER_BYTES_MAX && !op.discards();

@@ -57,7 +57,8 @@ pub(crate) fn recognise<F: LineFormat>(head: &[u8], options: &OpenOptions) -> us
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     for (number, line) in head.split(|&b| b == b'\n').take(64).enumerate() {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let mut sink = Sink { requests: &mut requests, volumes: &mut volumes, source: None, durable: false, not_before_ns: 0 };
+        let mut sink =
+            Sink { requests: &mut requests, volumes: &mut volumes, source: None, durable: false, not_before_ns: 0 };
         let header = number == 0 && F::is_header(line);
         let readable = header || !line.is_empty() && format.parse(&mut Row::new(line, F::SEPARATOR), &mut sink).is_ok();
         understood += usize::from(readable);
@@ -129,8 +130,13 @@ impl<F: LineFormat> Records for TextReader<F> {
             let taken = batch.len();
             let not_before_ns = if self.setup.refuse_disorder { self.latest_ns } else { 0 };
             let mut row = Row::new(line, F::SEPARATOR);
-            let mut sink =
-                Sink { requests: &mut *batch, volumes: &mut self.setup.volumes, source: None, durable: false, not_before_ns };
+            let mut sink = Sink {
+                requests: &mut *batch,
+                volumes: &mut self.setup.volumes,
+                source: None,
+                durable: false,
+                not_before_ns,
+            };
             match self.format.parse(&mut row, &mut sink) {
                 Ok(()) => self.latest_ns = batch.last().map_or(self.latest_ns, |request| request.arrival_ns),
                 Err(fault) => {

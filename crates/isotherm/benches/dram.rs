@@ -56,8 +56,14 @@ fn run(sets: &[&str], fill: &[Request], requests: &[Request]) -> (f64, u64, u64)
 }
 
 fn main() {
-    let write =
-        |page: u64| Request { arrival_ns: 0, offset: page * PAGE_BYTES, length: PAGE_BYTES, op: Op::Write, source: 0, durable: false };
+    let write = |page: u64| Request {
+        arrival_ns: 0,
+        offset: page * PAGE_BYTES,
+        length: PAGE_BYTES,
+        op: Op::Write,
+        source: 0,
+        durable: false,
+    };
     let fill: Vec<Request> = (0..PAGES).map(write).collect();
     println!("{PAGES} logical pages, 16 MiB of DRAM, dftl, {} writes measured, {ROUNDS} rounds", WRITES / 2);
     for (name, skew) in WORKLOADS {

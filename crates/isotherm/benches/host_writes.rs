@@ -75,8 +75,14 @@ impl BareLoop {
 }
 
 fn requests(workload: &Workload, random: &mut Random, pages: u64) -> Vec<Request> {
-    let write =
-        |page: u64| Request { arrival_ns: 0, offset: page * PAGE_BYTES, length: PAGE_BYTES, op: Op::Write, source: 0, durable: false };
+    let write = |page: u64| Request {
+        arrival_ns: 0,
+        offset: page * PAGE_BYTES,
+        length: PAGE_BYTES,
+        op: Op::Write,
+        source: 0,
+        durable: false,
+    };
     (0..BATCH).map(|_| write(workload.page(random, pages))).collect()
 }
 
@@ -85,7 +91,14 @@ fn warm_up(device: &mut dyn Replay, workload: &Workload, random: &mut Random, pa
     let mut page = 0;
     while page < pages {
         let batch: Vec<Request> = (page..(page + BATCH as u64).min(pages))
-            .map(|p| Request { arrival_ns: 0, offset: p * PAGE_BYTES, length: PAGE_BYTES, op: Op::Write, source: 0, durable: false })
+            .map(|p| Request {
+                arrival_ns: 0,
+                offset: p * PAGE_BYTES,
+                length: PAGE_BYTES,
+                op: Op::Write,
+                source: 0,
+                durable: false,
+            })
             .collect();
         page += batch.len() as u64;
         device.submit(&batch).expect("the device has room");

@@ -7,12 +7,12 @@ use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::{BlockDevice, DeviceError, Observe, Replay};
 use crate::ftl::Ftl;
-use crate::store::fatal;
 use crate::nand::Medium;
 use crate::nand::clock::Clock as _;
 use crate::nand::content::{Bytes, Content, Frames, Nothing, Run as _};
 use crate::request::{Op, Request};
 use crate::stats::{HostCounters, Latencies, Snapshot, WearSummary};
+use crate::store::fatal;
 use hdrhistogram::Histogram;
 
 /// Requests are prefetched in groups of this size: map entries two groups ahead, the state of old pages one group ahead,

@@ -4,8 +4,8 @@ use super::disk::Disk;
 use super::flash::Tables;
 use super::layout::{Layout, owner_of, u32_at, u64_at};
 use isotherm::address::{BlockId, Ppn};
-use isotherm::nand::array::ArrayState;
 use isotherm::nand::Medium;
+use isotherm::nand::array::ArrayState;
 use isotherm::stats::MediumCounters;
 use std::io;
 
@@ -17,7 +17,8 @@ const PAGE_ENTRY: usize = 16;
 
 /// Writes `tables`, and what `array` knows of its pages. Returns bytes and checksum.
 pub(super) fn write(disk: &impl Disk, layout: &Layout, tables: &Tables, array: &impl Medium) -> io::Result<(u64, u32)> {
-    let mut sink = Sink { disk, at: layout.checkpoint_at, buffer: Vec::with_capacity(CHUNK_BYTES), check: Default::default() };
+    let mut sink =
+        Sink { disk, at: layout.checkpoint_at, buffer: Vec::with_capacity(CHUNK_BYTES), check: Default::default() };
     for block in (0..layout.geometry.blocks).map(BlockId) {
         let index = block.0 as usize;
         sink.put(&tables.slots[index].to_le_bytes())?;
@@ -76,14 +77,8 @@ pub(super) fn read(
         return Ok(None);
     }
     let (mut tables, mut state) = empty(layout);
-    let mut source = Source {
-        disk,
-        at: layout.checkpoint_at,
-        left: bytes,
-        buffer: Vec::new(),
-        taken: 0,
-        check: Default::default(),
-    };
+    let mut source =
+        Source { disk, at: layout.checkpoint_at, left: bytes, buffer: Vec::new(), taken: 0, check: Default::default() };
     for block in 0..blocks {
         let Some(entry) = source.take(BLOCK_ENTRY)? else { return Ok(None) };
         tables.slots[block] = u32_at(entry, 0);

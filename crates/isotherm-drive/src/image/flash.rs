@@ -272,7 +272,8 @@ impl<D: Disk> Payload for Flash<D> {
     fn copy(&mut self, source: Ppn, target: Ppn, oob: Oob, cause: Cause) -> Kept {
         let mut page = std::mem::take(&mut self.scratch);
         let check = self.tables.checks[source.0 as usize];
-        let result = self.read_raw(source, &mut page).and_then(|()| self.append(target, oob, Some(check), cause, &page));
+        let result =
+            self.read_raw(source, &mut page).and_then(|()| self.append(target, oob, Some(check), cause, &page));
         self.scratch = page;
         result.map_err(|error| error.kind())?;
         self.totals.copies[cause] += 1;

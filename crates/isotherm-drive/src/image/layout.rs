@@ -259,7 +259,9 @@ mod tests {
 
     #[test]
     fn places_do_not_overlap() {
-        for geometry in [Geometry::simple(20, 8, 512), Geometry::simple(70_000, 64, 4096), Geometry::simple(3, 2, 16384)] {
+        for geometry in
+            [Geometry::simple(20, 8, 512), Geometry::simple(70_000, 64, 4096), Geometry::simple(3, 2, 16384)]
+        {
             let layout = Layout::new(geometry);
             let last_erase = layout.erase_of(BlockId(geometry.blocks - 1), 1) + OOB_BYTES;
             let last_oob = layout.oob_of(layout.slots - 1, layout.slot_pages() - 1) + OOB_BYTES;

@@ -66,8 +66,18 @@ impl HostTotals {
     }
 
     fn of(words: [u64; Self::WORDS]) -> Self {
-        let [bytes_written, bytes_read, bytes_trimmed, writes, reads, flushes, power_on_ns, power_cycles, unsafe_shutdowns, media_errors] =
-            words;
+        let [
+            bytes_written,
+            bytes_read,
+            bytes_trimmed,
+            writes,
+            reads,
+            flushes,
+            power_on_ns,
+            power_cycles,
+            unsafe_shutdowns,
+            media_errors,
+        ] = words;
         Self {
             bytes_written,
             bytes_read,
@@ -104,8 +114,7 @@ const _: () = assert!((WORDS + 1) * 8 <= RECORD_BYTES as usize);
 
 impl DurableRecord {
     fn encode(&self) -> Vec<u8> {
-        let mut words =
-            vec![MAGIC, self.serial, self.number, self.checkpoint_bytes, u64::from(self.checkpoint_check)];
+        let mut words = vec![MAGIC, self.serial, self.number, self.checkpoint_bytes, u64::from(self.checkpoint_check)];
         for counts in [&self.totals.programs, &self.totals.copies, &self.totals.erases] {
             words.extend(Cause::ALL.map(|cause| counts[cause]));
         }

@@ -151,7 +151,9 @@ impl<D: Disk> Scan<'_, D> {
                     // What was never written is skipped.
                     let at = layout.oob_at + slot * slot_bytes;
                     match disk.next_data(at) {
-                        Ok(Some(data)) if data < layout.mirror_at => slot = slot.max((data - layout.oob_at) / slot_bytes),
+                        Ok(Some(data)) if data < layout.mirror_at => {
+                            slot = slot.max((data - layout.oob_at) / slot_bytes)
+                        }
                         Ok(_) => break,
                         Err(error) => return drop(full.send(Err(error))),
                     }
@@ -319,4 +321,3 @@ impl<D: Disk> Scan<'_, D> {
         }
     }
 }
-

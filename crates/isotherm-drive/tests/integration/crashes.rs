@@ -119,7 +119,9 @@ fn explore(sets: &[&str], cuts: u64, seed: u64) -> Result<(), String> {
             let model = run.model_at(steps);
             let what = if is_crash { "crash" } else { "cut" };
             let found = recover(state, model);
-            last = Some(found.map_err(|error| format!("{sets:?}: {what} after step {steps} of run {looked_at}: {error}"))?);
+            last = Some(
+                found.map_err(|error| format!("{sets:?}: {what} after step {steps} of run {looked_at}: {error}"))?,
+            );
             looked_at += 1;
         }
         // The next run goes on from one of the states that was found.

@@ -74,9 +74,11 @@ pub fn of(
                     // Parts of pages are written, whole ones discarded.
                     Op::WriteZeroes => {
                         let whole = request.offset.div_ceil(page_bytes)..end / page_bytes;
-                        (request.offset / page_bytes..end.div_ceil(page_bytes)).for_each(|page| match whole.contains(&page) {
-                            true => timeline.trim(page),
-                            false => timeline.write(page),
+                        (request.offset / page_bytes..end.div_ceil(page_bytes)).for_each(|page| {
+                            match whole.contains(&page) {
+                                true => timeline.trim(page),
+                                false => timeline.write(page),
+                            }
                         });
                     }
                     Op::Read | Op::Flush => {}

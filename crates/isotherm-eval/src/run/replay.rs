@@ -256,7 +256,8 @@ mod tests {
 
     #[test]
     fn a_batch_is_cut_exactly_at_a_page_even_inside_a_request() {
-        let write = |offset, length| Request { arrival_ns: 0, offset, length, op: Op::Write, source: 0, durable: false };
+        let write =
+            |offset, length| Request { arrival_ns: 0, offset, length, op: Op::Write, source: 0, durable: false };
         let read = Request { op: Op::Read, ..write(0, 4096) };
         let batch = vec![read, write(0, 4096), read, write(512, 12288), write(0, 1)];
         for pages in 0..=6 {

@@ -214,9 +214,12 @@ fn the_stack_counts_add_up_and_write_amplification_is_the_product() {
         for turn in 0..6u32 {
             let batch: Vec<Request> = (0..blocks).map(|i| write(if turn == 0 { i } else { load.next() })).collect();
             device.submit(&batch).unwrap();
-            device.submit(&[Request { arrival_ns: 0, offset: 0, length: 0, op: Op::Flush, source: 0, durable: false }]).unwrap();
+            device
+                .submit(&[Request { arrival_ns: 0, offset: 0, length: 0, op: Op::Flush, source: 0, durable: false }])
+                .unwrap();
         }
-        let trim = Request { arrival_ns: 0, offset: 4096 * 100, length: 4096 * 1000, op: Op::Trim, source: 0, durable: false };
+        let trim =
+            Request { arrival_ns: 0, offset: 4096 * 100, length: 4096 * 1000, op: Op::Trim, source: 0, durable: false };
         device.submit(&[trim, Request { op: Op::Read, ..trim }]).unwrap();
         device.check().unwrap();
         let snapshot = device.snapshot();

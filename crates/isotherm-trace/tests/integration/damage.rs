@@ -8,8 +8,14 @@ use std::sync::LazyLock;
 static SOUND: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let ops = [Op::Read, Op::Write, Op::Trim];
-    let request =
-        |i: u64| Request { arrival_ns: i * 9, offset: i * 512, length: 512, op: ops[i as usize % 3], source: 0, durable: false };
+    let request = |i: u64| Request {
+        arrival_ns: i * 9,
+        offset: i * 512,
+        length: 512,
+        op: ops[i as usize % 3],
+        source: 0,
+        durable: false,
+    };
     let requests: Vec<Request> = (0..40).map(request).collect();
     let mut files = Vec::new();
     let names = ["a.csv", "a.csv.gz", "a.csv.zst", "a.parquet"];

@@ -95,7 +95,14 @@ fn several_row_groups_and_a_damaged_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.parquet").to_str().unwrap().to_owned();
     let requests: Vec<Request> = (0..600_000)
-        .map(|i| Request { arrival_ns: i * 7, offset: i * 4096, length: 4096, op: Op::Write, source: 0, durable: false })
+        .map(|i| Request {
+            arrival_ns: i * 7,
+            offset: i * 4096,
+            length: 4096,
+            op: Op::Write,
+            source: 0,
+            durable: false,
+        })
         .collect();
     let mut writer = TraceWriter::create(&path, false).unwrap();
     writer.write(&requests).unwrap();
@@ -147,8 +154,14 @@ fn without_parquet_its_files_are_recognised_and_refused() {
 fn who_asks_is_kept_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("streams.csv.zst");
-    let request =
-        |i: u64| Request { arrival_ns: i, offset: i * 4096, length: 4096, op: Op::Write, source: (i % 3) as u16, durable: false };
+    let request = |i: u64| Request {
+        arrival_ns: i,
+        offset: i * 4096,
+        length: 4096,
+        op: Op::Write,
+        source: (i % 3) as u16,
+        durable: false,
+    };
     let requests: Vec<Request> = (0..1000).map(request).collect();
     let mut writer = TraceWriter::create(path.to_str().unwrap(), false).unwrap().with_streams().unwrap();
     writer.write(&requests).unwrap();

@@ -1,8 +1,8 @@
 //! Where the content of an array's pages is kept: nowhere (simulation), on the heap (a working device in memory), or wherever else
 //! a [`Payload`] keeps it, with all that finds it again.
 
-use super::content::{Bytes, Content, Frames, HeapFrames, Nothing};
 use super::Oob;
+use super::content::{Bytes, Content, Frames, HeapFrames, Nothing};
 use crate::address::{BlockId, Ppn};
 use crate::cause::Cause;
 

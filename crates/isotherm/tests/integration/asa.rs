@@ -42,7 +42,14 @@ fn run(ftl: &str, spare: &str, hot: f64, drive_writes: u32, sets: &[&str]) -> Ru
                     _ if random.chance(hot) => random.below(tenth.into()) as u32,
                     _ => tenth + random.below((PAGES - tenth).into()) as u32,
                 };
-                Request { arrival_ns: 0, offset: u64::from(page) * 4096, length: 4096, op: Op::Write, source: 0, durable: false }
+                Request {
+                    arrival_ns: 0,
+                    offset: u64::from(page) * 4096,
+                    length: 4096,
+                    op: Op::Write,
+                    source: 0,
+                    durable: false,
+                }
             })
             .collect();
         device.submit(&batch).unwrap();

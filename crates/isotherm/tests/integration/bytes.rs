@@ -2,8 +2,8 @@
 //! counts what a device without bytes counts, and is found again when it was left or when the store of its content failed.
 
 use isotherm::address::{BlockId, Geometry, Ppn};
-use isotherm::cause::Cause;
 use isotherm::build::{Array, Environment, Finish, ForBytes, assemble, build, build_with_bytes};
+use isotherm::cause::Cause;
 use isotherm::device::{BlockDevice, DeviceError};
 use isotherm::ftl::Ftl;
 use isotherm::nand::Oob;

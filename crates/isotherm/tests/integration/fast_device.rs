@@ -41,8 +41,14 @@ fn refusal(sets: &[&str]) -> String {
 /// A fill, random writes, runs, trims and reads.
 fn trace(seed: u64, length: usize) -> Vec<Request> {
     let mut random = Random::new(seed);
-    let request =
-        |op, page: u64, pages: u64| Request { arrival_ns: 0, offset: page * 4096, length: pages * 4096, op, source: 0, durable: false };
+    let request = |op, page: u64, pages: u64| Request {
+        arrival_ns: 0,
+        offset: page * 4096,
+        length: pages * 4096,
+        op,
+        source: 0,
+        durable: false,
+    };
     let mut requests: Vec<Request> = (0..PAGES / 8).map(|i| request(Op::Write, i * 8, 8)).collect();
     requests.extend((0..length).map(|_| {
         let page = random.below(PAGES - 64);
@@ -152,7 +158,8 @@ fn a_uniform_load_costs_what_the_model_of_the_log_says() {
     let spec = spec(&["device.over_provisioning=12.5%"]);
     let mut device = build(&spec, &Environment { logical_bytes: pages * 4096, ..Environment::default() }).unwrap();
     let mut random = Random::new(1);
-    let write = |page| Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write, source: 0, durable: false };
+    let write =
+        |page| Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write, source: 0, durable: false };
     let fill: Vec<Request> = (0..pages).map(write).collect();
     device.submit(&fill).unwrap();
     let mut before = device.snapshot();
@@ -243,7 +250,14 @@ fn idle_time_reclaims_ahead_of_requests() {
         let mut device = device(&["device.over_provisioning=30%", "timing.mode=open", idle]);
         let mut random = Random::new(4);
         let fill: Vec<Request> = (0..PAGES)
-            .map(|i| Request { arrival_ns: i * 10_000_000, offset: i * 4096, length: 4096, op: Op::Write, source: 0, durable: false })
+            .map(|i| Request {
+                arrival_ns: i * 10_000_000,
+                offset: i * 4096,
+                length: 4096,
+                op: Op::Write,
+                source: 0,
+                durable: false,
+            })
             .collect();
         device.submit(&fill).unwrap();
         // Ten seconds between writes are time enough for any reclaim.

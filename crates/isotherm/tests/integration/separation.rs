@@ -22,7 +22,14 @@ fn run(sets: &[String], pages: u32, drive_writes: u32, discarded: u32, mut next:
         let batch: Vec<Request> = (0..pages)
             .map(|i| {
                 let page = if turn == 0 { i } else { next() };
-                Request { arrival_ns: 0, offset: u64::from(page) * 4096, length: 4096, op: Op::Write, source: 0, durable: false }
+                Request {
+                    arrival_ns: 0,
+                    offset: u64::from(page) * 4096,
+                    length: 4096,
+                    op: Op::Write,
+                    source: 0,
+                    durable: false,
+                }
             })
             .collect();
         device.submit(&batch).unwrap();

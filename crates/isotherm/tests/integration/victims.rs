@@ -493,7 +493,14 @@ fn what_a_victim_policy_counts_stands_in_the_snapshot_of_its_device() {
     let inner = build_victim(&PolicyName::plain("fifo"), &context).unwrap();
     let policy = Counting { inner, counters: PickCounters::default() };
     let mut device = Ssd::new(PageFtl::new(array, Single, policy, 100, options), false);
-    let write = |page: u64| Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write, source: 0, durable: false };
+    let write = |page: u64| Request {
+        arrival_ns: 0,
+        offset: page * 4096,
+        length: 4096,
+        op: Op::Write,
+        source: 0,
+        durable: false,
+    };
     device.submit(&(0..3000).map(|i| write(i * 37 % 100)).collect::<Vec<_>>()).unwrap();
     let snapshot = device.snapshot();
     let picks = snapshot.sections.get::<PickCounters>().expect("the policy puts its counters into the snapshot").picks;

@@ -89,7 +89,9 @@ pub fn apply_torn(bytes: &mut [u8], step: &Step, random: &mut Random) {
         if random.below(2) == 0 {
             let sector = &mut bytes[at as usize..end as usize];
             match step {
-                Step::Write { data, .. } => sector.copy_from_slice(&data[(at - start) as usize..(end - start) as usize]),
+                Step::Write { data, .. } => {
+                    sector.copy_from_slice(&data[(at - start) as usize..(end - start) as usize])
+                }
                 _ => sector.fill(0),
             }
         }

@@ -12,10 +12,21 @@ type Version = u32;
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     /// Writes whole pages, of one version.
-    Write { page: u64, pages: u64, durable: bool },
+    Write {
+        page: u64,
+        pages: u64,
+        durable: bool,
+    },
     /// Writes the middle half of a page, as zeros around: the page then holds a version of its own.
-    Trim { page: u64, pages: u64 },
-    Zero { page: u64, pages: u64, may_trim: bool },
+    Trim {
+        page: u64,
+        pages: u64,
+    },
+    Zero {
+        page: u64,
+        pages: u64,
+        may_trim: bool,
+    },
     Flush,
 }
 
