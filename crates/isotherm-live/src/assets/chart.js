@@ -1,6 +1,6 @@
 // Curves and stacked areas over time, in SVG. Colours and type come from the style sheet, so light and dark need no code. Values
 // stand in the legend: of now, or of the moment that the pointer or the arrow keys choose.
-import { NONE, digits } from "./format.js";
+import { NONE, digits, plain } from "./format.js";
 
 const NS = "http://www.w3.org/2000/svg";
 const HEIGHT = 192;
@@ -62,7 +62,7 @@ export class Chart {
    */
   constructor(root, options) {
     this.#root = root;
-    this.#options = { stacked: false, scale: "linear", least: 1, format: digits, tick: digits, ...options };
+    this.#options = { stacked: false, scale: "linear", least: 1, format: digits, tick: plain, ...options };
     this.#svg = svg("svg", { "aria-hidden": "true" });
     this.#legend = document.createElement("ul");
     this.#legend.className = "legend";
@@ -212,11 +212,12 @@ export class Chart {
       const values = series.map((s) => s.values[at]);
       items.push(item(total, values.every((v) => v === null) ? null : values.reduce((sum, v) => sum + v, 0)));
     }
+    // First, because that is what the values are read with.
     const when = document.createElement("li");
     when.className = "when";
     const ago = ((times.at(-1) - times[at]) / 1000).toFixed(1);
     when.textContent = this.#chosen === null ? "now" : `${ago}\u00a0s ago`;
-    this.#legend.replaceChildren(...items, when);
+    this.#legend.replaceChildren(when, ...items);
   }
 }
 

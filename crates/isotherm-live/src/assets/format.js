@@ -17,6 +17,9 @@ export const digits = (value) => {
   return group(value.toFixed(size >= 100 || value === 0 ? 0 : size >= 10 ? 1 : size >= 0.1 ? 2 : 3));
 };
 
+/** A round number, with no more digits than it has. */
+export const plain = (value) => group(Number(value.toPrecision(6)));
+
 /** A ratio such as write amplification: two digits after the point, always, so that it does not jump. */
 export const ratio = (value) => (value === null ? NONE : value.toFixed(2));
 
@@ -31,6 +34,8 @@ const scaled = (value, units, step) => {
 };
 
 export const latency = (ns) => (ns === null || ns === undefined ? NONE : scaled(ns, ["ns", "\u00b5s", "ms", "s"], 1000));
+/** A round latency. */
+export const latencyTick = (ns) => latency(ns).replace(/\.0+(?=\D)/, "");
 export const size = (bytes) => scaled(bytes, ["B", "KiB", "MiB", "GiB", "TiB"], 1024);
 export const percent = (share) => `${Math.round(share * 100)}\u00a0%`;
 export const megabytes = (bytes) => bytes / 1e6;

@@ -183,19 +183,20 @@ export class BlockMap {
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     for (const flash of this.#flashes) {
       context.globalAlpha = still ? 1 : 1 - (now - flash.now) / FLASH_MS;
-      this.#ring(context, flash.cell, colour("s1"), 10);
+      this.#ring(context, flash.cell, colour("ink"), 10);
     }
     context.globalAlpha = 1;
-    if (this.#chosen !== null) this.#ring(context, this.#chosen, colour("ink"), 6);
+    if (this.#chosen !== null) this.#ring(context, this.#chosen, colour("link"), 6);
   }
 
   #ring(context, cell, stroke, least) {
-    const [x, y] = this.#corner(cell);
     const side = Math.max(this.#side + 3, least);
-    const shift = (side - this.#side) / 2;
+    const size = [this.#columns * this.#side, Math.ceil(this.#cells.state.length / this.#columns) * this.#side];
+    // Around the cell, but not beyond the edge of the map.
+    const [x, y] = this.#corner(cell).map((at, i) => Math.max(1, Math.min(size[i] - side - 1, at - (side - this.#side) / 2)));
     for (const [style, width] of [[colour("paper"), 4], [stroke, 2]]) {
       [context.strokeStyle, context.lineWidth] = [style, width];
-      context.strokeRect(x - shift, y - shift, side, side);
+      context.strokeRect(x, y, side, side);
     }
   }
 
@@ -261,7 +262,7 @@ export class BlockMap {
       items.push(legendItem(keyShape(state, slot), `${STATES[state]}: ${group(by[state])}`));
     }
     const ring = svg("rect", { x: 1, y: 1, width: 10, height: 10, "stroke-width": 2, class: "key" });
-    items.push(legendItem(svg("svg", { width: 12, height: 12, class: "s1", "aria-hidden": "true" }, ring), "chosen to be collected"));
+    items.push(legendItem(svg("svg", { width: 12, height: 12, "aria-hidden": "true" }, ring), "chosen to be collected"));
     this.#legend.replaceChildren(...items);
   }
 

@@ -23,8 +23,8 @@ const map = new BlockMap(at("map"), { read: at("map-read"), legend: at("map-lege
 const charts = {
   wa: new Chart(at("wa-chart"), { title: "Write amplification by cause", stacked: true, least: 1, total: "total", format: format.ratio }),
   rate: new Chart(at("rate-chart"), { title: "Throughput in MB/s", least: 1, format: (v) => `${format.digits(v)}\u00a0MB/s` }),
-  free: new Chart(at("free-chart"), { title: "Free blocks", least: 4, format: format.group, tick: format.group }),
-  p99: new Chart(at("p99-chart"), { title: "P99 latency", scale: "logarithmic", format: format.latency, tick: format.latency }),
+  free: new Chart(at("free-chart"), { title: "Free blocks", least: 4, format: format.group }),
+  p99: new Chart(at("p99-chart"), { title: "P99 latency", scale: "logarithmic", format: format.latency, tick: format.latencyTick }),
 };
 
 /** A number with its unit in small type, and the raw one for programs. */
@@ -95,7 +95,8 @@ const drawTable = (place, label, columns, rows, none) => {
     row.forEach(([text, value], i) => {
       const [name, isText] = columns[i];
       const role = i === 0 ? { scope: "row", role: "rowheader" } : { "data-label": name, role: "cell" };
-      const cell = make(i === 0 ? "th" : "td", text, { ...role, class: `${isText ? "text" : ""}${isText && i === row.length - 1 ? " wide" : ""}` });
+      const wide = isText && i === row.length - 1 && i > 3;
+      const cell = make(i === 0 ? "th" : "td", text, { ...role, class: `${isText ? "text" : ""}${wide ? " wide" : ""}` });
       if (value !== undefined) cell.dataset.value = value;
       tr.append(cell);
     });
