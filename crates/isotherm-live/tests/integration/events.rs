@@ -39,7 +39,10 @@ fn who_comes_later_gets_the_history() {
     let history = second.next_of("history");
     let history = history.as_array().unwrap();
     let times: Vec<u64> = history.iter().map(|sample| sample["time_ms"].as_u64().unwrap()).collect();
-    assert!(times.contains(&0) && times.contains(&last) && times.len() as u64 == times.last().unwrap() / 500 + 1, "{times:?}");
+    assert!(
+        times.contains(&0) && times.contains(&last) && times.len() as u64 == times.last().unwrap() / 500 + 1,
+        "{times:?}"
+    );
     assert!(history.iter().all(|s| s.get("slowest").is_none() && s["pages_programmed"][1][0] == "gc"), "curves only");
     let next = second.next_of("sample");
     assert_eq!(next["time_ms"].as_u64().unwrap(), times.last().unwrap() + 500, "the first event after the history");

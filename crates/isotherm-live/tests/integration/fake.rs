@@ -1,13 +1,12 @@
 //! A source whose numbers follow from how often it was sampled, so that tests know what a page must show.
 
-use isotherm_live::{
-    About, Block, Cells, Fact, LatencyRow, LivePage, Sample, Slow, Source, State, Unit, Victim,
-};
+use isotherm_live::{About, Block, Cells, Fact, LatencyRow, LivePage, Sample, Slow, Source, State, Unit, Victim};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A text that would run as a script if a page took it for HTML, and is long enough to stick out of a phone's screen.
-pub const EVIL: &str = "</script><img src=x onerror='window.broken=1'>_and_a_very_long_name_without_a_single_space_in_it_at_all";
+pub const EVIL: &str =
+    "</script><img src=x onerror='window.broken=1'>_and_a_very_long_name_without_a_single_space_in_it_at_all";
 
 /// See the module's text.
 #[derive(Default)]
