@@ -259,7 +259,8 @@ export class BlockMap {
     const items = this.#modeLegend(one, erases);
     for (const state of [FREE, OPEN, CLOSED, BAD]) {
       const slot = this.#mode === "state" ? STATE_SLOT[state] : undefined;
-      items.push(legendItem(keyShape(state, slot), `${STATES[state]}: ${group(by[state])}`));
+      const shape = this.#side >= SHAPED_SIDE ? keyShape(state, slot) : keyDot(state, slot);
+      items.push(legendItem(shape, `${STATES[state]}: ${group(by[state])}`));
     }
     const ring = svg("rect", { x: 1, y: 1, width: 10, height: 10, "stroke-width": 2, class: "key" });
     items.push(legendItem(svg("svg", { width: 12, height: 12, "aria-hidden": "true" }, ring), "chosen to be collected"));
@@ -307,6 +308,12 @@ const cross = (context, x, y, side, style) => {
   context.moveTo(x + side - 1, y + 1);
   context.lineTo(x + 1, y + side - 1);
   context.stroke();
+};
+
+/** A block of a state as the map draws it where cells are too small for shapes. */
+const keyDot = (state, slot) => {
+  const rect = svg("rect", { x: 0, y: 0, width: 12, height: 12, class: state === FREE ? "key free" : "key full" });
+  return svg("svg", { width: 12, height: 12, class: slot === undefined ? "" : `s${slot}`, "aria-hidden": "true" }, rect);
 };
 
 /** A block of a state as the map draws it. */

@@ -117,7 +117,7 @@ const drawTables = () => {
     [["request", true], ["took"], ["ended"], ["at byte"], ["length"], ["delayed by", true]],
     slowest.map((s) => [[s.op], [format.latency(s.latency_ns), s.latency_ns], [ago(s.time_ms)], [format.group(s.offset), s.offset],
       [format.size(s.length), s.length], [s.delayed_by || "nothing"]]),
-    "No request has ended yet.");
+    "No request has been slow so far.");
   drawTable(at("victims"), `${unit.many} that were collected last`,
     [[unit.one, true], ["valid pages moved"], ["when"], ["stream", true]],
     victims.slice(-8).reverse().map((v) => [[`${unit.one} ${format.group(v.block)}`], [format.percent(v.valid_share), v.valid_share], [ago(v.time_ms)],
