@@ -134,7 +134,7 @@ fn row(op: &str, count: u64, p50_ns: u64, time_ms: u64) -> LatencyRow {
         p99_ns: p50_ns * 9,
         p999_ns: p50_ns * 31,
         max_ns: p50_ns * 77,
-        recent_p99_ns: (count > 0).then(|| (p50_ns as f64 * 9.0 * wave) as u64),
+        recent_p99_ns: (count > 0).then_some((p50_ns as f64 * 9.0 * wave) as u64),
     }
 }
 
@@ -201,7 +201,7 @@ impl Log {
         let all = self.place.len();
         let page = if self.below(10) < 8 { self.below(all / 10) } else { self.below(all) } as u32;
         self.host += 1;
-        self.trims += u64::from(self.host % 97 == 0);
+        self.trims += u64::from(self.host.is_multiple_of(97));
         self.append(page, HOST);
         while self.free.len() <= FLOOR {
             let victim = self.collect(now_ms);

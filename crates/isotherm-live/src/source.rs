@@ -9,6 +9,7 @@ use serde::Serialize;
 /// - One thread of the page calls the methods, one call at a time; what they return is shared among all clients. A method that
 ///   takes long delays the page and nobody else.
 /// - Counters never decrease, and begin at zero together with [`Sample::time_ms`].
+/// - A method that panics ends the sampling; the page then says that nothing comes.
 /// - Lists keep their order from one call to the next, so that a cause, an operation or a stream keeps its colour.
 pub trait Source: Send + Sync + 'static {
     /// What is shown. Called once, before anything else.

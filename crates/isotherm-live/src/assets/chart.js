@@ -51,6 +51,8 @@ export class Chart {
   #options;
   #svg;
   #legend;
+  /** Says the values that the keyboard chose to those who hear the page. */
+  #said;
   #data = { times: [], series: [] };
   /** The index of the moment that is pointed at; null for now. */
   #chosen = null;
@@ -72,7 +74,10 @@ export class Chart {
     frame.setAttribute("role", "group");
     frame.setAttribute("aria-label", `${options.title}: a chart over time; arrow keys choose a moment, Escape goes back to now`);
     frame.append(this.#svg);
-    root.append(frame, this.#legend);
+    this.#said = document.createElement("p");
+    this.#said.className = "unseen";
+    this.#said.setAttribute("aria-live", "polite");
+    root.append(frame, this.#legend, this.#said);
     frame.addEventListener("pointermove", (event) => this.#choose(this.#indexAt(event.clientX)));
     frame.addEventListener("pointerleave", () => this.#choose(null));
     frame.addEventListener("blur", () => this.#choose(null));
@@ -99,6 +104,7 @@ export class Chart {
     else if (event.key in steps && last >= 0) {
       const next = (this.#chosen ?? last) + steps[event.key];
       this.#choose(next >= last ? null : Math.max(0, next));
+      this.#said.textContent = [...this.#legend.children].map((item) => item.textContent).join(", ");
       event.preventDefault();
     }
   }
@@ -157,7 +163,7 @@ export class Chart {
     const step = [5, 10, 15, 30, 60, 120].find((s) => (end - start) / 1000 / s <= this.#width / 90) ?? 300;
     const times = [];
     for (let ago = 0; ago * 1000 <= end - start; ago += step) {
-      const label = ago === 0 ? "now" : ago % 60 === 0 ? `\u2212${ago / 60} min` : `\u2212${ago} s`;
+      const label = ago === 0 ? "now" : step % 60 === 0 ? `\u2212${ago / 60} min` : `\u2212${ago} s`;
       const x = place.x(end - ago * 1000);
       const anchor = ago === 0 ? "end" : x < MARGIN.left + 14 ? "start" : "middle";
       times.push(svg("text", { x, y: HEIGHT - 4, "text-anchor": anchor }, label));

@@ -118,7 +118,7 @@ export class BlockMap {
     const side = this.#side;
     const shaped = side >= SHAPED_SIDE;
     const fill = side - (shaped ? 1 : 0);
-    const [ink, line] = [colour("ink"), colour("line")];
+    const [ink, soft, line] = [colour("ink"), colour("soft"), colour("line")];
     const shade = this.#shade();
     for (let i = 0; i < state.length; i += 1) {
       const [x, y] = this.#corner(i);
@@ -128,7 +128,7 @@ export class BlockMap {
         context.fillRect(x, y, fill, fill);
       }
       // Free blocks are hollow, open ones framed, bad ones crossed out: shapes, beside colours.
-      if (shaped && state[i] === FREE && painted === null) frame(context, x, y, fill, line);
+      if (shaped && state[i] === FREE && painted === null) frame(context, x, y, fill, soft);
       else if (painted === null) fillWith(context, x, y, fill, state[i] === BAD ? ink : line);
       if (state[i] === OPEN) frame(context, x, y, fill, ink);
       if (shaped && state[i] === BAD) cross(context, x, y, fill, colour("paper"));

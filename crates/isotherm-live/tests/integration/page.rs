@@ -124,6 +124,8 @@ fn every_chart_is_drawn_and_can_be_read_with_the_keyboard() {
     press(&mut browser, "ArrowLeft");
     assert_ne!(browser.evaluate(when), "now");
     assert_eq!(browser.evaluate("document.querySelectorAll('#rate-chart .cursor').length"), 1);
+    let said = browser.evaluate("document.querySelector('#rate-chart [aria-live]').textContent");
+    assert!(said.as_str().unwrap().contains("ago, host writes 1.64"), "who hears the page hears the values: {said}");
     press(&mut browser, "Escape");
     assert_eq!(browser.evaluate(when), "now");
     assert_quiet(&mut browser, &page);
