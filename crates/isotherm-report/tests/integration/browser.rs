@@ -42,7 +42,7 @@ impl Browser {
         let Some(program) = program() else {
             assert!(std::env::var_os("ISOTHERM_REQUIRE_CHROMIUM").is_none(), "no chromium on the path");
             // Not `eprintln!`: the test harness would swallow it.
-            let reason = "skipped: no chromium on the path, so the report is not tested in a browser";
+            let reason = "skipped: no chromium on the path, so the page is not tested in a browser";
             writeln!(std::io::stderr(), "{reason}").expect("standard error is open");
             return None;
         };
@@ -100,14 +100,14 @@ impl Browser {
         Some(browser)
     }
 
-    /// Opens a file in a window of this size, light or dark, and waits until it has loaded.
-    pub fn open(&mut self, file: &Path, width: u32, height: u32, scheme: &str) {
+    /// Opens an address in a window of this size, light or dark, and waits until it has loaded.
+    pub fn open(&mut self, address: &str, width: u32, height: u32, scheme: &str) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
         self.call("Emulation.setDeviceMetricsOverride", metrics);
         self.scheme(scheme);
-        self.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
+        self.call("Page.navigate", json!({ "url": address }));
         let end = Instant::now() + PATIENCE;
-        while self.evaluate("document.readyState") != "complete" || self.evaluate("location.protocol") != "file:" {
+        while self.evaluate("document.readyState") != "complete" || self.evaluate("location.href") == "about:blank" {
             assert!(Instant::now() < end, "the page did not load");
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -9,13 +9,13 @@ use isotherm_report::render;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Writes the report of `results` and starts a browser for it; none where there is no browser.
-fn prepare(name: &str, results: &ResultsFile) -> Option<(PathBuf, Browser)> {
+/// Writes the report of `results` and starts a browser for its address; none where there is no browser.
+fn prepare(name: &str, results: &ResultsFile) -> Option<(String, Browser)> {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&directory).unwrap();
     let file = directory.join("report.html");
     std::fs::write(&file, render(results).unwrap()).unwrap();
-    Some((file, Browser::start(&directory)?))
+    Some((format!("file://{}", file.display()), Browser::start(&directory)?))
 }
 
 fn assert_quiet(browser: &mut Browser) {

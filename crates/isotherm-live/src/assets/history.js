@@ -1,0 +1,60 @@
+// The samples of the last minutes, and what is worked out of them: counters only grow, so everything that is shown as a rate or
+// a ratio is the difference of two samples.
+
+const MOST = 600;
+
+export class History {
+  samples = [];
+
+  restart(samples) {
+    this.samples = samples.slice(-MOST);
+  }
+
+  add(sample) {
+    const last = this.last;
+    // Time that runs backwards is another drive behind the same address.
+    if (last && sample.time_ms < last.time_ms) this.samples = [];
+    this.samples.push(sample);
+    if (this.samples.length > MOST) this.samples.shift();
+  }
+
+  get last() {
+    return this.samples.at(-1);
+  }
+
+  /** The sample that lies `ms` before the one at `index`, or the earliest there is. */
+  before(index, ms) {
+    const wanted = this.samples[index].time_ms - ms;
+    let at = index;
+    while (at > 0 && this.samples[at].time_ms > wanted) at -= 1;
+    return this.samples[at];
+  }
+
+  /** Pages programmed for each page of the host over the `ms` before, in all and by cause; null where the host wrote nothing. */
+  amplification(index, ms) {
+    return amplificationBetween(this.before(index, ms), this.samples[index]);
+  }
+
+  /** Bytes a second of a counter over the `ms` before; null where no time passed. */
+  rate(index, ms, counter) {
+    const [from, to] = [this.before(index, ms), this.samples[index]];
+    const seconds = (to.time_ms - from.time_ms) / 1000;
+    return seconds > 0 ? (to[counter] - from[counter]) / seconds : null;
+  }
+
+  /** A value for each sample. */
+  map(value) {
+    return this.samples.map((sample, index) => value(sample, index));
+  }
+}
+
+/** As `amplification`, from one sample to another; from the beginning without the first. */
+export const amplificationBetween = (from, to) => {
+  const pages = to.host_pages_written - (from?.host_pages_written ?? 0);
+  if (pages <= 0) return null;
+  const past = new Map(from?.pages_programmed);
+  const byCause = new Map(to.pages_programmed.map(([cause, count]) => [cause, (count - (past.get(cause) ?? 0)) / pages]));
+  let total = 0;
+  for (const part of byCause.values()) total += part;
+  return { total, byCause };
+};

@@ -1,0 +1,37 @@
+//! A page that shows what a served drive does, as it does it: write amplification by cause, throughput, free blocks, latencies,
+//! and every block. Prometheus reads the same server.
+//!
+//! Whatever can be sampled is a [`Source`]: a drive, a mounted file system. The server knows nothing else of it, and nothing that a
+//! client sends reaches it: one thread asks the source at a steady pace, and clients get what that thread published.
+//!
+//! | address | answer |
+//! |---|---|
+//! | `/` | the page; it fetches nothing from elsewhere |
+//! | `/stats` | everything, as JSON |
+//! | `/metrics` | Prometheus' text format |
+//! | `/cells?most=N` | the block map as JSON, in at most N cells |
+//! | `/events` | server-sent events: `about`, `history`, then `sample` every 500 ms and `cells` every 2 s |
+//!
+//! Everything is read only. The page is bound to a loopback address unless remote readers are allowed, and answers only requests
+//! that name the address they came to, so that no web page of another origin can read it by rebinding a name.
+
+mod assets;
+mod board;
+mod cells;
+mod connections;
+mod deadline;
+mod events;
+mod host;
+mod request;
+mod response;
+mod routes;
+mod sampler;
+mod server;
+mod source;
+
+pub use cells::{Block, Cells, State};
+pub use server::LivePage;
+pub use source::{About, Fact, LatencyRow, Sample, Slow, Source, Unit, Victim};
+
+/// The most cells that a block map is published with; larger devices are drawn with several blocks in a cell.
+pub const MOST_CELLS: usize = 20_000;
