@@ -80,7 +80,8 @@ impl Follower {
             assert!(self.0.read_line(&mut line).unwrap() > 0, "the events end");
             let line = line.strip_suffix('\n').expect("whole lines");
             if line.is_empty() {
-                if !name.is_empty() {
+                if !data.is_empty() {
+                    assert!(!name.is_empty(), "every event has a name: {data}");
                     return (name, serde_json::from_str(&data).expect("data is JSON"));
                 }
             } else if let Some(text) = line.strip_prefix("event: ") {

@@ -13,6 +13,8 @@ pub const EVIL: &str =
 pub struct Fake {
     /// Blocks of the map; 16 where it is 0.
     pub blocks: usize,
+    /// Whether the host does nothing.
+    pub at_rest: bool,
     /// Length of the text in the statistics, in bytes.
     pub ballast: usize,
     /// How often each method was called.
@@ -109,7 +111,8 @@ impl Source for Fake {
     }
 
     fn sample(&self) -> Sample {
-        Self::sample_of(self.samples.fetch_add(1, Ordering::Relaxed))
+        let n = self.samples.fetch_add(1, Ordering::Relaxed);
+        if self.at_rest { Sample { time_ms: 500 * n, ..Sample::default() } } else { Self::sample_of(n) }
     }
 
     fn cells(&self, most: usize) -> Cells {

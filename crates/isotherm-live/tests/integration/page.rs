@@ -231,6 +231,10 @@ fn it_fits_a_phone_and_follows_the_dark() {
     }
     let brightness = "(() => { const rgb = getComputedStyle(document.documentElement).backgroundColor.match(/\\d+/g).map(Number); return Math.max(...rgb); })()";
     let cells = "document.querySelector('#map canvas').toDataURL()";
+    assert_quiet(&mut browser, &page);
+    // Without a server no new map comes, with which the old one would be drawn anew anyway.
+    page.stop();
+    wait_for(&mut browser, "document.getElementById('status').dataset.state === 'lost'");
     assert!(browser.evaluate(brightness).as_u64().unwrap() < 48, "a dark page");
     let dark = browser.evaluate(cells);
     browser.scheme("light");
@@ -240,6 +244,18 @@ fn it_fits_a_phone_and_follows_the_dark() {
         assert!(Instant::now() < end, "the map keeps the colours of the dark");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn a_drive_at_rest_has_dashes_for_ratios_and_noughts_for_rates() {
+    let Some((_, page, mut browser)) = prepare("rest", Fake { at_rest: true, ..Fake::default() }) else { return };
+    browser.open(&address(&page), 1280, 900, "light");
+    wait_for(&mut browser, "document.getElementById('rate-host').textContent === '0\u{a0}MB/s'");
+    let texts = browser.evaluate("['wa-recent', 'wa-total', 'latencies', 'slowest', 'victims'].map(id => document.getElementById(id).textContent)");
+    let none = "No request has ended yet.";
+    let expected =
+        ["\u{2013}", "\u{2013}", none, "No request has been slow so far.", "Nothing has been collected yet."];
+    assert_eq!(texts, serde_json::json!(expected));
     assert_quiet(&mut browser, &page);
 }
 
