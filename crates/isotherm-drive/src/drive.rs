@@ -7,6 +7,7 @@
 use crate::image::{self, Durability, Header, HostTotals, How, ImageError, Problem, Totals};
 use crate::handles::HandlePlan;
 use crate::served::{Served, ToServe};
+use isotherm::cause::Cause;
 use isotherm::build::{Array, Plan, assemble};
 use isotherm::device::{DeviceError, Observe};
 use isotherm::nand::array::NandArray;
@@ -14,7 +15,7 @@ use isotherm::nand::payload::HeapBytes;
 use isotherm::nand::timing::TimeMode;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
-use isotherm::stats::MediumCounters;
+use isotherm::stats::{Counter as _, MediumCounters};
 use isotherm_export::{Due, ErrorKind, Export, ExportError, Extent, Zeroes};
 use std::fs::{File, OpenOptions};
 use std::path::Path;
@@ -111,8 +112,36 @@ pub struct Drive {
     file: Option<File>,
 }
 
+/// A request that took long on the device's clock.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SlowRequest {
+    /// When it arrived, since the drive was opened.
+    pub arrived: Duration,
+    /// What it was.
+    pub op: Op,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+    /// What it took.
+    pub latency_ns: u64,
+    /// Blocks that were erased during it: collections, merges and the like.
+    pub erases: u64,
+    /// Pages that were copied inside the array during it.
+    pub copies: u64,
+    /// Pages that were programmed during it beside the host's: translation pages, logs of trims.
+    pub other_programs: u64,
+}
+
+/// Requests that are remembered as slow.
+const SLOW_MAX: usize = 12;
+/// For how long, on the drive's own clock.
+const SLOW_NS: u64 = 60_000_000_000;
+
 /// What one request at a time has.
 struct Core {
+    /// The slowest requests of late, slowest first.
+    slow: Vec<SlowRequest>,
     device: Box<dyn Served>,
     recorder: Option<Box<dyn FnMut(&Request) + Send>>,
     host: HostTotals,
@@ -235,6 +264,7 @@ impl Drive {
             capacity_bytes: device.capacity_bytes(),
             page_bytes: device.page_bytes(),
             core: Mutex::new(Core {
+                slow: Vec::new(),
                 device,
                 recorder: options.recorder,
                 host: HostTotals::default(),
@@ -395,7 +425,14 @@ impl Drive {
 
     /// Forgets the latencies recorded so far.
     pub fn reset_latencies(&self) {
-        self.core().device.reset_latencies();
+        let mut core = self.core();
+        core.device.reset_latencies();
+        core.slow.clear();
+    }
+
+    /// The slowest requests of the last minute, slowest first; none without a clock.
+    pub fn slowest(&self) -> Vec<SlowRequest> {
+        self.core().slow.clone()
     }
 
     fn core(&self) -> MutexGuard<'_, Core> {
@@ -421,7 +458,9 @@ impl Drive {
         let now_ns = self.now_ns();
         core.device.arrive(now_ns, asked.source);
         core.take_down(asked, now_ns);
+        let before = core.device.counters();
         let result = work(&mut *core.device);
+        core.judge(asked, now_ns, &before);
         if let Err(error) = result {
             core.host.media_errors += u64::from(matches!(error, DeviceError::Unreadable { .. }));
             return Err(refused(&error));
@@ -504,6 +543,29 @@ impl Core {
             let Asked { op, offset, length, durable, source } = *asked;
             recorder(&Request { arrival_ns: now_ns, offset, length, op, source, durable });
         }
+    }
+
+    /// Remembers a request that is among the slowest.
+    fn judge(&mut self, asked: &Asked, now_ns: u64, before: &MediumCounters) {
+        let Some(latency_ns) = self.device.latency_ns() else { return };
+        self.slow.retain(|slow| slow.arrived.as_nanos() as u64 + SLOW_NS >= now_ns);
+        let rank = self.slow.partition_point(|slow| slow.latency_ns >= latency_ns);
+        if rank >= SLOW_MAX || latency_ns == 0 {
+            return;
+        }
+        let done = self.device.counters().since(before);
+        let slow = SlowRequest {
+            arrived: Duration::from_nanos(now_ns),
+            op: asked.op,
+            offset: asked.offset,
+            length: asked.length,
+            latency_ns,
+            erases: done.erases.total(),
+            copies: done.copies.total(),
+            other_programs: done.programs.total() - done.programs[Cause::Host],
+        };
+        self.slow.insert(rank, slow);
+        self.slow.truncate(SLOW_MAX);
     }
 
     fn host_over_life(&self, start: Instant) -> HostTotals {

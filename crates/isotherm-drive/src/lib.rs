@@ -11,4 +11,4 @@ mod served;
 pub mod smart;
 
 pub use handles::{HandlePlan, PlanError};
-pub use drive::{Drive, DriveError, DriveOptions, Handle, Latency};
+pub use drive::{Drive, DriveError, DriveOptions, Handle, Latency, SlowRequest};

@@ -10,6 +10,7 @@ use isotherm::nand::content::Bytes;
 use isotherm::nand::payload::{HeapBytes, Payload};
 use isotherm::nand::timing::Timed;
 use isotherm::ssd::Ssd;
+use isotherm::stats::MediumCounters;
 use std::io;
 
 /// A device of bytes, and what keeps them.
@@ -19,6 +20,8 @@ pub(crate) trait Served: BlockDevice {
     /// # Errors
     /// The disk failed.
     fn hand_over(&mut self) -> Result<(), DeviceError>;
+    /// Operations of the flash so far.
+    fn counters(&self) -> MediumCounters;
     /// Ends the use of what lies on the disk, so that it is opened at once next time. Everything in DRAM was flushed, and handed
     /// over.
     ///
@@ -54,6 +57,10 @@ where
     fn hand_over(&mut self) -> Result<(), DeviceError> {
         let result = self.ftl_mut().medium_mut().flush();
         result.map_err(|error| error.stop().unwrap_or(DeviceError::PowerLost))
+    }
+
+    fn counters(&self) -> MediumCounters {
+        *self.ftl().medium().counters()
     }
 
     fn close(&self) -> io::Result<()> {

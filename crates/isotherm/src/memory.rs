@@ -1,4 +1,4 @@
-//! Large tables and prefetching: the only module with `unsafe`.
+//! Large tables and prefetching: the only module with `unsafe` code.
 //!
 //! A table of a large device is far bigger than the processor's caches, and with 4 KiB pages far bigger than its TLB.
 //! Tables therefore ask the kernel for huge pages, and the replay loop prefetches the entries of coming requests.
@@ -20,8 +20,6 @@ unsafe impl Zero for u32 {}
 unsafe impl Zero for u64 {}
 // SAFETY: zero is `false`.
 unsafe impl Zero for bool {}
-// SAFETY: it is a number, `repr(transparent)`.
-unsafe impl Zero for crate::nand::Owner {}
 
 /// A table of `length` zeros, on huge pages where the system has them. Untouched parts take no memory.
 pub fn zeroed_table<T: Zero>(length: usize) -> Vec<T> {

@@ -53,6 +53,11 @@ impl Facts {
         serde_json::from_str(&files::to_json(&self.result())).unwrap_or_default()
     }
 
+    /// The name that the drive is served by.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     fn reset(&self) -> anyhow::Result<()> {
         let fresh = meter(&self.drive, &self.name)?;
         *self.requests_before.lock().unwrap_or_else(PoisonError::into_inner) = self.drive.requests();

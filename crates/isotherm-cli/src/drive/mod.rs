@@ -6,6 +6,7 @@ mod create;
 mod facts;
 mod recording;
 mod serve;
+mod watch;
 
 use clap::{Args, Subcommand};
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 use super::create::device;
 use super::facts::{Ending, Facts};
 use super::recording::{Recorder, Recording};
+use super::watch::Watched;
 use crate::options::DeviceOptions;
 use crate::output;
 use anyhow::{Context as _, bail};
@@ -161,6 +162,7 @@ struct Servers {
     nbd: Vec<NbdHandle>,
     fuse: Option<Mounted>,
     control: Option<Control>,
+    live: Option<isotherm_live::LivePage>,
 }
 
 impl Servers {
@@ -171,7 +173,7 @@ impl Servers {
         end: &std::sync::mpsc::Sender<Ending>,
     ) -> anyhow::Result<Self> {
         let exports = args.exports(drive)?;
-        let mut servers = Self { nbd: Vec::new(), fuse: None, control: None };
+        let mut servers = Self { nbd: Vec::new(), fuse: None, control: None, live: None };
         if !args.nbd.is_empty() {
             let named = exports.iter().map(|(name, export)| NamedExport {
                 name: name.clone(),
@@ -204,6 +206,12 @@ impl Servers {
             eprintln!("control: {}", path.display());
             servers.control = Some(control);
         }
+        if let Some(address) = args.ui {
+            let page = isotherm_live::LivePage::start(address, Arc::new(Watched::new(drive.clone(), facts.clone())), false)
+                .with_context(|| format!("--ui {address}"))?;
+            eprintln!("live page: http://{}/", page.address());
+            servers.live = Some(page);
+        }
         Ok(servers)
     }
 
@@ -217,7 +225,7 @@ impl Servers {
                 eprintln!("isotherm: programs that still had the mounted file open have lost it");
             }
         }
-        drop(self.control);
+        drop((self.control, self.live));
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 mod bad_input;
 mod command;
 mod compare;
+mod drive;
 mod experiments;
 mod golden;
 mod trace;

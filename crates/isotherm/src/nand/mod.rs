@@ -15,6 +15,7 @@ pub mod timing;
 use crate::address::{BlockId, Geometry, MAX_PAGES, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
+use crate::memory::Zero;
 use crate::stats::MediumCounters;
 use clock::Clock;
 use content::Content;
@@ -37,6 +38,10 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(transparent)]
 pub struct Owner(u32);
+
+// SAFETY: it is a number and nothing else: zero is page 0 of the host's data.
+#[allow(unsafe_code)]
+unsafe impl Zero for Owner {}
 
 impl Owner {
     /// An owner of `kind` at `address`, which is below [`MAX_PAGES`].

@@ -1,0 +1,9 @@
+//! `isotherm drive` from outside: images, the served drive with real clients, and what is left of it after every kind of end.
+
+mod attached;
+mod clients;
+mod ends;
+mod images;
+mod records;
+mod stage;
+mod tools;

@@ -1,0 +1,119 @@
+//! What a served drive writes down: replayed, a device of the same specification counts the same.
+
+use super::stage::{Server, Stage};
+use super::tools::{client, python, run};
+use crate::command;
+use serde_json::Value;
+use std::path::Path;
+
+/// Reads, writes of all sizes, discards, zeros and flushes.
+fn load(server: &Server, fio: &Path, python: &Path) {
+    let uri = format!("--uri={}", server.uri());
+    let common = ["--name=x", "--ioengine=nbd", "--randrepeat=1", "--size=16m", &uri];
+    for options in [
+        &["--rw=write", "--bs=128k", "--iodepth=4"][..],
+        &["--rw=randrw", "--rwmixread=20", "--bsrange=512-16k", "--iodepth=16", "--io_size=40m", "--fsync=50"],
+        &["--rw=randtrim", "--bs=8k", "--io_size=1m"],
+        &["--rw=randwrite", "--bs=4k", "--iodepth=32", "--random_distribution=zipf:1.1", "--io_size=24m", "--norandommap"],
+    ] {
+        run(fio, &[&common[..], options].concat());
+    }
+    server.script(
+        python,
+        "h.zero(1 << 20, 0)\nh.zero(1 << 20, 2 << 20, nbd.CMD_FLAG_NO_HOLE)\nh.pwrite(b'x' * 5000, 777, nbd.CMD_FLAG_FUA)\nh.flush()",
+    );
+}
+
+/// Serves a device with these options, and replays the record of it.
+fn replays_the_same(device: &[&str]) {
+    let (Some(fio), Some(python)) = (client("fio"), python()) else { return };
+    let device = [&["--logical-size", "16MiB", "--op", "25%", "--seed", "7"], device].concat();
+    let stage = Stage::with(&device);
+    let record = stage.path("record.csv");
+    let server = stage.serve(&["--record", &record]);
+    load(&server, &fio, &python);
+    let served = server.json(&["stats"], &[]);
+    assert!(server.stop().contains("record.csv: "));
+    let replayed = command::run(&[&[record.as_str(), "--keep-leading-trim"], &device[..]].concat());
+    let keys = [
+        "host_requests",
+        "host_pages_written",
+        "host_pages_read",
+        "host_pages_trimmed",
+        "host_pages_partly_written",
+        "host_bytes_written",
+        "host_bytes_read",
+        "host_bytes_trimmed",
+        "pages_programmed",
+        "pages_programmed_total",
+        "pages_read",
+        "gc_count",
+        "erase_count",
+    ];
+    for key in keys {
+        assert!(served.get(key).is_some(), "no {key} in {served}");
+        assert_eq!(served[key], replayed[key], "{key} of {device:?}");
+    }
+    let more_than = |key: &str, least: u64| assert!(served[key].as_u64() > Some(least), "{key}: {}", served[key]);
+    more_than("host_pages_written", 16_000);
+    more_than("host_pages_trimmed", 300);
+    let cleaned = |value: &Value| value["pages_programmed_total"].as_u64() > value["host_pages_written"].as_u64();
+    assert!(cleaned(&served), "no block was cleaned: {}", served["pages_programmed"]);
+}
+
+#[test]
+fn a_page_mapped_drive_and_its_record_count_the_same() {
+    replays_the_same(&["--placement", "sepbit", "--victim", "cost_benefit"]);
+}
+
+#[test]
+fn a_dftl_drive_and_its_record_count_the_same() {
+    replays_the_same(&["--ftl", "dftl:cache=16KiB"]);
+}
+
+#[test]
+fn an_asa_drive_and_its_record_count_the_same() {
+    replays_the_same(&["--ftl", "asa:cache=64KiB,samples=512"]);
+}
+
+#[test]
+fn a_fast_drive_and_its_record_count_the_same() {
+    replays_the_same(&["--ftl", "fast"]);
+}
+
+#[test]
+fn a_buffered_drive_and_its_record_count_the_same() {
+    replays_the_same(&["--dram", "1MiB", "--placement", "dac"]);
+}
+
+#[test]
+fn handles_are_told_apart_in_the_record_and_on_flash() {
+    let Some(python) = python() else { return };
+    let stage = Stage::with(&["--logical-size", "16MiB", "--op", "25%", "--placement", "streams:count=2"]);
+    let plan = stage.path("plan.json");
+    std::fs::write(&plan, r#"{"ranges": [{"offset": 8388608, "length": 1048576, "handle": 1}]}"#).unwrap();
+    let record = stage.path("record.csv");
+    let server = stage.serve(&["--record", &record, "--handles", "2", "--plan", &plan]);
+    let write = |export: &str, page: u64| {
+        let script = format!("h.pwrite(b'x' * 4096, {page} * 4096)");
+        run(&python, &["-m", "nbd", "--uri", &server.uri_of(export), "-c", &script]);
+    };
+    write("disk/0", 10);
+    write("disk/1", 11);
+    // All see one drive; the plan says whose a page of the whole is.
+    write("disk", 12);
+    write("disk", 2048);
+    let script = "assert h.pread(16384, 9 * 4096) == bytes(4096) + b'x' * 12288";
+    run(&python, &["-m", "nbd", "--uri", &server.uri_of("disk/1"), "-c", script]);
+    assert_eq!(server.json(&["fdp", "configs"], &["-o", "json"])["configs"][0]["nruh"], 2);
+    server.stop();
+    let text = std::fs::read_to_string(&record).unwrap();
+    let mut lines = text.lines();
+    let column = lines.next().unwrap().split(',').position(|name| name == "stream").expect("a column stream");
+    let writes: Vec<(u64, &str)> = lines
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .filter(|fields| fields[1] == "W")
+        .map(|fields| (fields[2].parse::<u64>().unwrap() / 4096, fields[column]))
+        .collect();
+    assert_eq!(writes, [(10, "0"), (11, "1"), (12, "0"), (2048, "1")], "{text}");
+}
