@@ -23,8 +23,9 @@ test: ## install what the tests need and run all of them
 system: ## run what needs more time or software: fuzzing, the oldest compiler, a fresh machine
 	@.ci/system
 
-soak: ## look for rare failures for MINUTES (60): properties from new seeds, and fuzzing
+soak: ## look for rare failures for MINUTES (60): properties from new seeds, and fuzzing; then drives that are killed and cut
 	@.ci/soak $(MINUTES)
+	@.ci/soak-drive
 
 format: ## format every Rust file
 	@.ci/format
@@ -35,6 +36,7 @@ figures: ## run every experiment; write experiments/README.md and its pictures
 bench: ## ns per host write and per NAND program, beside a bare loop over the same tables
 	@.ci/install toolchain
 	$(CARGO) bench --locked --workspace
+	@.ci/bench-drive
 
 validate: ## compare the simulator with the closed forms, cell by cell
 	@.ci/install toolchain

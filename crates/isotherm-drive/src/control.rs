@@ -100,7 +100,18 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
 fn converse(stream: &UnixStream, answer: &dyn Fn(&Value) -> Answer) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let mut reader = BufReader::new(stream);
+    answer_all(BufReader::new(stream), stream, answer)
+}
+
+/// Answers every question of a conversation: a line each.
+///
+/// # Errors
+/// The connection breaks.
+pub fn answer_all(
+    mut reader: impl BufRead,
+    mut writer: impl Write,
+    answer: &dyn Fn(&Value) -> Answer,
+) -> io::Result<()> {
     loop {
         let mut line = Vec::new();
         if reader.by_ref().take(QUESTION_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
@@ -118,7 +129,7 @@ fn converse(stream: &UnixStream, answer: &dyn Fn(&Value) -> Answer) -> io::Resul
         };
         let mut bytes = said.to_string().into_bytes();
         bytes.push(b'\n');
-        (&*stream).write_all(&bytes)?;
+        writer.write_all(&bytes)?;
         if !is_whole {
             return Ok(());
         }

@@ -211,6 +211,7 @@ impl Drive {
     /// # Errors
     /// As [`Drive::open`].
     pub fn on<D: image::Disk>(disk: D, options: DriveOptions) -> Result<Self, DriveError> {
+        let start = Instant::now();
         let mut opened = image::open::open(disk)?;
         options.latency.adapt(&mut opened.header.spec);
         let durability = opened.durability.clone();
@@ -230,8 +231,13 @@ impl Drive {
             },
             ToServe,
         );
-        let device = device.map_err(ImageError::from)?;
-        Ok(Self::over(device, Some(durability), opened.header, host, Some(opened.how), options)?)
+        // The specification is the one that the image was made with: what fails is the content.
+        let device = device.map_err(|error| {
+            let problem = format!("the device cannot be rebuilt from its pages: {error}");
+            ImageError::new(Problem::Damaged, problem, "list the damage with isotherm drive check, and restore the image from a copy")
+        })?;
+        let how = How { took: start.elapsed(), ..opened.how };
+        Ok(Self::over(device, Some(durability), opened.header, host, Some(how), options)?)
     }
 
     /// A drive whose bytes last as long as the process.
@@ -393,7 +399,7 @@ impl Drive {
         self.handle(0).trim(offset, length, false).map(|_| ())
     }
 
-    /// Ends the use as a loss of power does: what was programmed is on flash, what was in DRAM is gone.
+    /// Ends the use as a loss of power does: what was programmed is on flash, the last page half, and what was in DRAM is gone.
     ///
     /// # Errors
     /// The disk failed.
@@ -405,7 +411,7 @@ impl Drive {
         core.recorder = None;
         core.stopped = Some("the drive lost power");
         core.device.hand_over()?;
-        Ok(())
+        Ok(core.device.tear()?)
     }
 
     /// The drive as clients see it who are known as `source`: a handle of its own.

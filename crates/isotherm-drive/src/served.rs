@@ -20,6 +20,11 @@ pub(crate) trait Served: BlockDevice {
     /// # Errors
     /// The disk failed.
     fn hand_over(&mut self) -> Result<(), DeviceError>;
+    /// Leaves half a page behind, as a loss of power does. Everything was handed over.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn tear(&mut self) -> io::Result<()>;
     /// Operations of the flash so far.
     fn counters(&self) -> MediumCounters;
     /// Ends the use of what lies on the disk, so that it is opened at once next time. Everything in DRAM was flushed, and handed
@@ -32,11 +37,17 @@ pub(crate) trait Served: BlockDevice {
 
 /// What keeps the pages of a drive.
 pub(crate) trait Keeper: Payload<Content = Bytes> + Sized {
+    /// See [`Served::tear`].
+    fn tear(&mut self) -> io::Result<()>;
     /// See [`Served::close`]; `array` knows the pages.
     fn close(array: &NandArray<Self>) -> io::Result<()>;
 }
 
 impl<D: Disk> Keeper for Flash<D> {
+    fn tear(&mut self) -> io::Result<()> {
+        self.tear()
+    }
+
     fn close(array: &NandArray<Self>) -> io::Result<()> {
         close(array.payload(), array)
     }
@@ -44,6 +55,10 @@ impl<D: Disk> Keeper for Flash<D> {
 
 /// Nothing outlives the process.
 impl Keeper for HeapBytes {
+    fn tear(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn close(_: &NandArray<Self>) -> io::Result<()> {
         Ok(())
     }
@@ -57,6 +72,10 @@ where
     fn hand_over(&mut self) -> Result<(), DeviceError> {
         let result = self.ftl_mut().medium_mut().flush();
         result.map_err(|error| error.stop().unwrap_or(DeviceError::PowerLost))
+    }
+
+    fn tear(&mut self) -> io::Result<()> {
+        self.ftl_mut().medium_mut().inner_mut().payload_mut().tear()
     }
 
     fn counters(&self) -> MediumCounters {

@@ -44,6 +44,12 @@ pub enum DeviceError {
         /// The logical page.
         lpn: u32,
     },
+    /// What lies on the medium cannot be what a device left there: pages were changed or lost.
+    #[error("the pages on flash contradict one another: {detail}")]
+    Contradiction {
+        /// What was found.
+        detail: String,
+    },
     /// Power was cut (fault injection).
     #[error("power was lost")]
     PowerLost,

@@ -215,18 +215,22 @@ impl Servers {
         Ok(servers)
     }
 
-    /// Nobody asks for anything any more: what was acknowledged before has been carried out.
+    /// Nobody asks for anything any more: what was acknowledged before has been carried out. All are stopped, whichever fails; the
+    /// first error is told.
     fn stop(self) -> anyhow::Result<()> {
+        let mut result = Ok(());
         for handle in self.nbd {
-            handle.stop()?;
+            result = result.and(handle.stop().map_err(anyhow::Error::from));
         }
         if let Some(mounted) = self.fuse {
-            if mounted.unmount(PATIENCE)? == UnmountEnding::Forced {
+            let ending = mounted.unmount(PATIENCE);
+            if matches!(ending, Ok(UnmountEnding::Forced)) {
                 eprintln!("isotherm: programs that still had the mounted file open have lost it");
             }
+            result = result.and(ending.map(|_| ()).map_err(anyhow::Error::from));
         }
         drop((self.control, self.live));
-        Ok(())
+        result
     }
 }
 
@@ -250,9 +254,10 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     })?;
     let servers = Servers::start(args, &drive, &facts, &end)?;
     let ending = wait(&drive, &facts, &ended);
-    servers.stop()?;
+    let stopped = servers.stop();
     let result = match ending {
-        Ending::InOrder => drive.close().with_context(|| args.name()),
+        Ending::InOrder => drive.close().with_context(|| args.name()).and(stopped),
+        // Servers cannot flush a drive that has no power.
         Ending::PowerCut => Ok(()),
     };
     drop((facts, drive));
@@ -292,9 +297,10 @@ fn tell_opening(args: &ServeArgs, drive: &Drive) {
         return;
     }
     eprintln!(
-        "{}: it ended by a loss of power; {} of OOB areas read in {took}, {} operations that were not durable do not count",
+        "{}: it ended by a loss of power; opened in {took}: {} of OOB areas read in {}, {} operations that were not durable do not count",
         args.name(),
         output::bytes(how.scanned_bytes as f64),
+        output::time(Some(how.scan_took.as_nanos() as f64)),
         output::whole(how.lost_operations)
     );
     if how.damaged_pages > 0 {

@@ -28,12 +28,20 @@ pub(super) fn write(disk: &impl Disk, layout: &Layout, tables: &Tables, array: &
         sink.put(&[0; 4])?;
         sink.put(&tables.erased_by[index].to_le_bytes())?;
     }
-    for block in (0..layout.geometry.blocks).map(BlockId) {
+    let written = |block: BlockId| {
         let first = layout.geometry.first_page(block).0;
-        for at in (first..first + array.programmed_pages(block)).map(Ppn) {
+        (first..first + array.programmed_pages(block)).map(Ppn)
+    };
+    // A block's pages column by column: what is read back is copied, not taken apart.
+    for block in (0..layout.geometry.blocks).map(BlockId) {
+        for at in written(block) {
             let owner = array.owner(at);
             sink.put(&((owner.kind() as u32) << 30 | owner.address()).to_le_bytes())?;
+        }
+        for at in written(block) {
             sink.put(&tables.checks[at.0 as usize].to_le_bytes())?;
+        }
+        for at in written(block) {
             sink.put(&array.sequence(at).to_le_bytes())?;
         }
     }
@@ -93,11 +101,18 @@ pub(super) fn read(
     }
     for block in (0..blocks).filter(|block| state.next_pages[*block] > 0).collect::<Vec<_>>() {
         let first = layout.geometry.first_page(BlockId(block as u32)).0 as usize;
-        for at in first..first + usize::from(state.next_pages[block]) {
-            let Some(entry) = source.take(PAGE_ENTRY)? else { return Ok(None) };
-            state.owners[at] = owner_of(u32_at(entry, 0));
-            tables.checks[at] = u32_at(entry, 4);
-            state.sequences[at] = u64_at(entry, 8);
+        let pages = first..first + usize::from(state.next_pages[block]);
+        let Some(entries) = source.take(pages.len() * PAGE_ENTRY)? else { return Ok(None) };
+        let (owners, rest) = entries.split_at(pages.len() * 4);
+        let (checks, sequences) = rest.split_at(pages.len() * 4);
+        for (owner, bytes) in state.owners[pages.clone()].iter_mut().zip(owners.chunks_exact(4)) {
+            *owner = owner_of(u32_at(bytes, 0));
+        }
+        for (check, bytes) in tables.checks[pages.clone()].iter_mut().zip(checks.chunks_exact(4)) {
+            *check = u32_at(bytes, 0);
+        }
+        for (sequence, bytes) in state.sequences[pages].iter_mut().zip(sequences.chunks_exact(8)) {
+            *sequence = u64_at(bytes, 0);
         }
     }
     let is_whole = source.left == 0 && source.taken == source.buffer.len() && source.check.finalize() == check;

@@ -6,11 +6,11 @@
 
 use super::disk::Disk;
 use super::durability::Durability;
-use super::layout::{EraseRecord, Event, Layout, PageRecord, page_check};
+use super::layout::{EraseRecord, Event, Layout, OOB_BYTES, PageRecord, page_check};
 use super::record::Totals;
 use isotherm::address::{BlockId, Ppn};
 use isotherm::cause::Cause;
-use isotherm::nand::Oob;
+use isotherm::nand::{Kind, Oob, Owner};
 use isotherm::nand::content::Bytes;
 use isotherm::nand::payload::{Kept, Payload};
 use std::collections::VecDeque;
@@ -62,6 +62,8 @@ pub(crate) struct Flash<D> {
     /// Slots of erased blocks, with the operation that erased them.
     erased: VecDeque<(u64, u32)>,
     scratch: Vec<u8>,
+    /// The page after the last one that was written, where its block has one: block, slot, index.
+    next_page: Option<(BlockId, u32, u32)>,
 }
 
 impl<D: Disk> Flash<D> {
@@ -79,6 +81,7 @@ impl<D: Disk> Flash<D> {
             spare_tails: Vec::new(),
             erased: VecDeque::new(),
             scratch: vec![0; layout.geometry.page_bytes() as usize],
+            next_page: None,
         }
     }
 
@@ -184,6 +187,8 @@ impl<D: Disk> Flash<D> {
         let oobs_at = self.layout.oob_of(tail.slot, tail.first);
         disk.write(oobs_at, &tail.oobs)?;
         disk.write(self.layout.mirror_of(oobs_at), &tail.oobs)?;
+        let next = tail.first + (tail.oobs.len() as u64 / OOB_BYTES) as u32;
+        self.next_page = (next < self.layout.slot_pages()).then_some((tail.block, tail.slot, next));
         tail.data.clear();
         tail.oobs.clear();
         self.spare_tails.push(tail);
@@ -217,6 +222,24 @@ impl<D: Disk> Flash<D> {
             return Err(ErrorKind::InvalidData);
         }
         Ok(())
+    }
+
+    /// Programs half a page, as a loss of power does: its OOB area is there, and says of the whole page what it was to be. Everything
+    /// else was handed over.
+    pub(crate) fn tear(&mut self) -> io::Result<()> {
+        let Some((block, slot, index)) = self.next_page.take() else { return Ok(()) };
+        if self.tables.slots[block.0 as usize] != slot {
+            return Ok(());
+        }
+        let page = vec![0xA5; page_len(&self.layout.geometry)];
+        let oob = Oob { owner: Owner::new(Kind::Data, 0), sequence: u64::MAX >> 1 };
+        let event = Event { number: self.tables.number + 1, cause: Cause::Host, is_copy: false };
+        let record = PageRecord { oob, block, check: page_check(&page, oob), event }.encode();
+        let disk = self.durability.disk();
+        disk.write(self.layout.data_of(slot, index), &page[..page.len() / 2])?;
+        let at = self.layout.oob_of(slot, index);
+        disk.write(at, &record)?;
+        disk.write(self.layout.mirror_of(at), &record)
     }
 
     /// The last erase of `block` is durable before it is erased again: so one of its two records always is.

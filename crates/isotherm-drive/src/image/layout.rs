@@ -149,8 +149,14 @@ fn owner_bits(owner: Owner) -> u32 {
     (owner.kind() as u32) << 30 | owner.address()
 }
 
+#[inline(always)]
 pub(crate) fn owner_of(bits: u32) -> Owner {
-    let kind = [Kind::Data, Kind::Translation, Kind::Tombstone, Kind::Unreadable][(bits >> 30) as usize];
+    let kind = match bits >> 30 {
+        0 => Kind::Data,
+        1 => Kind::Translation,
+        2 => Kind::Tombstone,
+        _ => Kind::Unreadable,
+    };
     Owner::new(kind, bits & ((1 << 30) - 1))
 }
 

@@ -21,10 +21,12 @@ use std::time::{Duration, Instant};
 pub struct How {
     /// Whether its last user ended in order; else its OOB areas were scanned.
     pub was_clean: bool,
-    /// Time that finding its tables took.
+    /// Time that it took, until the device was whole again.
     pub took: Duration,
     /// Bytes of OOB areas that were read.
     pub scanned_bytes: u64,
+    /// Time that reading them took.
+    pub scan_took: Duration,
     /// Pages and erases that were not durable when power was lost, and that do not count.
     pub lost_operations: u64,
     /// Pages that cannot be read because their OOB area is damaged.
@@ -68,6 +70,7 @@ pub(crate) fn open<D: Disk>(disk: D) -> Result<Opened<D>, ImageError> {
     let start = Instant::now();
     let (header, layout, record) = read_head(&disk)?;
     let (scanned, was_clean) = tables(&disk, &layout, &record)?;
+    let scan_took = start.elapsed();
     let Scanned { tables, mut state, totals, number_max, lost, damaged_pages, bytes } = scanned;
     let lost_operations = (lost.pages.len() + lost.erases.len()) as u64;
     forget(&disk, &layout, &lost)?;
@@ -92,7 +95,7 @@ pub(crate) fn open<D: Disk>(disk: D) -> Result<Opened<D>, ImageError> {
     state.counters.erases = totals.erases;
     let durability = Arc::new(Durability::new(disk, record));
     let flash = Flash::new(layout, durability.clone(), tables);
-    let how = How { was_clean, took: start.elapsed(), scanned_bytes: bytes, lost_operations, damaged_pages };
+    let how = How { was_clean, took: start.elapsed(), scanned_bytes: bytes, scan_took, lost_operations, damaged_pages };
     Ok(Opened { header, flash, state, durability, how })
 }
 

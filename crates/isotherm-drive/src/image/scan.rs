@@ -182,7 +182,44 @@ impl<D: Disk> Scan<'_, D> {
         })
     }
 
+    /// Takes a slot that is as most are: every page of it there and durable. False if it must be looked at more closely; then
+    /// nothing that counts was changed.
+    fn take_full_slot(&mut self, slot: u32, records: &[u8]) -> bool {
+        let Some(first) = PageRecord::decode(&records[..OOB_BYTES as usize]) else { return false };
+        let block = first.block.0 as usize;
+        if first.block.0 >= self.layout.geometry.blocks
+            || first.event.number <= self.tables.erased_by[block]
+            || self.found_at[block] > 0
+        {
+            return false;
+        }
+        let base = self.layout.geometry.first_page(first.block).0 as usize;
+        let pages = records.len() / OOB_BYTES as usize;
+        let owners = &mut self.state.owners[base..base + pages];
+        let sequences = &mut self.state.sequences[base..base + pages];
+        let checks = &mut self.tables.checks[base..base + pages];
+        let mut last = 0;
+        for (index, bytes) in records.chunks_exact(OOB_BYTES as usize).enumerate() {
+            let Some(record) = PageRecord::decode(bytes) else { return false };
+            if record.block != first.block || record.event.number <= last || record.event.number > self.durable {
+                return false;
+            }
+            last = record.event.number;
+            owners[index] = record.oob.owner;
+            sequences[index] = record.oob.sequence;
+            checks[index] = record.check;
+        }
+        self.number_max = self.number_max.max(last);
+        self.found_at[block] = first.event.number;
+        self.tables.slots[block] = slot;
+        self.state.next_pages[block] = pages as u16;
+        true
+    }
+
     fn take_slot(&mut self, slot: u32, records: &[u8]) -> io::Result<()> {
+        if self.take_full_slot(slot, records) {
+            return Ok(());
+        }
         let mut entries = std::mem::take(&mut self.entries);
         let mut is_late = false;
         for (index, bytes) in (0..).zip(records.chunks_exact(OOB_BYTES as usize)) {

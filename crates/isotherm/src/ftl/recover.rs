@@ -25,6 +25,9 @@ pub(super) struct FoundTombstone {
     pub(super) extents: Vec<Extent>,
 }
 
+/// Pages whose tables are fetched ahead.
+const AHEAD: usize = 16;
+
 /// Everything that one scan of the medium found.
 pub(super) struct Found {
     /// Newest version of every logical page, one of its copies; [`Ppn::NONE`] where the page holds no data.
@@ -63,7 +66,11 @@ pub(super) fn scan<M: Medium>(
     for block in (0..geometry.blocks).map(BlockId).filter(|b| !medium.is_bad(*b)).collect::<Vec<_>>() {
         let first = geometry.first_page(block).0;
         let is_full = medium.programmed_pages(block) == geometry.pages_per_block();
-        for at in (first..first + medium.programmed_pages(block)).map(Ppn) {
+        let end = first + medium.programmed_pages(block);
+        for at in (first..end).map(Ppn) {
+            if at.0 + (AHEAD as u32) < end {
+                memory::prefetch(&versions, medium.owner(Ppn(at.0 + AHEAD as u32)).address() as usize);
+            }
             let (owner, sequence) = (medium.owner(at), medium.sequence(at));
             let address = owner.address();
             last_sequence = last_sequence.max(sequence);
@@ -140,9 +147,13 @@ pub(super) fn rebuild<M: Medium, P: Placement, V: VictimPolicy>(
     let geometry = *medium.geometry();
     let mut map = PageMap::new(found.versions.len() as u32, geometry.page_bytes(), geometry.blocks);
     let live = bury(&mut found.versions, &mut map.entries, &found.tombstones, &medium);
+    let holds_data = found.versions.iter().any(|at| *at != Ppn::NONE);
+    assert!(!holds_data || found.last_sequence > 0, "this medium records no sequence numbers");
     let mut store = BlockStore::restore(medium, placement, victim, options, found.last_sequence);
     for (lpn, at) in found.versions.iter().enumerate().filter(|(_, at)| **at != Ppn::NONE) {
-        assert!(store.medium().sequence(*at) > 0, "this medium records no sequence numbers");
+        if let Some(ahead) = found.versions.get(lpn + AHEAD).filter(|ahead| **ahead != Ppn::NONE) {
+            store.prefetch_pages(std::iter::once(*ahead));
+        }
         map.entries[lpn] = MapEntry::page(*at);
         map.mapped_pages += 1;
         store.adopt(*at);

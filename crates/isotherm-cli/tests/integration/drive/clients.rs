@@ -5,7 +5,8 @@ use super::tools::{client, python, run};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const DEVICE: &[&str] = &["--logical-size", "64MiB", "--op", "15%", "--placement", "sepbit", "--victim", "cost_benefit"];
+const DEVICE: &[&str] =
+    &["--logical-size", "64MiB", "--op", "15%", "--placement", "sepbit", "--victim", "cost_benefit"];
 
 #[test]
 fn nbdcopy_brings_back_what_it_took_also_after_the_drive_was_off() {
@@ -14,7 +15,8 @@ fn nbdcopy_brings_back_what_it_took_also_after_the_drive_was_off() {
     let (source, target) = (stage.path("source"), stage.path("target"));
     // Data, a hole, and data again; another content each time, so that blocks are cleaned.
     for round in 1..=3_u32 {
-        let data: Vec<u8> = (0..20_000_000_u32).map(|i| (i.wrapping_mul(2_654_435_761 + 2 * round) >> 24) as u8).collect();
+        let data: Vec<u8> =
+            (0..20_000_000_u32).map(|i| (i.wrapping_mul(2_654_435_761 + 2 * round) >> 24) as u8).collect();
         let mut bytes = vec![0; 64 << 20];
         bytes[..data.len()].copy_from_slice(&data);
         bytes[(64 << 20) - data.len()..].copy_from_slice(&data);
@@ -129,7 +131,7 @@ fn a_server_over_tcp_and_the_file_of_fuse_serve_one_drive() {
     let server = stage.serve(&["--nbd", "tcp:127.0.0.1:0", "--fuse", &folder]);
     let said = server.said();
     let uri = said.lines().find_map(|line| line.strip_prefix("NBD: ").filter(|uri| uri.contains("127.0.0.1"))).unwrap();
-    run(&python, &["-m", "nbd", "--uri", uri, "-c", "h.pwrite(b'over tcp', 4096)\nh.flush()"]);
+    run(&python, &["-m", "nbd", "--uri", uri, "-c", "h.pwrite(b'over tcp' * 64, 4096)\nh.flush()"]);
     let disk = Path::new(&folder).join("disk");
     assert_eq!(&std::fs::read(&disk).unwrap()[4096..4104], b"over tcp");
     let begin = Instant::now();

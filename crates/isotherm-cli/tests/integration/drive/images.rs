@@ -61,7 +61,7 @@ fn wrong_use_is_refused_with_the_place_and_the_fix() {
     assert!(!std::path::Path::new(&stage.path("e.flash")).exists(), "a refusal leaves a file");
     refused(&["info", &stage.path("e.flash")], &["e.flash", "check the name"]);
     refused(&["check", &stage.path("e.flash")], &["e.flash", "check the name"]);
-    refused(&["serve"], &["<IMAGE|--ram>"]);
+    refused(&["serve"], &["<IMAGE>"]);
     refused(&["serve", &image, "--op", "7%"], &["d.flash", "leave the device's options out"]);
     refused(&["serve", "--ram"], &["logical_size"]);
     refused(&["serve", &stage.path("e.flash")], &["e.flash", "check the name"]);
@@ -95,7 +95,10 @@ fn foreign_damaged_and_busy_images_are_refused() {
         }
     }
     let server = stage.serve(&[]);
-    refused(&["serve", &image, "--control", &stage.path("other.ctl")], &["d.flash", "another process", "control socket"]);
+    refused(
+        &["serve", &image, "--control", &stage.path("other.ctl")],
+        &["d.flash", "another process", "control socket"],
+    );
     refused(&["snapshot", &image, &foreign], &["foreign", "choose another name"]);
     refused(&["trim", &image, "--offset", "8MiB", "--length", "4KiB"], &["d.flash", "past the drive's 8388608 bytes"]);
     server.stop();
@@ -147,7 +150,7 @@ fn logs_have_the_keys_of_nvme_cli_and_counters_begin_anew() {
     let Some(python) = python() else { return };
     let stage = Stage::with(SMALL);
     let server = stage.serve(&[]);
-    server.script(&python, "h.pwrite(b'x' * (1 << 20), 0)\nh.pread(4096, 0)");
+    server.script(&python, "h.pwrite(b'x' * (1 << 20), 0)\nh.pread(4096, 0)\nh.flush()");
     let smart = server.json(&["smart-log"], &["-o", "json"]);
     // 1 MiB are three data units of 512 000 bytes, the last one begun.
     for (key, value) in [
@@ -163,7 +166,10 @@ fn logs_have_the_keys_of_nvme_cli_and_counters_begin_anew() {
         assert_eq!(smart[key], value, "{key}");
     }
     let fdp = server.json(&["fdp", "stats"], &["-o", "json"]);
-    assert_eq!((fdp["hbmw"].as_u64(), fdp["mbmw"].as_u64(), fdp["mbe"].as_u64()), (Some(1 << 20), Some(1 << 20), Some(0)));
+    assert_eq!(
+        (fdp["hbmw"].as_u64(), fdp["mbmw"].as_u64(), fdp["mbe"].as_u64()),
+        (Some(1 << 20), Some(1 << 20), Some(0))
+    );
     assert_eq!(server.json(&["fdp", "configs"], &["-o", "json"])["configs"][0]["runs"], 64 * 4096);
     assert_eq!(server.json(&["fdp", "usage"], &["-o", "json"])["nruh"], 1);
     let extended = server.json(&["ocp-smart-add-log"], &["-o", "json"]);

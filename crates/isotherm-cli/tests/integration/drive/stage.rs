@@ -62,7 +62,9 @@ impl Stage {
         let mut command = Command::new(env!("CARGO_BIN_EXE_isotherm"));
         command.args(["drive", "serve", "--nbd", &format!("unix:{socket}")]).args(arguments).stdin(Stdio::null());
         let child = command.stdout(Stdio::null()).stderr(errors).spawn().expect("the binary was built for this test");
-        let mut server = Server { child, image: self.image(), control: self.path("d.ctl"), socket, log };
+        let mounted =
+            arguments.iter().skip_while(|argument| **argument != "--fuse").nth(1).map(|&folder| folder.to_owned());
+        let mut server = Server { child, image: self.image(), control: self.path("d.ctl"), socket, log, mounted };
         let start = Instant::now();
         while !server.is_up() && server.child.try_wait().expect("a child").is_none() {
             assert!(start.elapsed() < PATIENCE, "the drive is not served: {}", server.said());
@@ -79,6 +81,8 @@ pub struct Server {
     control: String,
     socket: String,
     log: String,
+    /// Folder that is served with FUSE.
+    mounted: Option<String>,
 }
 
 impl Server {
@@ -155,14 +159,6 @@ impl Server {
         self.said()
     }
 
-    /// Waits for an end that is a refusal: exit code 2; what it said.
-    #[track_caller]
-    pub fn refused(mut self) -> String {
-        let status = self.wait();
-        assert_eq!(status.code(), Some(2), "{}", self.said());
-        self.said()
-    }
-
     fn wait(&mut self) -> ExitStatus {
         let start = Instant::now();
         loop {
@@ -179,5 +175,10 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // A server that was killed leaves what it had mounted.
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        if let Some(folder) = self.mounted.as_ref().filter(|folder| mounts.contains(folder.as_str())) {
+            let _ = Command::new("umount").args(["--lazy", folder]).status();
+        }
     }
 }

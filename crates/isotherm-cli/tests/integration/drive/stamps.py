@@ -5,12 +5,13 @@ drive, keeps the last version that is durable (a flush that began after its ackn
 and all versions that were asked for since. After a loss of power a page may bear the durable one or any later one, and nothing else;
 after an end in order the acknowledged one or a later one. Pages that were trimmed are zeros.
 
-    stamps.py write URI LEDGER SEED [--count N] [--depth N] [--flush-every N] [--no-trims] [--then COMMAND...]
-    stamps.py verify URI LEDGER [--acknowledged] [--quiet]
+    stamps.py write URI LEDGER SEED [--count N] [--depth N] [--flush-every N] [--no-trims] [--first PAGE] [--then COMMAND...]
+    stamps.py verify URI LEDGER [--acknowledged] [--first PAGE]
 
 `write` goes on until the count is reached or the drive goes away, and leaves the ledger in both cases. It prints "flushed" when
 the first flush ends. With --then it runs a command in the middle, while it writes on, and leaves beside the ledger, as
-LEDGER.then, what was owed when the command began. `verify` exits with 1 at the first page that bears anything else.
+LEDGER.then, what was owed when the command began. `verify` exits with 1 where a page bears anything else. With --first both leave
+the pages before that one alone.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import random
 import struct
 import subprocess
 import sys
+import time
 
 import nbd
 
@@ -73,29 +75,50 @@ class Writer:
     def __init__(self, handle, ledger, options):
         self.handle, self.options = handle, options
         self.books = [ledger]
-        self.pages = handle.get_size() // PAGE
+        self.pages = handle.get_size() // PAGE - options.first
         self.random = random.Random(options.seed)
         self.busy = set()
         self.in_flight = self.asked = self.flushes = 0
         self.since_flush = {}
         self.is_flushing = False
+        self.may_use_fua = bool(options.flush_every)
         self.command = None
 
     def run(self):
         try:
             while self.asked < self.options.count:
-                if self.options.then and self.command is None and self.asked >= self.options.count // 2 and self.flushes:
-                    self.books.append(self.books[0].copy())
-                    self.command = subprocess.Popen(self.options.then)
-                while self.in_flight < self.options.depth and self.asked < self.options.count:
+                if self.options.then and self.command is None and self.asked >= self.options.count // 2:
+                    self.begin_command()
+                depth = self.options.depth
+                if self.command is not None and self.command.poll() is None:
+                    # Slowly: else what was owed at the beginning is written over before the command looks at the drive.
+                    depth = 1
+                    time.sleep(0.001)
+                elif self.command is not None:
+                    self.may_use_fua = bool(self.options.flush_every)
+                while self.in_flight < depth and self.asked < self.options.count:
                     self.ask()
                 self.handle.poll(-1)
-            while self.in_flight:
-                self.handle.poll(-1)
+            self.drain()
         except nbd.Error as error:
             print(f"the drive went away: {error}", flush=True)
         if self.command is not None and self.command.wait() != 0:
             sys.exit(f"{self.options.then} failed")
+
+    def begin_command(self):
+        """Begins it when only a flush has made durable what was written last: a write with FUA may take other pages with it."""
+        self.may_use_fua = False
+        for _ in range(64):
+            self.ask()
+        self.drain()
+        self.ask_flush()
+        self.drain()
+        self.books.append(self.books[0].copy())
+        self.command = subprocess.Popen(self.options.then)
+
+    def drain(self):
+        while self.in_flight:
+            self.handle.poll(-1)
 
     def ask(self):
         self.asked += 1
@@ -103,7 +126,7 @@ class Writer:
             return self.ask_flush()
         count = self.random.choice((1, 1, 1, 2, 4, 8))
         # Half of the requests go to an eighth of the drive, so that blocks are cleaned beside others that keep their data.
-        first = self.random.randrange(self.pages // 8 if self.random.random() < 0.5 else self.pages - 8)
+        first = self.random.randrange(self.pages // 8 if self.random.random() < 0.5 else self.pages - 8) + self.options.first
         pages = range(first, first + count)
         if not self.busy.isdisjoint(pages):
             return
@@ -111,7 +134,7 @@ class Writer:
         book.version += 1
         version = book.version
         is_trim = not self.options.no_trims and self.random.random() < 0.05
-        has_fua = bool(self.options.flush_every) and self.random.random() < 0.02
+        has_fua = self.may_use_fua and self.random.random() < 0.02
         flags = nbd.CMD_FLAG_FUA if has_fua else 0
         for each in self.books:
             each.ask(pages, version, is_trim)
@@ -167,11 +190,11 @@ def bears(data, page, ledger):
     return version
 
 
-def verify(handle, ledger, needs_acknowledged):
+def verify(handle, ledger, needs_acknowledged, first):
     """Problems, and how many pages bear a version that was not acknowledged as durable."""
     problems, later = [], 0
     size = handle.get_size()
-    for offset in range(0, size, CHUNK):
+    for offset in range(first * PAGE, size, CHUNK):
         chunk = bytes(handle.pread(min(CHUNK, size - offset), offset))
         for at in range(0, len(chunk), PAGE):
             page = (offset + at) // PAGE
@@ -209,12 +232,13 @@ def main():
     write.add_argument("--depth", type=int, default=16)
     write.add_argument("--flush-every", type=int, default=100)
     write.add_argument("--no-trims", action="store_true")
+    write.add_argument("--first", type=int, default=0)
     write.add_argument("--then", nargs=argparse.REMAINDER)
     check = verbs.add_parser("verify")
     check.add_argument("uri")
     check.add_argument("ledger")
     check.add_argument("--acknowledged", action="store_true")
-    check.add_argument("--quiet", action="store_true")
+    check.add_argument("--first", type=int, default=0)
     options = parser.parse_args()
     handle = nbd.NBD()
     handle.connect_uri(options.uri)
@@ -227,11 +251,10 @@ def main():
         print(f"{writer.asked} requests, {writer.flushes} flushes", flush=True)
         return 0
     ledger = Ledger.load(options.ledger)
-    problems, later = verify(handle, ledger, options.acknowledged)
+    problems, later = verify(handle, ledger, options.acknowledged, options.first)
     for problem in problems[:20]:
         print(problem)
-    if not options.quiet or problems:
-        print(f"{len(ledger.owed)} pages looked at, {later} bear more than was owed, {len(problems)} are wrong")
+    print(f"{len(ledger.owed)} pages looked at, {later} bear more than was owed, {len(problems)} are wrong")
     if problems:
         return 1
     ledger.save(options.ledger)

@@ -111,7 +111,15 @@ struct Roles {
 }
 
 /// Finds the role of every block, and puts the place of every page into `entries`.
-fn assign_roles<M: Medium>(medium: &M, versions: &[Ppn], entries: &mut [MapEntry]) -> Roles {
+///
+/// # Errors
+/// More blocks of a logical block are needed than there can be, as where pages were lost.
+fn assign_roles<M: Medium>(
+    medium: &M,
+    versions: &[Ppn],
+    entries: &mut [MapEntry],
+) -> Result<Roles, DeviceError> {
+    let contradiction = |detail: String| DeviceError::Contradiction { detail };
     let mut copies = Copies { medium, versions, count: vec![0; versions.len()] };
     let mut roles = Roles { random: Vec::new(), data: BTreeMap::new(), sequential: None, garbage: Vec::new() };
     let mut aligned: BTreeMap<u32, Vec<BlockId>> = BTreeMap::new();
@@ -133,9 +141,13 @@ fn assign_roles<M: Medium>(medium: &M, versions: &[Ppn], entries: &mut [MapEntry
             !redundant
         });
         blocks.sort_by_key(|block| youngest(medium, *block));
-        assert!(blocks.len() <= 2, "{} blocks of logical block {logical} are needed", blocks.len());
+        if blocks.len() > 2 {
+            return Err(contradiction(format!("{} blocks of logical block {logical} are needed", blocks.len())));
+        }
         if let [_, block] = blocks[..] {
-            assert!(roles.sequential.is_none(), "two sequential blocks are needed");
+            if roles.sequential.is_some() {
+                return Err(contradiction("two sequential-write blocks are needed".to_owned()));
+            }
             roles.sequential = Some((logical, block));
         }
         roles.data.extend(blocks.first().map(|block| (logical, *block)));
@@ -149,7 +161,7 @@ fn assign_roles<M: Medium>(medium: &M, versions: &[Ppn], entries: &mut [MapEntry
             entries[lpn] = MapEntry::page(at);
         }
     }
-    roles
+    Ok(roles)
 }
 
 impl<M: Medium, O: LogObserver> FastFtl<M, O> {
@@ -164,7 +176,7 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         let Found { mut versions, tombstones, last_sequence, .. } = scan(&mut medium, logical_pages, 0)?;
         let mut ftl = Self::over(BlockPool::new(medium), logical_pages, options, observer, last_sequence);
         let live = bury(&mut versions, &mut ftl.entries, &tombstones, &ftl.log.pool.medium);
-        let roles = assign_roles(&ftl.log.pool.medium, &versions, &mut ftl.entries);
+        let roles = assign_roles(&ftl.log.pool.medium, &versions, &mut ftl.entries)?;
         for at in versions.iter().filter(|at| **at != Ppn::NONE) {
             assert!(ftl.log.pool.medium.sequence(*at) > 0, "this medium records no sequence numbers");
             ftl.mapped_pages += 1;
