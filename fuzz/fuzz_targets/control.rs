@@ -4,6 +4,7 @@
 use isotherm_drive::control::answer_all;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
+use std::sync::atomic::AtomicUsize;
 
 fuzz_target!(|data: &[u8]| {
     let mut said = Vec::new();
@@ -12,7 +13,9 @@ fuzz_target!(|data: &[u8]| {
         Some(other) => Err(format!("\"{other}\" is no question")),
         None => Err("a question has a \"verb\"".to_owned()),
     };
-    answer_all(data, &mut said, &answer).unwrap();
+    let answering = AtomicUsize::new(0);
+    answer_all(data, &mut said, &answer, &answering).unwrap();
+    assert_eq!(answering.into_inner(), 0);
     for line in said.split_inclusive(|byte| *byte == b'\n') {
         let value: Value = serde_json::from_slice(line).unwrap();
         assert!(value.get("ok").is_some() != value.get("error").is_some());

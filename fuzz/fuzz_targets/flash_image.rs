@@ -58,7 +58,11 @@ fn image(ftl: &str, is_clean: bool) -> Vec<u8> {
         drive.handle(0).write(page * PAGE, &[[page as u8 + 1, turn as u8]; PAGE as usize / 2].concat(), false).unwrap();
     }
     drive.handle(0).flush().unwrap();
-    if is_clean { drive.close().unwrap() } else { drive.cut_power().unwrap() }
+    if is_clean {
+        drive.close().unwrap()
+    } else {
+        drive.cut_power().unwrap()
+    }
     let bytes = disk.0.lock().unwrap().clone();
     bytes
 }
@@ -89,7 +93,10 @@ fuzz_target!(|data: &[u8]| {
     for number in 0..PAGES {
         if drive.handle(0).read(number * PAGE, &mut page).is_ok() {
             let is_own = page[0] == number as u8 + 1 || page[0] == 0;
-            assert!(is_own && page.chunks(2).all(|pair| pair == &page[..2]), "page {number} is another's, or a mixture");
+            assert!(
+                is_own && page.chunks(2).all(|pair| pair == &page[..2]),
+                "page {number} is another's, or a mixture"
+            );
         }
     }
     for number in 0..PAGES {

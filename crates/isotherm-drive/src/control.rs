@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of a question.
 const QUESTION_BYTES_MAX: u64 = 64 << 10;
@@ -25,6 +25,8 @@ pub struct Control {
     path: PathBuf,
     is_ending: Arc<AtomicBool>,
     listener: Option<JoinHandle<()>>,
+    /// Questions that are being answered.
+    answering: Arc<AtomicUsize>,
 }
 
 impl Control {
@@ -36,6 +38,8 @@ impl Control {
         let listener = bind(path)?;
         let is_ending = Arc::new(AtomicBool::new(false));
         let (ending, answer, open) = (is_ending.clone(), Arc::new(answer), Arc::new(AtomicUsize::new(0)));
+        let answering = Arc::new(AtomicUsize::new(0));
+        let counted = answering.clone();
         let listener = std::thread::Builder::new().name("control".to_owned()).spawn(move || {
             for stream in listener.incoming() {
                 if ending.load(Ordering::Acquire) {
@@ -46,15 +50,15 @@ impl Control {
                     open.fetch_sub(1, Ordering::AcqRel);
                     continue;
                 }
-                let (answer, open) = (answer.clone(), open.clone());
+                let (answer, open, answering) = (answer.clone(), open.clone(), counted.clone());
                 std::thread::spawn(move || {
                     // A client that goes away or says nothing loses its own connection.
-                    let _ = converse(&stream, &*answer);
+                    let _ = converse(&stream, &*answer, &answering);
                     open.fetch_sub(1, Ordering::AcqRel);
                 });
             }
         })?;
-        Ok(Self { path: path.to_owned(), is_ending, listener: Some(listener) })
+        Ok(Self { path: path.to_owned(), is_ending, listener: Some(listener), answering })
     }
 }
 
@@ -65,6 +69,11 @@ impl Drop for Control {
         let _ = UnixStream::connect(&self.path);
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
+        }
+        // Whoever asked for the end hears that it comes.
+        let start = Instant::now();
+        while self.answering.load(Ordering::Acquire) > 0 && start.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
         }
         let _ = std::fs::remove_file(&self.path);
     }
@@ -97,13 +106,13 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     made
 }
 
-fn converse(stream: &UnixStream, answer: &dyn Fn(&Value) -> Answer) -> io::Result<()> {
+fn converse(stream: &UnixStream, answer: &dyn Fn(&Value) -> Answer, answering: &AtomicUsize) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    answer_all(BufReader::new(stream), stream, answer)
+    answer_all(BufReader::new(stream), stream, answer, answering)
 }
 
-/// Answers every question of a conversation: a line each.
+/// Answers every question of a conversation: a line each. `answering` counts those that are under way.
 ///
 /// # Errors
 /// The connection breaks.
@@ -111,6 +120,7 @@ pub fn answer_all(
     mut reader: impl BufRead,
     mut writer: impl Write,
     answer: &dyn Fn(&Value) -> Answer,
+    answering: &AtomicUsize,
 ) -> io::Result<()> {
     loop {
         let mut line = Vec::new();
@@ -118,6 +128,7 @@ pub fn answer_all(
             return Ok(());
         }
         let is_whole = line.ends_with(b"\n");
+        answering.fetch_add(1, Ordering::AcqRel);
         let said = match serde_json::from_slice::<Value>(&line) {
             Ok(question) if is_whole => answer(&question),
             Ok(_) => Err("a question ends with a line break".to_owned()),
@@ -129,7 +140,9 @@ pub fn answer_all(
         };
         let mut bytes = said.to_string().into_bytes();
         bytes.push(b'\n');
-        writer.write_all(&bytes)?;
+        let written = writer.write_all(&bytes);
+        answering.fetch_sub(1, Ordering::AcqRel);
+        written?;
         if !is_whole {
             return Ok(());
         }

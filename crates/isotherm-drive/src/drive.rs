@@ -4,11 +4,11 @@
 //! others. Each request arrives at a moment of the drive's own clock, which a recorder takes down: replayed at these moments, a
 //! device of the same specification counts the same.
 
-use crate::image::{self, Durability, Header, HostTotals, How, ImageError, Problem, Totals};
 use crate::handles::HandlePlan;
+use crate::image::{self, Durability, Header, HostTotals, How, ImageError, Problem, Totals};
 use crate::served::{Served, ToServe};
-use isotherm::cause::Cause;
 use isotherm::build::{Array, Plan, assemble};
+use isotherm::cause::Cause;
 use isotherm::device::{DeviceError, Observe};
 use isotherm::nand::array::NandArray;
 use isotherm::nand::payload::HeapBytes;
@@ -50,13 +50,16 @@ impl Latency {
     }
 }
 
+/// Hears of requests.
+pub type Recorder = Box<dyn FnMut(&Request) + Send>;
+
 /// How a drive is used.
 #[derive(Default)]
 pub struct DriveOptions {
     /// When clients hear of the end of requests.
     pub latency: Latency,
     /// Hears of every request, in the order in which the device carries them out.
-    pub recorder: Option<Box<dyn FnMut(&Request) + Send>>,
+    pub recorder: Option<Recorder>,
 }
 
 /// A drive that cannot be used.
@@ -81,7 +84,6 @@ impl From<std::io::Error> for DriveError {
 trait Durable: Send + Sync {
     fn sync(&self) -> std::io::Result<()>;
     fn count(&self, host: HostTotals);
-    fn totals(&self) -> Totals;
 }
 
 impl<D: image::Disk> Durable for Durability<D> {
@@ -90,9 +92,6 @@ impl<D: image::Disk> Durable for Durability<D> {
     }
     fn count(&self, host: HostTotals) {
         self.count(host);
-    }
-    fn totals(&self) -> Totals {
-        self.totals()
     }
 }
 
@@ -143,7 +142,7 @@ struct Core {
     /// The slowest requests of late, slowest first.
     slow: Vec<SlowRequest>,
     device: Box<dyn Served>,
-    recorder: Option<Box<dyn FnMut(&Request) + Send>>,
+    recorder: Option<Recorder>,
     host: HostTotals,
     requests: u64,
     /// What was counted before this use.
@@ -234,7 +233,11 @@ impl Drive {
         // The specification is the one that the image was made with: what fails is the content.
         let device = device.map_err(|error| {
             let problem = format!("the device cannot be rebuilt from its pages: {error}");
-            ImageError::new(Problem::Damaged, problem, "list the damage with isotherm drive check, and restore the image from a copy")
+            ImageError::new(
+                Problem::Damaged,
+                problem,
+                "list the damage with isotherm drive check, and restore the image from a copy",
+            )
         })?;
         let how = How { took: start.elapsed(), ..opened.how };
         Ok(Self::over(device, Some(durability), opened.header, host, Some(how), options)?)
@@ -320,13 +323,9 @@ impl Drive {
     pub fn totals(&self) -> Totals {
         let core = self.core();
         let host = core.host_over_life(self.start);
-        match &self.durable {
-            Some(durable) => Totals { host, ..durable.totals() },
-            None => {
-                let medium = core.device.snapshot().medium;
-                Totals { programs: medium.programs, copies: medium.copies, erases: medium.erases, host }
-            }
-        }
+        // The array counts on from where it was left.
+        let medium = core.device.counters();
+        Totals { programs: medium.programs, copies: medium.copies, erases: medium.erases, host }
     }
 
     /// Writes to the disk what is due, so that little is to be looked at after a loss of power. The device hears nothing of it.

@@ -24,7 +24,8 @@ impl HandlePlan {
     /// No such object, a handle that is not there, or ranges that overlap.
     pub fn from_json(text: &str, handles: u16) -> Result<Self, PlanError> {
         let wrong = |problem: String| PlanError { problem };
-        let value: Value = serde_json::from_str(text).map_err(|error| wrong(format!("the plan is no JSON: {error}")))?;
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| wrong(format!("the plan is no JSON: {error}")))?;
         let ranges = value["ranges"].as_array().ok_or_else(|| wrong("the plan has no \"ranges\"".to_owned()))?;
         let mut found = Vec::with_capacity(ranges.len());
         for (index, range) in ranges.iter().enumerate() {
@@ -60,7 +61,8 @@ mod tests {
 
     #[test]
     fn bytes_have_the_handle_of_their_range() {
-        let text = r#"{"ranges": [{"offset": 100, "length": 50, "handle": 2}, {"offset": 10, "length": 90, "handle": 1}]}"#;
+        let text =
+            r#"{"ranges": [{"offset": 100, "length": 50, "handle": 2}, {"offset": 10, "length": 90, "handle": 1}]}"#;
         let plan = HandlePlan::from_json(text, 3).unwrap();
         assert_eq!([0, 9, 10, 99, 100, 149, 150].map(|offset| plan.handle_of(offset)), [0, 0, 1, 1, 2, 2, 0]);
         for (text, part) in [

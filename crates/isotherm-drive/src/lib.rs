@@ -10,5 +10,5 @@ pub mod image;
 mod served;
 pub mod smart;
 
+pub use drive::{Drive, DriveError, DriveOptions, Handle, Latency, Recorder, SlowRequest};
 pub use handles::{HandlePlan, PlanError};
-pub use drive::{Drive, DriveError, DriveOptions, Handle, Latency, SlowRequest};

@@ -68,7 +68,10 @@ impl Places {
 /// Attaches a drive.
 pub fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     let places = Places::of(&args.image);
-    fs::create_dir_all(&places.folder).with_context(|| places.folder.display().to_string())?;
+    fs::create_dir_all(&places.folder).with_context(|| {
+        let folder = places.folder.display();
+        format!("{folder}: the folder of the mount cannot be made; if a server was killed there, umount -l {folder} frees it")
+    })?;
     let result = serve(args, &places).and_then(|()| {
         let options = LoopOptions { sector_bytes: args.sector_size, partitions: args.partitions, read_only: false };
         match LoopDevice::attach(&places.file(), &options) {

@@ -14,7 +14,9 @@ use std::process::ExitCode;
 
 /// Arguments of `drive create`.
 #[derive(Args)]
-#[command(after_help = "Example:\n  isotherm drive create disk.flash --logical-size 8GiB --op 7% --placement sepbit --victim cost_benefit")]
+#[command(
+    after_help = "Example:\n  isotherm drive create disk.flash --logical-size 8GiB --op 7% --placement sepbit --victim cost_benefit"
+)]
 pub struct CreateArgs {
     /// Image to make
     image: PathBuf,

@@ -69,7 +69,8 @@ impl Facts {
     /// Answers a question from the control socket; `end` hears how serving is to end.
     pub fn answer(&self, question: &Value, end: &Sender<Ending>) -> Answer {
         let drive = &self.drive;
-        let number = |key: &str| question[key].as_u64().ok_or_else(|| format!("\"{key}\" is missing, or no whole number"));
+        let number =
+            |key: &str| question[key].as_u64().ok_or_else(|| format!("\"{key}\" is missing, or no whole number"));
         match question["verb"].as_str() {
             Some("smart-log") => Ok(smart::smart_log(drive)),
             Some("ocp-smart-add-log") => Ok(smart::ocp_smart_add_log(drive)),

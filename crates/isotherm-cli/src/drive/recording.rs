@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use isotherm::request::Request;
+use isotherm_drive::Recorder;
 use isotherm_trace::TraceWriter;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -16,9 +17,6 @@ const BATCHES_MAX: usize = 256;
 pub struct Recording {
     writer: JoinHandle<anyhow::Result<u64>>,
 }
-
-/// What hears the requests of a drive.
-pub type Recorder = Box<dyn FnMut(&Request) + Send>;
 
 impl Recording {
     /// Begins a trace at `path`, with a column that says who asks where there are several handles.

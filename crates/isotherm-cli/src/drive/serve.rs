@@ -2,18 +2,18 @@
 
 use super::create::device;
 use super::facts::{Ending, Facts};
-use super::recording::{Recorder, Recording};
+use super::recording::Recording;
 use super::watch::Watched;
 use crate::options::DeviceOptions;
 use crate::output;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use isotherm_drive::control::Control;
-use isotherm_drive::{Drive, DriveOptions, HandlePlan, Latency};
+use isotherm_drive::{Drive, DriveOptions, HandlePlan, Latency, Recorder};
 use isotherm_export::Export;
 use isotherm_export::nbd::{Handle as NbdHandle, Listen, NamedExport, Server, ServerOptions, TlsMode, TlsOptions};
-use isotherm_fuse::{Ending as UnmountEnding, Mounted};
 use isotherm_fuse::drive::{DiskFile, Options as FuseOptions, mount};
+use isotherm_fuse::{Ending as UnmountEnding, Mounted};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -133,9 +133,10 @@ impl ServeArgs {
         };
         let mut exports: Vec<(String, Arc<dyn Export>)> = vec![("disk".to_owned(), Arc::new(whole))];
         if self.handles > 1 {
-            exports.extend((0..self.handles).map(|handle| {
-                (format!("disk/{handle}"), Arc::new(drive.handle(handle)) as Arc<dyn Export>)
-            }));
+            exports.extend(
+                (0..self.handles)
+                    .map(|handle| (format!("disk/{handle}"), Arc::new(drive.handle(handle)) as Arc<dyn Export>)),
+            );
         }
         Ok(exports)
     }
@@ -202,13 +203,15 @@ impl Servers {
                 let end = end.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
                 facts.answer(question, &end)
             };
-            let control = Control::listen(&path, answer).with_context(|| format!("{}: control socket", path.display()))?;
+            let control =
+                Control::listen(&path, answer).with_context(|| format!("{}: control socket", path.display()))?;
             eprintln!("control: {}", path.display());
             servers.control = Some(control);
         }
         if let Some(address) = args.ui {
-            let page = isotherm_live::LivePage::start(address, Arc::new(Watched::new(drive.clone(), facts.clone())), false)
-                .with_context(|| format!("--ui {address}"))?;
+            let page =
+                isotherm_live::LivePage::start(address, Arc::new(Watched::new(drive.clone(), facts.clone())), false)
+                    .with_context(|| format!("--ui {address}"))?;
             eprintln!("live page: http://{}/", page.address());
             servers.live = Some(page);
         }

@@ -107,7 +107,11 @@ impl Source for Watched {
             host_bytes_written: now.host.bytes_written - self.start.host.bytes_written,
             host_bytes_read: now.host.bytes_read - self.start.host.bytes_read,
             media_bytes_written: programmed.total() * page_bytes,
-            pages_programmed: programmed.by_key().into_iter().map(|(key, pages)| (key.replace('_', " "), pages)).collect(),
+            pages_programmed: programmed
+                .by_key()
+                .into_iter()
+                .map(|(key, pages)| (key.replace('_', " "), pages))
+                .collect(),
             free_blocks: now.free_blocks,
             floor_blocks: self.drive.plan().reserve_blocks,
             latencies: rows(&latencies, before.latencies.front()),
@@ -228,7 +232,8 @@ fn metrics(drive: &Drive) -> String {
     family("host_reads_total", "counter", "Read requests.", &one(host.reads));
     family("host_flushes_total", "counter", "Flush requests.", &one(host.flushes));
     let programmed = totals.programs.plus(&totals.copies);
-    let by_cause = |(cause, pages): (&'static str, u64)| (format!("{{cause=\"{cause}\"}}"), (pages * page_bytes) as f64);
+    let by_cause =
+        |(cause, pages): (&'static str, u64)| (format!("{{cause=\"{cause}\"}}"), (pages * page_bytes) as f64);
     let media: Vec<_> = programmed.by_key().into_iter().map(by_cause).collect();
     family("media_written_bytes_total", "counter", "Bytes programmed on flash, by cause.", &media);
     family("block_erases_total", "counter", "Blocks erased.", &one(totals.erases.total()));

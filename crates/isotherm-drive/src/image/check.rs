@@ -63,10 +63,11 @@ pub fn check<D: Disk>(disk: &D) -> Result<Findings, ImageError> {
         let base = layout.geometry.first_page(block).0 as usize;
         for (index, page) in bytes.chunks_exact(page_bytes).enumerate() {
             let (owner, sequence) = (scanned.state.owners[base + index], scanned.state.sequences[base + index]);
-            let oob_is_lost = owner.kind() == Kind::Unreadable;
-            if !oob_is_lost && page_check(page, Oob { owner, sequence }) == scanned.tables.checks[base + index] {
+            // Pages that an FTL programs as filler are unreadable too, and whole.
+            if page_check(page, Oob { owner, sequence }) == scanned.tables.checks[base + index] {
                 continue;
             }
+            let oob_is_lost = owner.kind() == Kind::Unreadable;
             findings.damaged.push(DamagedPage {
                 block,
                 index: index as u32,

@@ -10,9 +10,9 @@ use super::layout::{EraseRecord, Event, Layout, OOB_BYTES, PageRecord, page_chec
 use super::record::Totals;
 use isotherm::address::{BlockId, Ppn};
 use isotherm::cause::Cause;
-use isotherm::nand::{Kind, Oob, Owner};
 use isotherm::nand::content::Bytes;
 use isotherm::nand::payload::{Kept, Payload};
+use isotherm::nand::{Kind, Oob, Owner};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;

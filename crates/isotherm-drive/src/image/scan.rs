@@ -305,6 +305,7 @@ impl<D: Disk> Scan<'_, D> {
                 Entry::Damaged => {
                     self.state.owners[base + index] = Owner::new(Kind::Unreadable, 0);
                     self.state.sequences[base + index] = 0;
+                    self.tables.checks[base + index] = 0;
                 }
                 // Left by what lay here before, or not programmed.
                 Entry::Page(_) | Entry::Nothing => break,

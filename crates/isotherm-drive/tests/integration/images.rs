@@ -87,7 +87,11 @@ fn flipped_bits_are_errors_and_never_wrong_data() {
             let journal = blank(sets);
             let drive = open(journal.clone()).unwrap();
             let model = use_drive(&drive, 300, 8);
-            if is_clean { drive.close().unwrap() } else { drive.cut_power().unwrap() }
+            if is_clean {
+                drive.close().unwrap()
+            } else {
+                drive.cut_power().unwrap()
+            }
             drop(drive);
             let whole = journal.bytes();
             let mut random = Random::new(1);
@@ -263,9 +267,8 @@ fn a_full_disk_is_an_error_and_what_was_flushed_is_there() {
         let handle = drive.handle(0);
         let mut flushed = 0;
         let error = (1..).find_map(|round: u64| {
-            let result = (0..PAGES / 2).try_for_each(|page| {
-                handle.write(page * PAGE, &vec![round as u8; PAGE as usize], false).map(|_| ())
-            });
+            let result = (0..PAGES / 2)
+                .try_for_each(|page| handle.write(page * PAGE, &vec![round as u8; PAGE as usize], false).map(|_| ()));
             let result = result.and_then(|()| handle.flush().map(|_| ()));
             flushed = if result.is_ok() { round } else { flushed };
             result.err()

@@ -324,8 +324,9 @@ proptest! {
                 Op::Flush => device.flush().unwrap(),
                 Op::WriteZeroes => {
                     device.write_zeroes(offset, length, false).unwrap();
-                    for block in range.start.div_ceil(4096)..range.end / 4096 {
-                        trimmed[block] = true;
+                    let whole = range.start.div_ceil(4096)..range.end / 4096;
+                    if whole.start < whole.end {
+                        trimmed[whole].fill(true);
                     }
                     for part in [range.start / 4096, range.end / 4096].into_iter().filter(|_| length > 0) {
                         let whole = part * 4096 >= range.start && (part + 1) * 4096 <= range.end;

@@ -76,7 +76,7 @@ fn loses_nothing_flushed(python: &Path, device: &[&str]) {
         if round > 0 {
             verify(python, &server, &ledger, &[]);
         }
-        let mut writer = Writer::start(python, &server, &ledger, 1, &["--flush-every", "60"]);
+        let mut writer = Writer::start(python, &server, &ledger, round, &["--flush-every", "60"]);
         writer.flushed(Duration::from_millis(100 + 83 * round % 300));
         match round % 2 {
             0 => server.kill(),

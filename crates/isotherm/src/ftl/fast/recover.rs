@@ -77,8 +77,9 @@ impl<M: Medium> Copies<'_, M> {
         pages(self.medium, block).filter_map(|at| {
             let owner = self.medium.owner(at);
             let version = self.versions.get(owner.address() as usize)?;
-            let is_current =
-                owner.kind() == Kind::Data && *version != Ppn::NONE && self.medium.sequence(*version) == self.medium.sequence(at);
+            let is_current = owner.kind() == Kind::Data
+                && *version != Ppn::NONE
+                && self.medium.sequence(*version) == self.medium.sequence(at);
             is_current.then_some((owner.address() as usize, at))
         })
     }
@@ -114,11 +115,7 @@ struct Roles {
 ///
 /// # Errors
 /// More blocks of a logical block are needed than there can be, as where pages were lost.
-fn assign_roles<M: Medium>(
-    medium: &M,
-    versions: &[Ppn],
-    entries: &mut [MapEntry],
-) -> Result<Roles, DeviceError> {
+fn assign_roles<M: Medium>(medium: &M, versions: &[Ppn], entries: &mut [MapEntry]) -> Result<Roles, DeviceError> {
     let contradiction = |detail: String| DeviceError::Contradiction { detail };
     let mut copies = Copies { medium, versions, count: vec![0; versions.len()] };
     let mut roles = Roles { random: Vec::new(), data: BTreeMap::new(), sequential: None, garbage: Vec::new() };
