@@ -6,8 +6,8 @@ use crate::results::{
     VictimHistogram, WindowResult,
 };
 use hdrhistogram::Histogram;
-use isotherm::blocks::{BlockState, BlockView};
 use isotherm::cause::{ByCause, Cause};
+use isotherm::device::{BlockPhase, BlockView};
 use isotherm::stats::{Counter, FlashTime, Latencies, MemoryItem, Snapshot, VICTIM_BUCKETS};
 use serde_json::{Map, Value};
 
@@ -188,7 +188,7 @@ pub fn erases(before: &[u32], after: &[u32]) -> (EraseCount, BlockHistogram) {
 pub fn utilisation(blocks: &[BlockView], pages_per_block: u32) -> BlockHistogram {
     const BUCKETS: u32 = 20;
     let mut count = vec![0; BUCKETS as usize];
-    for block in blocks.iter().filter(|block| block.state == BlockState::Closed) {
+    for block in blocks.iter().filter(|block| block.phase == BlockPhase::Closed) {
         let bucket = (u64::from(block.valid) * u64::from(BUCKETS) / u64::from(pages_per_block)) as usize;
         count[bucket.min(BUCKETS as usize - 1)] += 1;
     }
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn full_blocks_fall_into_the_last_bucket() {
-        let closed = |valid| BlockView { state: BlockState::Closed, valid, ..BlockView::default() };
+        let closed = |valid| BlockView { phase: BlockPhase::Closed, valid, ..BlockView::default() };
         let free = BlockView::default();
         let histogram = utilisation(&[closed(64), closed(0), free, closed(3), closed(32)], 64);
         assert_eq!((histogram.count[19], histogram.count[0], histogram.count[10]), (1, 2, 1));

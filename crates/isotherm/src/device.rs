@@ -1,7 +1,6 @@
 //! What a simulated device is to those who use it: observed ([`Observe`]), given requests ([`Replay`]), or read and written
 //! ([`BlockDevice`]).
 
-use crate::blocks::BlockView;
 use crate::registry::SpecError;
 use crate::request::Request;
 use crate::stats::{Latencies, Snapshot, WearSummary};
@@ -71,6 +70,37 @@ impl From<DeviceError> for SpecError {
     fn from(error: DeviceError) -> Self {
         Self::new("device", error.to_string(), "give a larger device")
     }
+}
+
+/// What a block is doing, as those who watch a device see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum BlockPhase {
+    /// Erased, or never used.
+    #[default]
+    Free,
+    /// Being filled.
+    Open,
+    /// Full: it may be chosen to be cleaned for room.
+    Closed,
+    /// Full, and cleaned by rules of its own: it holds the FTL's own pages, or is being emptied.
+    Reserved,
+    /// Never to be used again.
+    Retired,
+}
+
+/// A block as those who watch a device see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BlockView {
+    /// What it is doing.
+    pub phase: BlockPhase,
+    /// The stream that filled it; 0 where blocks have no streams.
+    pub stream: u16,
+    /// Valid pages.
+    pub valid: u32,
+    /// Times that it was erased.
+    pub erases: u32,
+    /// What its age counts from, in host page writes; 0 where blocks have no age.
+    pub stamp: u64,
 }
 
 /// What every device can be asked, whatever is done with it.

@@ -4,9 +4,8 @@
 //! `modify`); a trim takes only the pages that it covers whole.
 
 use crate::address::Lpn;
-use crate::blocks::BlockView;
 use crate::cause::Cause;
-use crate::device::{BlockDevice, DeviceError, Observe, Replay};
+use crate::device::{BlockDevice, BlockView, DeviceError, Observe, Replay};
 use crate::ftl::Ftl;
 use crate::nand::Medium;
 use crate::nand::clock::Clock as _;

@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use crate::output;
 use hdrhistogram::Histogram;
-use isotherm::blocks::{BlockState, BlockView};
+use isotherm::device::{BlockPhase, BlockView};
 use isotherm::request::Op;
 use isotherm::stats::{Latencies, Snapshot};
 use isotherm_drive::{Drive, SlowRequest};
@@ -138,11 +138,11 @@ impl Source for Watched {
             age: youngest.saturating_sub(block.stamp) as f32 / span,
             erases: block.erases as f32,
             stream: block.stream,
-            state: match block.state {
-                BlockState::Free => State::Free,
-                BlockState::Open => State::Open,
-                BlockState::Closed | BlockState::ClosedMeta | BlockState::Collecting => State::Closed,
-                BlockState::Failing | BlockState::Retired => State::Bad,
+            state: match block.phase {
+                BlockPhase::Free => State::Free,
+                BlockPhase::Open => State::Open,
+                BlockPhase::Closed | BlockPhase::Reserved => State::Closed,
+                BlockPhase::Retired => State::Bad,
             },
         };
         let cells = Cells::gather(blocks.iter().map(cell), most);

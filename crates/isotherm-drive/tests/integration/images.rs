@@ -3,9 +3,8 @@
 use crate::support::journal::{Journal, Step};
 use crate::support::model::Model;
 use crate::support::{DEVICES, PAGE, PAGES, spec};
-use isotherm::blocks::BlockState;
 use isotherm::build::{Environment, build};
-use isotherm::device::Observe;
+use isotherm::device::{BlockPhase, Observe};
 use isotherm::random::Random;
 use isotherm::request::Request;
 use isotherm_drive::image::{Disk, Problem, check};
@@ -209,7 +208,7 @@ fn erased_blocks_give_their_space_back() {
     let handle = drive.handle(0);
     let programmed = || {
         let blocks = drive.observe(|device| device.blocks());
-        blocks.iter().filter(|block| block.state != BlockState::Free).count() as u64 * (256 << 10)
+        blocks.iter().filter(|block| block.phase != BlockPhase::Free).count() as u64 * (256 << 10)
     };
     for part in 0..96 {
         handle.write(part << 20, &vec![1; 1 << 20], false).unwrap();

@@ -4,6 +4,7 @@ pub(crate) mod lists;
 mod validity;
 
 use crate::address::{BlockId, StreamId};
+use crate::device::{BlockPhase, BlockView};
 use crate::memory;
 use serde::{Deserialize, Serialize};
 use validity::Validity;
@@ -78,19 +79,16 @@ impl BlockState {
         [Self::Free, Self::Open, Self::Closed, Self::ClosedMeta, Self::Collecting, Self::Failing, Self::Retired];
 }
 
-/// A block as those who watch a device see it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct BlockView {
-    /// What it is doing.
-    pub state: BlockState,
-    /// The stream that filled it; 0 where blocks have no streams.
-    pub stream: u16,
-    /// Valid pages.
-    pub valid: u32,
-    /// Times that it was erased.
-    pub erases: u32,
-    /// What its age counts from, in host page writes; 0 where blocks have no age.
-    pub stamp: u64,
+impl From<BlockState> for BlockPhase {
+    fn from(state: BlockState) -> Self {
+        match state {
+            BlockState::Free => Self::Free,
+            BlockState::Open => Self::Open,
+            BlockState::Closed => Self::Closed,
+            BlockState::ClosedMeta | BlockState::Collecting | BlockState::Failing => Self::Reserved,
+            BlockState::Retired => Self::Retired,
+        }
+    }
 }
 
 /// The blocks of a block store. Policies read it; only the block store writes it.
@@ -204,7 +202,7 @@ impl BlockTable {
     /// Every block, for those who watch.
     pub(crate) fn views(&self) -> Vec<BlockView> {
         let view = |block| BlockView {
-            state: self.state(block),
+            phase: self.state(block).into(),
             stream: self.stream(block).0,
             valid: self.valid(block),
             erases: self.erases(block),

@@ -16,9 +16,8 @@
 use super::buffer::{AnyBuffer, BufferPolicy, Departure, Touch};
 use super::index::AddressIndex;
 use crate::address::Lpn;
-use crate::blocks::BlockView;
 use crate::cause::Cause;
-use crate::device::DeviceError;
+use crate::device::{BlockView, DeviceError};
 use crate::ftl::Ftl;
 use crate::nand::content::{Content, Frames as _};
 use crate::nand::{Medium, PageMut, PageRef};

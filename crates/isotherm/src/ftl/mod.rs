@@ -11,9 +11,8 @@ pub use design::{
 pub use mapping_space::{FlashCosts, MapWork, MappingSpace, Profits};
 
 use crate::address::{Geometry, Lpn};
-use crate::blocks::BlockView;
 use crate::cause::Cause;
-use crate::device::DeviceError;
+use crate::device::{BlockView, DeviceError};
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::placement::{AnyPlacement, PlacementContext};
 use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};

@@ -6,9 +6,8 @@
 use super::page_map::{PageMap, write_tombstones};
 use super::{Design, Found, Ftl, FtlParts, ReadDesign, Receive, Reserve, Uses};
 use crate::address::Lpn;
-use crate::blocks::BlockView;
 use crate::cause::Cause;
-use crate::device::DeviceError;
+use crate::device::{BlockView, DeviceError};
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::placement::Placement;
 use crate::registry::{Entry, SpecError};

@@ -1,10 +1,9 @@
 //! The hybrid map as a specification builds it: counters of a small trace, determinism, limits, wear, idle time.
 
 use isotherm::address::{Geometry, Lpn};
-use isotherm::blocks::BlockState;
 use isotherm::build::{Environment, build, plan};
 use isotherm::cause::Cause;
-use isotherm::device::Replay;
+use isotherm::device::{BlockPhase, Replay};
 use isotherm::ftl::Ftl;
 use isotherm::ftl::fast::{FastFtl, FastOptions, LogObserver, MergeCounters, RESERVE_BLOCKS, log_block_map_bytes};
 use isotherm::nand::Medium;
@@ -84,7 +83,7 @@ fn counters_of_a_small_trace() {
     assert_eq!(medium.erases[Cause::Gc], snapshot.collector.collections, "a reclaim erases its victim");
     assert_eq!(programmed.total(), snapshot.valid_pages + snapshot.collector.invalidated_pages);
     assert_eq!(medium.erases.total(), device.wear().total);
-    let closed = device.blocks().into_iter().filter(|block| block.state == BlockState::Closed);
+    let closed = device.blocks().into_iter().filter(|block| block.phase == BlockPhase::Closed);
     let valid: u32 = closed.map(|block| block.valid).sum();
     assert!(u64::from(valid) <= snapshot.valid_pages && u64::from(valid) + 128 >= snapshot.valid_pages);
 }

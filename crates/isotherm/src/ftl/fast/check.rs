@@ -3,8 +3,8 @@
 use super::block_pool::Role;
 use super::{FastFtl, LogObserver, NO_BLOCK};
 use crate::address::{BlockId, Lpn, Ppn};
-use crate::blocks::{BlockState, BlockView};
 use crate::cause::Cause;
+use crate::device::{BlockPhase, BlockView};
 use crate::nand::{Kind, Medium, Owner};
 
 impl<M: Medium, O: LogObserver> FastFtl<M, O> {
@@ -120,12 +120,12 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         }
         let head = self.log.head();
         let view = |block: BlockId| BlockView {
-            state: match self.log.pool.role(block) {
-                Role::Free => BlockState::Free,
-                Role::Retired => BlockState::Retired,
-                Role::Sequential => BlockState::Open,
-                Role::Random if Some(block) == head => BlockState::Open,
-                Role::Data | Role::Random => BlockState::Closed,
+            phase: match self.log.pool.role(block) {
+                Role::Free => BlockPhase::Free,
+                Role::Retired => BlockPhase::Retired,
+                Role::Sequential => BlockPhase::Open,
+                Role::Random if Some(block) == head => BlockPhase::Open,
+                Role::Data | Role::Random => BlockPhase::Closed,
             },
             valid: valid[block.0 as usize],
             erases: self.log.pool.medium.erase_count(block),

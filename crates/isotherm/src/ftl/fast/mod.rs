@@ -44,9 +44,8 @@ pub use options::{FastOptions, LogShare, RESERVE_BLOCKS};
 
 use super::Ftl;
 use crate::address::{BlockId, Lpn, Ppn};
-use crate::blocks::BlockView;
 use crate::cause::{ByCause, Cause};
-use crate::device::DeviceError;
+use crate::device::{BlockView, DeviceError};
 use crate::memory;
 use crate::nand::clock::Clock as _;
 use crate::nand::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
