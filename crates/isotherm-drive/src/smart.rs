@@ -1,6 +1,6 @@
-//! What NVMe drives say of themselves, with the keys of nvme-cli's JSON: the SMART / Health log (NVM Express Base Specification 2.0,
-//! figure 207), the FDP logs (figures 280 to 285), and of the OCP extended log C0h (Datacenter NVMe SSD Specification 2.0, section
-//! 4.8.6) the fields that a simulated drive has.
+//! What NVMe drives say of themselves, with the keys of nvme-cli's JSON: the SMART / Health log (identifier 02h) and the logs of
+//! Flexible Data Placement (20h to 22h) of the NVM Express Base Specification 2.1, and of the extended SMART log C0h of the Open
+//! Compute Project (Datacenter NVMe SSD Specification 2.7, section 4.8.6) the fields that a simulated drive has.
 
 use crate::drive::Drive;
 use crate::image::Totals;
