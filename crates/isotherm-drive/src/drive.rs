@@ -19,7 +19,7 @@ use isotherm::stats::{Counter as _, MediumCounters};
 use isotherm_export::{Due, ErrorKind, Export, ExportError, Extent, Zeroes};
 use std::fs::{File, OpenOptions};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Bytes of zeros that are written at a time.
@@ -374,6 +374,9 @@ impl Drive {
             return Err(ImageError::new(Problem::Disk, problem, "serve an image").into());
         };
         let mut core = self.core();
+        if let Some(why) = core.stopped {
+            return Err(ImageError::new(Problem::Busy, why, "copy the image itself").into());
+        }
         core.device.hand_over()?;
         let copy = OpenOptions::new().write(true).create_new(true).open(target)?;
         let copied = copy_sparse(file, &copy);
@@ -440,8 +443,14 @@ impl Drive {
         self.core().slow.clone()
     }
 
+    /// The device, for one request. After a panic in the midst of one nothing is known of its tables: it serves nothing any more,
+    /// and the image is as after a loss of power.
     fn core(&self) -> MutexGuard<'_, Core> {
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+        self.core.lock().unwrap_or_else(|poisoned| {
+            let mut core = poisoned.into_inner();
+            core.stopped.get_or_insert("the drive stopped because of a defect of the program");
+            core
+        })
     }
 
     fn make_durable(&self, host: HostTotals) -> std::io::Result<()> {

@@ -255,7 +255,9 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         // Nobody listens once the end has begun.
         let _ = by_signal.send(Ending::InOrder);
     })?;
-    let servers = Servers::start(args, &drive, &facts, &end)?;
+    // A place that cannot be listened on is no loss of power.
+    let servers = Servers::start(args, &drive, &facts, &end)
+        .or_else(|error| drive.close().map_err(Into::into).and(Err(error)))?;
     let ending = wait(&drive, &facts, &ended);
     let stopped = servers.stop();
     let result = match ending {

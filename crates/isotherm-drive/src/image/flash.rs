@@ -123,7 +123,7 @@ impl<D: Disk> Flash<D> {
             return Ok(());
         }
         let kept = KEPT_SLOT_BYTES / self.layout.slot_bytes();
-        while let Some((number, slot)) = self.erased.front().copied().filter(|(number, _)| *number <= recorded) {
+        while let Some((_, slot)) = self.erased.front().copied().filter(|(number, _)| *number <= recorded) {
             self.erased.pop_front();
             if (self.free.len() as u64) < kept {
                 // The ones whose space is kept are taken first.
@@ -132,7 +132,6 @@ impl<D: Disk> Flash<D> {
                 self.durability.disk().punch(self.layout.data_of(slot, 0), self.layout.slot_bytes())?;
                 self.free.push_back(slot);
             }
-            debug_assert!(number <= recorded);
         }
         Ok(())
     }

@@ -103,7 +103,7 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         Ok(())
     }
 
-    /// Valid pages of every block that takes no more writes.
+    /// Every block, for those who watch. Counts valid pages by a look at the whole map.
     pub(super) fn views(&self) -> Vec<BlockView> {
         let geometry = self.log.pool.medium.geometry();
         let mut valid = vec![0; geometry.blocks as usize];
