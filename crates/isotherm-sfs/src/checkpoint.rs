@@ -27,7 +27,7 @@
 
 use crate::checksum::Checksum;
 use crate::options::BLOCK_BYTES;
-use crate::segments::{SegmentState, Segments};
+use crate::segments::{OpenSegment, SegmentState, Segments};
 use isotherm::hotness::heat::Time;
 use isotherm::hotness::quantise::MAX_GROUPS;
 
@@ -44,14 +44,6 @@ const NO_SEGMENT: u32 = u32::MAX;
 /// Blocks of one checkpoint.
 pub fn checkpoint_blocks(segments: u32) -> u32 {
     1 + segments.div_ceil((BLOCK / SEGMENT_BYTES) as u32)
-}
-
-/// The segment that partial writes fill.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct OpenSegment {
-    pub(crate) segment: u32,
-    /// Blocks of it that are written.
-    pub(crate) next: u32,
 }
 
 /// What a checkpoint says of the log as a whole.

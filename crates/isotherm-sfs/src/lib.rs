@@ -8,9 +8,10 @@
 //! All of them are written once for blocks with and without [`content`]: over a device that replays requests the log is a
 //! simulation, over one that holds bytes it holds them too, and [`recover`] finds them again after a loss of power.
 //!
-//! The policies are [`isotherm::hotness::heat`], [`isotherm::hotness::quantise`], [`segments`] and [`dirty`]: they know no
-//! device and no simulator. [`log`] is the machine that they steer, over anything that is a [`disk::Disk`]; [`device`] puts it
-//! over a simulated device, as a [`spec::SystemSpec`] says. The block store of the flash translation layers
+//! The policies are [`isotherm::hotness::heat`], [`isotherm::hotness::quantise`] and [`segments`]: they know no device and no
+//! simulator. [`machine`] is what they steer, without bytes and without a map: whatever can write blocks and make them durable
+//! is its [`machine::Mechanism`]. [`log`] is one, with a [`dirty`] cache over anything that is a [`disk::Disk`]; a file system is another. [`device`]
+//! puts the log over a simulated device, as a [`spec::SystemSpec`] says. The block store of the flash translation layers
 //! ([`isotherm::store`]) is another machine: it cleans block by block into open blocks, where this one cleans into a cache,
 //! writes whole segments later, and must not reuse a segment before a checkpoint.
 //!
@@ -44,6 +45,7 @@ pub mod dirty;
 pub mod disk;
 pub mod drive;
 pub mod log;
+pub mod machine;
 pub mod options;
 pub mod recover;
 pub mod segments;

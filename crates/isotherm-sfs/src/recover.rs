@@ -20,11 +20,11 @@
 //! counts of files, of which nothing is stored, are those of their blocks together.
 
 use crate::blocks::{Block, CLEAN, NO_DATA, NOWHERE};
-use crate::checkpoint::{Checkpoint, OpenSegment};
+use crate::checkpoint::Checkpoint;
 use crate::disk::{NO_BLOCK, Recoverable, SummaryEntry};
 use crate::log::{Recovered, SegmentLog};
 use crate::options::LogOptions;
-use crate::segments::SegmentState;
+use crate::segments::{OpenSegment, SegmentState};
 use crate::summary::{SUMMARY_BYTES_MIN, Summary, data_checksum};
 use isotherm::device::DeviceError;
 

@@ -31,6 +31,34 @@ pub enum SegmentVictim {
     Greedy,
 }
 
+/// The segment that partial writes fill.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenSegment {
+    /// Its number.
+    pub segment: u32,
+    /// Blocks of it that are written.
+    pub next: u32,
+}
+
+/// What a checkpoint may keep of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SegmentRecord {
+    /// What it is doing.
+    pub state: SegmentState,
+    /// Blocks whose current data is here and nowhere else.
+    pub live: u32,
+    /// Blocks whose newest durable copy is here.
+    pub referenced: u32,
+    /// Sums over the live blocks.
+    pub heat: HeatSums,
+    /// When the youngest of its blocks was last modified.
+    pub youngest: Time,
+    /// The group of hotness that it was written for as a whole.
+    pub group: Option<u8>,
+    /// Host block writes until it was written for a group.
+    pub written: u64,
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
     state: SegmentState,
@@ -71,14 +99,26 @@ impl Segments {
         }
     }
 
-    /// Puts back what recovery found beside the blocks: each segment's state and the time of its youngest block, and the queue.
-    /// Nothing in the queue may hold a block.
-    pub(crate) fn restore(&mut self, found: &[(SegmentState, Time)], freed: Vec<u32>) {
-        for (segment, (state, youngest)) in self.segments.iter_mut().zip(found) {
-            (segment.state, segment.youngest) = (*state, *youngest);
+    /// What a checkpoint may keep of every segment, in order.
+    pub fn records(&self) -> impl Iterator<Item = SegmentRecord> + '_ {
+        self.segments.iter().map(|segment| {
+            let Segment { state, live, referenced, heat, youngest, group, written, released_at: _ } = *segment;
+            SegmentRecord { state, live, referenced, heat, youngest, group, written }
+        })
+    }
+
+    /// Puts back what [`Segments::records`] and [`Segments::queue`] gave. Freed segments that no block has its newest durable copy
+    /// in are reusable.
+    ///
+    /// # Panics
+    /// If the records are those of another number of segments.
+    pub fn restore(&mut self, records: &[SegmentRecord], freed: &[u32]) {
+        assert_eq!(records.len(), self.segments.len(), "records of segments");
+        for (segment, record) in self.segments.iter_mut().zip(records) {
+            let SegmentRecord { state, live, referenced, heat, youngest, group, written } = *record;
+            *segment = Segment { state, live, referenced, heat, youngest, group, written, released_at: 0 };
         }
-        debug_assert!(freed.iter().all(|s| self.segments[*s as usize].referenced == 0));
-        self.freed = freed.into();
+        self.freed = freed.iter().copied().collect();
     }
 
     /// Number of segments.
@@ -182,6 +222,13 @@ impl Segments {
         (self.freed.front().copied(), self.freed.get(1).copied())
     }
 
+    /// The segment after the one that is written next goes to the end of the queue.
+    pub fn postpone_second(&mut self) {
+        if let Some(segment) = self.freed.remove(1) {
+            self.freed.push_back(segment);
+        }
+    }
+
     /// Whether writing over a freed segment loses nothing.
     pub fn is_reusable(&self, segment: u32) -> bool {
         let segment = &self.segments[segment as usize];
@@ -212,20 +259,21 @@ impl Segments {
         })
     }
 
-    /// The segment to clean: an empty one if there is any, else by `policy`; full segments are never worth it. `now` counts
-    /// host block writes, `ticks` is the time that hotness is counted in.
-    pub fn pick(&self, policy: SegmentVictim, now: u64, ticks: u64) -> Option<u32> {
+    /// The segment to clean among those that may be: an empty one if there is any, else by `policy`; full segments are never worth
+    /// it. `now` counts host block writes, `ticks` is the time that hotness is counted in.
+    #[inline(always)]
+    pub fn pick(&self, policy: SegmentVictim, now: u64, ticks: u64, may_be: impl Fn(u32) -> bool) -> Option<u32> {
         let mut best: Option<(f64, u32)> = None;
-        for (index, segment) in self.segments.iter().enumerate() {
-            if segment.state != SegmentState::Written || segment.live >= self.payload_blocks {
+        for (index, segment) in (0..).zip(&self.segments) {
+            if segment.state != SegmentState::Written || segment.live >= self.payload_blocks || !may_be(index) {
                 continue;
             }
             if segment.live == 0 {
-                return Some(index as u32);
+                return Some(index);
             }
             let score = self.score(segment, policy, now, ticks);
             if best.is_none_or(|(most, _)| score > most) {
-                best = Some((score, index as u32));
+                best = Some((score, index));
             }
         }
         best.map(|(_, segment)| segment)

@@ -76,6 +76,11 @@ pub struct HeatSums {
 }
 
 impl HeatSums {
+    /// The sums of counts and of times that [`HeatSums::writes`] and [`HeatSums::times`] gave.
+    pub fn of(writes: u64, times: u64) -> Self {
+        Self { writes, times }
+    }
+
     /// A block became live.
     #[inline(always)]
     pub fn add(&mut self, heat: Heat) {
@@ -94,6 +99,11 @@ impl HeatSums {
     #[inline(always)]
     pub fn writes(&self) -> u64 {
         self.writes
+    }
+
+    /// Sum of the times that their ages count from.
+    pub fn times(&self) -> u64 {
+        self.times
     }
 
     /// Mean count over mean age of `live` blocks.

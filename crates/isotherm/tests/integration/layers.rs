@@ -17,7 +17,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "summary",
             "disk",
             "checkpoint dirty",
-            "content",
+            "content machine",
             "options",
             "segments",
             "snapshot",

@@ -1,0 +1,271 @@
+//! Segment writes: waiting blocks into groups, full groups into segments, the rest into the open one.
+
+use super::{Cleaner, Extent, Machine, Mechanism, Progress, RunWrite};
+use crate::segments::{OpenSegment, SegmentState};
+
+impl Machine {
+    /// A segment write, with the cleaning, the commits and the checkpoint that it needs.
+    ///
+    /// # Errors
+    /// No space, or the mechanism's.
+    #[inline(never)]
+    pub fn write_segments<M: Cleaner>(&mut self, mechanism: &mut M, extent: Extent) -> Result<(), M::Error> {
+        // Cleaning that gains nothing must end: no pass over all segments can be repeated with profit.
+        for _ in 0..=self.segments.count() {
+            let cleaned = self.clean_if_needed(mechanism)?;
+            let before = self.counters.segments_written;
+            let progress = self.write_pass(mechanism, extent)?;
+            let stuck = cleaned == 0 && self.counters.segments_written == before;
+            if progress == Progress::OutOfSegments && stuck {
+                return Err(mechanism.no_space(self));
+            }
+            if progress == Progress::Done && (cleaned == 0 || !self.is_cleaning_due()) {
+                break;
+            }
+        }
+        if self.is_checkpoint_due() {
+            return self.checkpoint(mechanism);
+        }
+        Ok(())
+    }
+
+    /// Writes everything that waits, then commits.
+    ///
+    /// # Errors
+    /// No space, or the mechanism's.
+    pub fn checkpoint<M: Cleaner>(&mut self, mechanism: &mut M) -> Result<(), M::Error> {
+        self.begin_checkpoint();
+        self.write_segments(mechanism, Extent::Everything)?;
+        mechanism.commit(self)
+    }
+
+    /// Writes what can be written into the segments that are free. What was written before segments ran out, or before an error, is
+    /// written: the next pass goes on after it.
+    ///
+    /// # Errors
+    /// The mechanism's.
+    pub fn write_pass<M: Mechanism>(&mut self, mechanism: &mut M, extent: Extent) -> Result<Progress, M::Error> {
+        self.classify(mechanism);
+        let full_groups = self.write_full_groups(mechanism);
+        mechanism.forget_written();
+        let progress = full_groups?;
+        // A cache too small for one full group in any case writes what it has.
+        let at_limit = mechanism.waiting_blocks() >= self.options.dirty_blocks;
+        let extent = if at_limit || !self.options.defer { Extent::Everything } else { extent };
+        if progress == Progress::OutOfSegments || extent == Extent::FullGroups {
+            return Ok(progress);
+        }
+        let remainder = self.write_remainder(mechanism, extent);
+        mechanism.forget_written();
+        remainder
+    }
+
+    /// Draws the lines between groups and sorts the waiting blocks into them.
+    fn classify<M: Mechanism>(&mut self, mechanism: &M) {
+        let now = self.ticks();
+        let (segments, quantiser) = (&self.segments, &mut self.quantiser);
+        quantiser.update(segments.count() as usize, now, |segment| segments.hotness(segment, now));
+        self.groups.iter_mut().for_each(Vec::clear);
+        self.cursors.fill(0);
+        let many = self.groups.len() > 1;
+        for block in mechanism.waiting() {
+            let group = if many { self.quantiser.group(mechanism.hotness(block, now)) } else { 0 };
+            self.groups[group].push(block);
+        }
+    }
+
+    /// Writes every group that fills a segment, hottest first.
+    fn write_full_groups<M: Mechanism>(&mut self, mechanism: &mut M) -> Result<Progress, M::Error> {
+        let mut progress = Progress::Done;
+        for group in (0..self.groups.len()).rev() {
+            while let Some(cursor) = self.fill_run(mechanism, group) {
+                if self.segments.freed() < 2 {
+                    progress = Progress::OutOfSegments;
+                    break;
+                }
+                self.cursors[group] = cursor;
+                self.write_whole_segment(mechanism, group)?;
+            }
+        }
+        Ok(progress)
+    }
+
+    /// Collects a segment's worth of blocks: what the guard demands, then blocks of `group`. Returns how far it has come in
+    /// the group, or `None` if the blocks are too few.
+    fn fill_run<M: Mechanism>(&mut self, mechanism: &M, group: usize) -> Option<usize> {
+        let wanted = mechanism.payload(self.options.segment_blocks) as usize;
+        if wanted == 0 || self.groups[group].len() - self.cursors[group] + self.guarded_blocks() < wanted {
+            return None;
+        }
+        if !self.find_room_for_guarded(wanted) {
+            return None;
+        }
+        let guarded = self.collect_guarded(mechanism);
+        let blocks = &self.groups[group];
+        let mut cursor = self.cursors[group];
+        while self.run.len() < wanted && cursor < blocks.len() {
+            let block = blocks[cursor];
+            // Written already, for the guard; or in the run already.
+            if mechanism.is_waiting(block) && !guarded.is_some_and(|from| mechanism.is_homed_in(block, from)) {
+                self.run.push(block);
+            }
+            cursor += 1;
+        }
+        (self.run.len() == wanted).then_some(cursor)
+    }
+
+    /// Blocks whose home is the segment after the next.
+    fn guarded_blocks(&self) -> usize {
+        match self.segments.next_two() {
+            (_, Some(after)) if self.options.guard => self.segments.referenced(after) as usize,
+            _ => 0,
+        }
+    }
+
+    /// Puts another segment after the next where that one holds more guarded blocks than `room`. Returns false if all do.
+    fn find_room_for_guarded(&mut self, room: usize) -> bool {
+        for _ in 0..self.segments.freed() {
+            if self.guarded_blocks() <= room {
+                return true;
+            }
+            self.segments.postpone_second();
+        }
+        self.guarded_blocks() <= room
+    }
+
+    /// Starts the run with the guarded blocks. Returns the segment that they come from.
+    fn collect_guarded<M: Mechanism>(&mut self, mechanism: &M) -> Option<u32> {
+        self.run.clear();
+        if self.guarded_blocks() == 0 {
+            return None;
+        }
+        let after = self.segments.next_two().1?;
+        mechanism.homed_in(after, &mut self.run);
+        debug_assert_eq!(self.run.len(), self.guarded_blocks(), "blocks with their home in segment {after}");
+        Some(after)
+    }
+
+    /// Writes the run, which is `group`'s, to a segment of its own.
+    fn write_whole_segment<M: Mechanism>(&mut self, mechanism: &mut M, group: usize) -> Result<(), M::Error> {
+        let segment = self.allocate(mechanism, SegmentState::Written)?;
+        let (_, cleaned) = self.write_run(mechanism, OpenSegment { segment, next: 0 }, Some(group as u8))?;
+        self.segments.belongs_to(segment, group as u8, self.now);
+        let counters = &mut self.counters.groups[group];
+        counters.segments += 1;
+        counters.blocks += self.run.len() as u64;
+        counters.cleaned_blocks += u64::from(cleaned);
+        Ok(())
+    }
+
+    /// Writes what still waits and is covered by `extent`, mixed, into the open segment.
+    fn write_remainder<M: Mechanism>(&mut self, mechanism: &mut M, extent: Extent) -> Result<Progress, M::Error> {
+        let mut waiting: Vec<u32> = Vec::new();
+        for (group, cursor) in self.groups.iter().zip(&self.cursors).rev() {
+            waiting.extend(&group[*cursor..]);
+        }
+        let everything = extent == Extent::Everything;
+        waiting.retain(|block| mechanism.is_waiting(*block) && (everything || mechanism.is_chosen(*block)));
+        let mut at = 0;
+        while at < waiting.len() || mechanism.has_records() {
+            self.run.clear();
+            self.close_if_short(mechanism, at < waiting.len());
+            let mut guarded = None;
+            let open = match self.open {
+                Some(open) => open,
+                None if self.segments.freed() < 2 => return Ok(Progress::OutOfSegments),
+                None => {
+                    if !self.find_room_for_guarded(mechanism.payload(self.options.segment_blocks) as usize) {
+                        return Ok(Progress::OutOfSegments);
+                    }
+                    guarded = self.collect_guarded(mechanism);
+                    OpenSegment { segment: self.allocate(mechanism, SegmentState::Open)?, next: 0 }
+                }
+            };
+            let room = mechanism.payload(self.options.segment_blocks - open.next) as usize;
+            while self.run.len() < room && at < waiting.len() {
+                let block = waiting[at];
+                if mechanism.is_waiting(block) && !guarded.is_some_and(|from| mechanism.is_homed_in(block, from)) {
+                    self.run.push(block);
+                }
+                at += 1;
+            }
+            self.append_to_open(mechanism, open)?;
+        }
+        Ok(Progress::Done)
+    }
+
+    /// Closes the open segment if it has no room for what is written next: a block, or only records.
+    fn close_if_short<M: Mechanism>(&mut self, mechanism: &M, has_blocks: bool) {
+        let Some(open) = self.open else { return };
+        let room = self.options.segment_blocks - open.next;
+        let fits = if has_blocks { mechanism.payload(room) > 0 } else { mechanism.overhead(0) <= room };
+        if !fits {
+            self.close_open(open);
+        }
+    }
+
+    fn close_open(&mut self, open: OpenSegment) {
+        self.segments.close(open.segment);
+        self.open = None;
+    }
+
+    /// Writes the run and what records wait to the open segment, and closes it if it has no room for another block.
+    fn append_to_open<M: Mechanism>(&mut self, mechanism: &mut M, open: OpenSegment) -> Result<(), M::Error> {
+        let mut next = open.next;
+        if !self.run.is_empty() || mechanism.has_records() {
+            next += self.write_run(mechanism, open, None)?.0;
+            self.counters.partial_writes += 1;
+        }
+        let open = OpenSegment { segment: open.segment, next };
+        self.open = Some(open);
+        if mechanism.payload(self.options.segment_blocks - next) == 0 {
+            self.close_open(open);
+        }
+        Ok(())
+    }
+
+    /// Takes the next segment, which must be reusable.
+    fn allocate<M: Mechanism>(&mut self, mechanism: &mut M, state: SegmentState) -> Result<u32, M::Error> {
+        let (next, _) = self.segments.next_two();
+        let next = next.ok_or_else(|| mechanism.no_space(self))?;
+        if !self.segments.is_reusable(next) {
+            assert!(!self.options.guard || self.segments.referenced(next) == 0, "the guard failed");
+            // The last checkpoint still refers to it.
+            mechanism.commit(self)?;
+        }
+        self.segments_since_checkpoint += 1;
+        self.counters.segments_written += 1;
+        Ok(self.segments.allocate(state).expect("there is a next segment"))
+    }
+
+    /// Writes the run to where `to` says. Returns the blocks that this took, and how many of the run's the cleaner had made wait.
+    fn write_run<M: Mechanism>(
+        &mut self,
+        mechanism: &mut M,
+        to: OpenSegment,
+        group: Option<u8>,
+    ) -> Result<(u32, u32), M::Error> {
+        let run = std::mem::take(&mut self.run);
+        let blocks = run.len() as u32;
+        let overhead_blocks = mechanism.overhead(blocks);
+        debug_assert!(to.next + overhead_blocks + blocks <= self.options.segment_blocks, "a run is too long");
+        let write = RunWrite {
+            segment: to.segment,
+            at: to.next,
+            overhead_blocks,
+            blocks: &run,
+            group,
+            sequence: self.sequence + 1,
+            now: self.now,
+            next_segment: self.segments.next_two().0,
+        };
+        let result = mechanism.write(self, &write);
+        self.sequence += u64::from(result.is_ok());
+        self.run = run;
+        let cleaned = result?;
+        self.counters.summary_blocks += u64::from(overhead_blocks);
+        self.counters.cleaned_blocks += u64::from(cleaned);
+        self.counters.logged_blocks += u64::from(blocks - cleaned);
+        Ok((overhead_blocks + blocks, cleaned))
+    }
+}
