@@ -217,15 +217,18 @@ impl Segments {
         self.freed.push_back(segment);
     }
 
-    /// The segment that is written next, and the one after it.
-    pub fn next_two(&self) -> (Option<u32>, Option<u32>) {
-        (self.freed.front().copied(), self.freed.get(1).copied())
+    /// The segment at a place of the queue, 0 being the one that is written next.
+    #[inline(always)]
+    pub fn queued(&self, place: usize) -> Option<u32> {
+        self.freed.get(place).copied()
     }
 
-    /// The segment after the one that is written next goes to the end of the queue.
-    pub fn postpone_second(&mut self) {
-        if let Some(segment) = self.freed.remove(1) {
-            self.freed.push_back(segment);
+    /// The segment at a place of the queue is written second: those between go to the end.
+    pub fn make_second(&mut self, place: usize) {
+        for _ in 1..place {
+            if let Some(segment) = self.freed.remove(1) {
+                self.freed.push_back(segment);
+            }
         }
     }
 

@@ -159,7 +159,7 @@ impl Machine {
 
     /// Whether the segment that is written next is not reusable before a commit. [`Mechanism::commit`] is then called within the write.
     pub fn needs_commit(&self) -> bool {
-        self.segments.next_two().0.is_some_and(|next| !self.segments.is_reusable(next))
+        self.segments.queued(0).is_some_and(|next| !self.segments.is_reusable(next))
     }
 
     /// Segments that can be written before [`Machine::needs_commit`] comes true.

@@ -94,13 +94,11 @@ impl Machine {
     /// the group, or `None` if the blocks are too few.
     fn fill_run<M: Mechanism>(&mut self, mechanism: &M, group: usize) -> Option<usize> {
         let wanted = mechanism.payload(self.options.segment_blocks) as usize;
-        if wanted == 0 || self.groups[group].len() - self.cursors[group] + self.guarded_blocks() < wanted {
+        let place = self.place_to_guard(wanted)?;
+        if wanted == 0 || self.groups[group].len() - self.cursors[group] + self.guarded_blocks(place) < wanted {
             return None;
         }
-        if !self.find_room_for_guarded(wanted) {
-            return None;
-        }
-        let guarded = self.collect_guarded(mechanism);
+        let guarded = self.collect_guarded(mechanism, place);
         let blocks = &self.groups[group];
         let mut cursor = self.cursors[group];
         while self.run.len() < wanted && cursor < blocks.len() {
@@ -111,38 +109,38 @@ impl Machine {
             }
             cursor += 1;
         }
-        (self.run.len() == wanted).then_some(cursor)
+        if self.run.len() < wanted {
+            return None;
+        }
+        self.segments.make_second(place);
+        Some(cursor)
     }
 
-    /// Blocks whose home is the segment after the next.
-    fn guarded_blocks(&self) -> usize {
-        match self.segments.next_two() {
-            (_, Some(after)) if self.options.guard => self.segments.referenced(after) as usize,
+    /// Blocks whose home is the segment at `place` of the queue, and that the next segment is to take before.
+    fn guarded_blocks(&self, place: usize) -> usize {
+        match self.segments.queued(place) {
+            Some(segment) if self.options.guard => self.segments.referenced(segment) as usize,
             _ => 0,
         }
     }
 
-    /// Puts another segment after the next where that one holds more guarded blocks than `room`. Returns false if all do.
-    fn find_room_for_guarded(&mut self, room: usize) -> bool {
-        for _ in 0..self.segments.freed() {
-            if self.guarded_blocks() <= room {
-                return true;
-            }
-            self.segments.postpone_second();
-        }
-        self.guarded_blocks() <= room
+    /// The place in the queue of the segment that becomes the one after the next: the second, or where that holds more guarded
+    /// blocks than `room`, the first after it that does not. `None` if all do.
+    fn place_to_guard(&self, room: usize) -> Option<usize> {
+        let places = self.segments.freed().max(2) as usize;
+        (1..places).find(|place| self.guarded_blocks(*place) <= room)
     }
 
-    /// Starts the run with the guarded blocks. Returns the segment that they come from.
-    fn collect_guarded<M: Mechanism>(&mut self, mechanism: &M) -> Option<u32> {
+    /// Starts the run with the guarded blocks, if there are any. Returns the segment that they come from.
+    fn collect_guarded<M: Mechanism>(&mut self, mechanism: &M, place: usize) -> Option<u32> {
         self.run.clear();
-        if self.guarded_blocks() == 0 {
+        if self.guarded_blocks(place) == 0 {
             return None;
         }
-        let after = self.segments.next_two().1?;
-        mechanism.homed_in(after, &mut self.run);
-        debug_assert_eq!(self.run.len(), self.guarded_blocks(), "blocks with their home in segment {after}");
-        Some(after)
+        let segment = self.segments.queued(place)?;
+        mechanism.homed_in(segment, &mut self.run);
+        debug_assert_eq!(self.run.len(), self.guarded_blocks(place), "blocks with their home in segment {segment}");
+        Some(segment)
     }
 
     /// Writes the run, which is `group`'s, to a segment of its own.
@@ -174,10 +172,10 @@ impl Machine {
                 Some(open) => open,
                 None if self.segments.freed() < 2 => return Ok(Progress::OutOfSegments),
                 None => {
-                    if !self.find_room_for_guarded(mechanism.payload(self.options.segment_blocks) as usize) {
-                        return Ok(Progress::OutOfSegments);
-                    }
-                    guarded = self.collect_guarded(mechanism);
+                    let room = mechanism.payload(self.options.segment_blocks) as usize;
+                    let Some(place) = self.place_to_guard(room) else { return Ok(Progress::OutOfSegments) };
+                    guarded = self.collect_guarded(mechanism, place);
+                    self.segments.make_second(place);
                     OpenSegment { segment: self.allocate(mechanism, SegmentState::Open)?, next: 0 }
                 }
             };
@@ -226,7 +224,7 @@ impl Machine {
 
     /// Takes the next segment, which must be reusable.
     fn allocate<M: Mechanism>(&mut self, mechanism: &mut M, state: SegmentState) -> Result<u32, M::Error> {
-        let (next, _) = self.segments.next_two();
+        let next = self.segments.queued(0);
         let next = next.ok_or_else(|| mechanism.no_space(self))?;
         if !self.segments.is_reusable(next) {
             assert!(!self.options.guard || self.segments.referenced(next) == 0, "the guard failed");
@@ -257,7 +255,7 @@ impl Machine {
             group,
             sequence: self.sequence + 1,
             now: self.now,
-            next_segment: self.segments.next_two().0,
+            next_segment: self.segments.queued(0),
         };
         let result = mechanism.write(self, &write);
         self.sequence += u64::from(result.is_ok());

@@ -4,5 +4,6 @@ mod bytes;
 mod crash;
 mod device;
 mod laws;
+mod machine;
 mod parameters;
 mod worn_out;
