@@ -3,4 +3,9 @@
 //! Two layers meet in [`store::Store`]: below it pages, file data and transactions, kept by a log; above it inodes, directories,
 //! file maps and extended attributes, which are nothing but pages.
 
+pub mod device;
+pub mod format;
+pub mod geometry;
+pub mod log;
+pub mod memory_device;
 pub mod store;

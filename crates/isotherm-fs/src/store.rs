@@ -8,6 +8,7 @@
 //!
 //! A block's entry never moves to another slot as long as the block exists: the log names blocks by slots.
 
+pub use isotherm::hotness::heat::Heat;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -38,14 +39,6 @@ pub struct Slot {
     pub page: PageId,
     /// Byte offset in it over [`ENTRY_BYTES`], 1 to 255.
     pub index: u8,
-}
-
-/// Writes so far and the time they count from, in host block writes of the volume.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[allow(missing_docs)]
-pub struct Heat {
-    pub writes: u32,
-    pub time: u32,
 }
 
 /// Where the newest content of a block is.

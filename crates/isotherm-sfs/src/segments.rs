@@ -121,6 +121,11 @@ impl Segments {
         self.freed = freed.iter().copied().collect();
     }
 
+    /// A free segment is not reusable before the next checkpoint, whatever is in it: the last one needs it as it is.
+    pub fn hold(&mut self, segment: u32) {
+        self.segments[segment as usize].released_at = self.checkpoints;
+    }
+
     /// Number of segments.
     pub fn count(&self) -> u32 {
         self.segments.len() as u32

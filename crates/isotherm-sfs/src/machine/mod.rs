@@ -157,6 +157,11 @@ impl Machine {
         self.segments.on_write(write.segment, heat, modified);
     }
 
+    /// A free segment is not reusable before the next checkpoint ([`Segments::hold`]).
+    pub fn hold(&mut self, segment: u32) {
+        self.segments.hold(segment);
+    }
+
     /// Whether the segment that is written next is not reusable before a commit. [`Mechanism::commit`] is then called within the write.
     pub fn needs_commit(&self) -> bool {
         self.segments.queued(0).is_some_and(|next| !self.segments.is_reusable(next))

@@ -1,0 +1,97 @@
+//! What a volume lies on: a row of bytes that can be made durable.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// A block device, a file, or what stands for one. Used by several threads at a time.
+///
+/// # Contract
+/// - A read gives what was written last, durable or not; what was discarded may read as anything.
+/// - When `flush` returns, every write and discard that had returned before it was called is durable. Others may be, in any order, and
+///   in part.
+pub trait Device: Send + Sync + 'static {
+    /// Bytes.
+    fn length(&self) -> u64;
+    /// Fills `out` from `offset` on.
+    ///
+    /// # Errors
+    /// The device's; beyond its end too.
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
+    /// Writes all of `data` at `offset`.
+    ///
+    /// # Errors
+    /// The device's; beyond its end too.
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
+    /// Makes what was written durable.
+    ///
+    /// # Errors
+    /// The device's. What was written before may be lost then.
+    fn flush(&self) -> io::Result<()>;
+    /// The content of a range is needed no more.
+    ///
+    /// # Errors
+    /// The device's.
+    fn discard(&self, offset: u64, length: u64) -> io::Result<()>;
+}
+
+/// A file or block device of the system.
+#[derive(Debug)]
+pub struct FileDevice {
+    file: File,
+    length: u64,
+    is_block_device: bool,
+}
+
+impl FileDevice {
+    /// Takes an open file, whose length stays as it is.
+    ///
+    /// # Errors
+    /// Neither a regular file nor a block device; the system's.
+    pub fn new(file: File) -> io::Result<Self> {
+        use std::io::{Seek, SeekFrom};
+        use std::os::unix::fs::FileTypeExt;
+        let kind = file.metadata()?.file_type();
+        if !kind.is_file() && !kind.is_block_device() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "neither a regular file nor a block device"));
+        }
+        let length = (&file).seek(SeekFrom::End(0))?;
+        Ok(Self { file, length, is_block_device: kind.is_block_device() })
+    }
+}
+
+impl Device for FileDevice {
+    fn length(&self) -> u64 {
+        self.length
+    }
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(out, offset)
+    }
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        if offset + data.len() as u64 > self.length {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a write beyond the end of the device"));
+        }
+        self.file.write_all_at(data, offset)
+    }
+    fn flush(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+    fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
+        use rustix::fs::FallocateFlags;
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match rustix::fs::fallocate(&self.file, flags, offset, length) {
+            // A hint that this device cannot take is no fault.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+            // Punching a block device discards where it can, and writes zeros where it cannot.
+            done => done.map_err(io::Error::from),
+        }
+    }
+}
+
+impl FileDevice {
+    /// Whether it is a block device.
+    #[must_use]
+    pub fn is_block_device(&self) -> bool {
+        self.is_block_device
+    }
+}

@@ -1,0 +1,75 @@
+//! What can be set when a volume is mounted.
+
+use crate::format::superblock::Superblock;
+use crate::geometry::waiting_segments;
+use crate::store::BLOCK_BYTES;
+use isotherm::hotness::heat::AgeFrom;
+use isotherm::registry::{PolicyName, SpecError};
+use isotherm_sfs::options::{LogOptions, TrimPoint, parse_log};
+
+/// Most bytes of file data that wait to be written, where nothing else is said: four groups that wait and three segments of
+/// 32 MiB that are being cleaned take 224 MiB.
+const WAITING_BYTES_MAX: u64 = 256 << 20;
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct LogSettings {
+    /// Groups, quantisation, victim policy and deferral: what the segment machine is told. Its sizes are those of the volume.
+    pub machine: LogOptions,
+    /// Share of segments in use at which cleaning begins.
+    pub clean_at: f64,
+    /// Bytes of pages that are kept in memory.
+    pub cache_bytes: usize,
+    /// Bytes of file data that may wait to be written; by default eight segments, fewer on a volume of few, and at most
+    /// 256 MiB.
+    pub waiting_bytes: Option<usize>,
+    /// Whether segments that are free are discarded.
+    pub discard: bool,
+    /// No writes at all: not even the checkpoint after a recovery.
+    pub read_only: bool,
+}
+
+impl Default for LogSettings {
+    /// SFS as published: four groups, cost-hotness.
+    fn default() -> Self {
+        Self::parse("sfs").expect("the registry has it")
+    }
+}
+
+impl LogSettings {
+    /// The log that `name` names: `sfs` or `lfs` with parameters, such as `sfs:groups=6,victim=cost_benefit`.
+    ///
+    /// # Errors
+    /// Unknown name, unknown parameter, or a value out of range.
+    pub fn parse(name: &str) -> Result<Self, SpecError> {
+        let name: PolicyName = name.parse()?;
+        let choice = parse_log(&name, 1)?;
+        let mut machine = choice.options;
+        // On the device stands the time of the last modification, as the paper has it.
+        machine.age = AgeFrom::Modified;
+        machine.trim = TrimPoint::Reusable;
+        Ok(Self {
+            machine,
+            clean_at: choice.clean_at,
+            cache_bytes: 64 << 20,
+            waiting_bytes: None,
+            discard: true,
+            read_only: false,
+        })
+    }
+
+    /// The same with the sizes of a volume.
+    pub(super) fn of_volume(mut self, superblock: &Superblock) -> Self {
+        let segment_bytes = u64::from(superblock.segment_blocks) * BLOCK_BYTES as u64;
+        let wished = u64::from(waiting_segments(superblock.segments)) * segment_bytes;
+        let waiting = self.waiting_bytes.map_or(wished.min(WAITING_BYTES_MAX), |bytes| bytes as u64).min(wished.max(segment_bytes));
+        self.waiting_bytes = Some(waiting as usize);
+        self.machine.segment_blocks = superblock.segment_blocks;
+        self.machine.dirty_blocks = waiting as usize / BLOCK_BYTES;
+        self.machine.summary_bytes = crate::format::summary::RECORD_BYTES as u32;
+        // The reserve is free on a full volume; cleaning that began there would never end.
+        let reserve = superblock.reserve_segments.saturating_sub(2);
+        self.machine.clean_below = ((f64::from(superblock.segments) * (1.0 - self.clean_at)) as u32 + 3).min(reserve);
+        self
+    }
+}

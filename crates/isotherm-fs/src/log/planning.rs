@@ -1,0 +1,480 @@
+//! What is written, as the segment machine decides it: blocks by groups, chosen ones mixed, pages for a checkpoint.
+
+use super::Log;
+use super::waiting::Origin;
+use super::writing::Job;
+use crate::device::Device;
+use crate::format::bytes::u32_at;
+use crate::format::checkpoint::{NO_HEAT, TABLE_ENTRIES};
+use crate::format::entry::{Entry, HOLE, RESERVED};
+use crate::format::summary::{BlockName, HEADER_BYTES, RECORD_BYTES, Record, Summary, blocks as summary_blocks};
+use crate::store::{BLOCK_BYTES, Heat, Page, PageId, StoreError};
+use isotherm_sfs::machine::{Extent, Machine, Mechanism, Progress, RunWrite};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What is to be written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Goal {
+    /// These files, all transactions, and groups that fill a segment.
+    Files(HashSet<u64>),
+    /// Groups that fill a segment.
+    Groups,
+    /// All blocks that wait, and all transactions.
+    Everything,
+    /// Blocks that the cleaner took out of their segments, with whatever is left.
+    Cleaned,
+    /// All pages, so that a checkpoint can follow.
+    Pages,
+}
+
+/// How far planning has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Planned {
+    /// All of it is planned.
+    Done,
+    /// A checkpoint would let free segments be written over.
+    NeedsCheckpoint,
+    /// Segments are to be cleaned.
+    NeedsCleaning,
+}
+
+/// What is scarce in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pressure {
+    /// Nothing.
+    None,
+    /// As many blocks wait as may.
+    Blocks,
+    /// As many pages are dirty as may.
+    Pages,
+}
+
+/// What the machine is shown as waiting. The guard finds whatever else must be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum View {
+    Blocks,
+    Pages,
+    Tables,
+}
+
+/// Why planning stops.
+#[derive(Debug)]
+pub enum Stop {
+    /// Something else comes first.
+    Planned(Planned),
+    /// Something failed.
+    Failed(StoreError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Numbers of blocks that wait are those of [`Waiting`](super::waiting::Waiting), those of pages and table pages have these marks.
+const KIND_SHIFT: u32 = 30;
+const PAGE: u32 = 2;
+const TABLE: u32 = 3;
+const NUMBER: u32 = (1 << KIND_SHIFT) - 1;
+
+impl<D: Device> Log<D> {
+    /// Plans what `goal` asks for: [`Log::take_jobs`] has what is to be written for it.
+    ///
+    /// # Errors
+    /// The device and damage, where pages are read; read-only.
+    pub fn plan(&mut self, goal: &Goal) -> Result<Planned, StoreError> {
+        self.check_writable()?;
+        let mut machine = self.machine.take().expect("plans do not nest");
+        let outcome = self.plan_goal(&mut machine, goal);
+        self.machine = Some(machine);
+        match outcome {
+            Ok(()) => Ok(Planned::Done),
+            Err(Stop::Planned(planned)) => Ok(planned),
+            Err(Stop::Failed(error)) => {
+                self.fail(&error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// The writes that were planned, in order.
+    pub fn take_jobs(&mut self) -> Vec<Job> {
+        std::mem::take(&mut self.jobs)
+    }
+
+    /// Writes have been carried out.
+    pub fn finish(&mut self, jobs: &[Job]) {
+        for job in jobs {
+            let first = job.position + (job.summary.len() / BLOCK_BYTES) as u32;
+            for position in first..first + job.blocks.len() as u32 {
+                self.under_way.remove(&position);
+            }
+        }
+    }
+
+    /// What is scarce.
+    pub fn pressure(&self) -> Pressure {
+        if self.failure.is_some() {
+            return Pressure::None;
+        }
+        if self.waiting.len() >= self.waiting_limit() {
+            Pressure::Blocks
+        } else if self.cache.dirty() >= self.dirty_pages_limit() {
+            Pressure::Pages
+        } else {
+            Pressure::None
+        }
+    }
+
+    /// Whether few segments are free.
+    pub fn wants_cleaning(&self) -> bool {
+        self.failure.is_none() && !self.settings.read_only && self.machine().is_cleaning_due()
+    }
+
+    /// Whether anything happened since the last checkpoint.
+    pub fn is_changed(&self) -> bool {
+        self.is_changed || self.waiting.len() > 0 || !self.redo.is_empty() || self.cache.dirty() > 0
+    }
+
+    /// Whether as many segments were written since the last checkpoint as one comes after.
+    pub fn is_checkpoint_due(&self) -> bool {
+        self.machine().is_checkpoint_due()
+    }
+
+    fn waiting_limit(&self) -> usize {
+        self.settings.machine.dirty_blocks
+    }
+
+    /// Pages that may be dirty: half of those in memory, and no more than a checkpoint finds room for in a few segments.
+    fn dirty_pages_limit(&self) -> usize {
+        let segments = 2 * self.payload_of_segment() as usize;
+        (self.settings.cache_bytes / BLOCK_BYTES / 2).min(segments.max(1024.min(self.superblock.segments as usize)))
+    }
+
+    fn plan_goal(&mut self, machine: &mut Machine, goal: &Goal) -> Result<(), Stop> {
+        self.view = View::Blocks;
+        self.chosen.clear();
+        match goal {
+            Goal::Files(files) => {
+                let waiting = &self.waiting;
+                self.chosen.extend(files.iter().flat_map(|file| waiting.of(*file)));
+                if self.chosen.is_empty() && self.redo.is_empty() {
+                    return Ok(());
+                }
+                self.check_room(machine, self.chosen.len() as u64)?;
+                self.pass(machine, Extent::Chosen)
+            }
+            Goal::Groups => {
+                self.check_room(machine, self.waiting.len() as u64)?;
+                if self.redo.len() > self.redo_of_write() {
+                    self.pass(machine, Extent::Chosen)?;
+                }
+                self.pass(machine, Extent::FullGroups)
+            }
+            Goal::Everything => {
+                self.check_room(machine, self.waiting.len() as u64)?;
+                self.pass(machine, Extent::Everything)
+            }
+            Goal::Cleaned => {
+                self.chosen.extend(self.waiting.of(super::cleaning::NOBODY));
+                self.pass(machine, Extent::Chosen)
+            }
+            Goal::Pages => self.plan_pages(machine),
+        }
+    }
+
+    /// Pages, then the pages of the table. The guard may bring blocks along, which make pages dirty again.
+    fn plan_pages(&mut self, machine: &mut Machine) -> Result<(), Stop> {
+        while self.cache.dirty() > 0 || !self.redo.is_empty() {
+            self.view = View::Pages;
+            self.shown = self.cache.dirty_pages().into_iter().map(|id| PAGE << KIND_SHIFT | self.cache.number(id)).collect();
+            self.pass(machine, Extent::Everything)?;
+            self.view = View::Tables;
+            self.shown = self.tables.dirty_pages().into_iter().map(|number| TABLE << KIND_SHIFT | number).collect();
+            self.pass(machine, Extent::Everything)?;
+        }
+        self.view = View::Tables;
+        self.shown = self.tables.dirty_pages().into_iter().map(|number| TABLE << KIND_SHIFT | number).collect();
+        if !self.shown.is_empty() {
+            self.pass(machine, Extent::Everything)?;
+        }
+        if self.cache.dirty() > 0 || !self.tables.dirty_pages().is_empty() {
+            return self.plan_pages(machine);
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, machine: &mut Machine, extent: Extent) -> Result<(), Stop> {
+        match machine.write_pass(self, extent)? {
+            Progress::Done => Ok(()),
+            Progress::OutOfSegments => Err(self.what_helps(machine)),
+        }
+    }
+
+    /// Whether blocks can be written and a checkpoint after them.
+    fn check_room(&self, machine: &Machine, blocks: u64) -> Result<(), Stop> {
+        let payload = self.payload_of_segment();
+        // Each block may make a page of its own dirty; few do.
+        let pages = (self.cache.dirty() as u64 + blocks.min(payload)).div_ceil(payload);
+        let redo = (self.redo.len() as u64).div_ceil(payload * BLOCK_BYTES as u64);
+        let needed = (blocks.div_ceil(payload) + pages + redo + 4) as usize;
+        let reusable = machine.segments().queue().take(needed).take_while(|s| machine.segments().is_reusable(*s)).count();
+        if reusable >= needed { Ok(()) } else { Err(self.what_helps(machine)) }
+    }
+
+    /// What gives segments: a checkpoint, if one that is free waits for it, else cleaning.
+    fn what_helps(&self, machine: &Machine) -> Stop {
+        let segments = machine.segments();
+        let waits = segments.queue().any(|segment| segments.referenced(segment) == 0 && !segments.is_reusable(segment));
+        Stop::Planned(if waits { Planned::NeedsCheckpoint } else { Planned::NeedsCleaning })
+    }
+
+    /// Bytes of the redo log that one write takes at most.
+    fn redo_of_write(&self) -> usize {
+        self.superblock.segment_blocks as usize * BLOCK_BYTES / 4
+    }
+
+    /// The end of the transactions that the next write takes.
+    fn redo_end(&self) -> usize {
+        let limit = self.redo_of_write();
+        if self.redo.len() <= limit {
+            return self.redo.len();
+        }
+        let mut end = 0;
+        while end < self.redo.len() {
+            let next = end + 4 + u32_at(&self.redo, end) as usize;
+            // A transaction that is larger goes alone.
+            if next > limit && end > 0 {
+                break;
+            }
+            end = next;
+        }
+        end
+    }
+
+    fn fits(&self, redo_bytes: usize, room: u32) -> u32 {
+        let room = room as usize;
+        let mut count = (room * BLOCK_BYTES).saturating_sub(HEADER_BYTES + redo_bytes) / (BLOCK_BYTES + RECORD_BYTES);
+        while count > 0 && summary_blocks(count, redo_bytes) + count > room {
+            count -= 1;
+        }
+        count as u32
+    }
+
+    fn position_of(&self, write: &RunWrite<'_>) -> u32 {
+        self.superblock.segment_start(write.segment) + write.at
+    }
+
+    /// The segment of a stored block.
+    fn home_of(&self, position: u32) -> Option<u32> {
+        (position != HOLE && position != RESERVED).then(|| self.segment_of(position))
+    }
+
+    fn home(&self, number: u32) -> Option<u32> {
+        match number >> KIND_SHIFT {
+            PAGE => self.home_of(self.cache.home(self.cache.id(number & NUMBER))),
+            TABLE => self.home_of(self.tables.root(number & NUMBER).position),
+            _ => self.home_of(self.waiting.get(number).home),
+        }
+    }
+}
+
+impl<D: Device> Mechanism for Log<D> {
+    type Error = Stop;
+
+    fn waiting(&self) -> impl Iterator<Item = u32> {
+        let (blocks, shown): (&[u32], &[u32]) = match self.view {
+            View::Blocks => (self.waiting.numbers(), &[]),
+            View::Pages | View::Tables => (&[], &self.shown),
+        };
+        blocks.iter().filter(|number| self.waiting.contains(**number)).chain(shown).copied()
+    }
+
+    fn waiting_blocks(&self) -> usize {
+        match self.view {
+            View::Blocks => self.waiting.len(),
+            View::Pages | View::Tables => self.shown.len(),
+        }
+    }
+
+    fn is_waiting(&self, number: u32) -> bool {
+        match number >> KIND_SHIFT {
+            PAGE => self.cache.is_dirty(self.cache.id(number & NUMBER)),
+            TABLE => self.tables.is_dirty(number & NUMBER),
+            _ => self.waiting.contains(number),
+        }
+    }
+
+    fn is_homed_in(&self, number: u32, segment: u32) -> bool {
+        self.home(number) == Some(segment)
+    }
+
+    fn homed_in(&self, segment: u32, out: &mut Vec<u32>) {
+        let blocks = self.waiting.numbers().iter().copied().filter(|number| self.waiting.contains(*number));
+        let pages = self.cache.dirty_pages().into_iter().map(|id| PAGE << KIND_SHIFT | self.cache.number(id));
+        let tables = self.tables.dirty_pages().into_iter().map(|number| TABLE << KIND_SHIFT | number);
+        out.extend(blocks.chain(pages).chain(tables).filter(|number| self.home(*number) == Some(segment)));
+    }
+
+    fn hotness(&self, number: u32, ticks: u64) -> f64 {
+        let now = ticks as u32;
+        match number >> KIND_SHIFT {
+            PAGE => self.cache.heat(self.cache.id(number & NUMBER)).hotness(now),
+            // Written by every checkpoint: nothing is hotter.
+            TABLE => f64::INFINITY,
+            _ => {
+                let block = self.waiting.get(number);
+                // A block that was never rewritten is as hot as its file.
+                if block.heat.writes <= 1 && block.file.writes > 0 { block.file.hotness(now) } else { block.heat.hotness(now) }
+            }
+        }
+    }
+
+    fn is_chosen(&self, number: u32) -> bool {
+        self.chosen.contains(&number)
+    }
+
+    fn has_records(&self) -> bool {
+        !self.redo.is_empty()
+    }
+
+    fn payload(&self, room: u32) -> u32 {
+        // Blocks are written only when every transaction before them is.
+        if self.redo.len() > self.redo_of_write() { 0 } else { self.fits(self.redo.len(), room) }
+    }
+
+    fn overhead(&self, blocks: u32) -> u32 {
+        summary_blocks(blocks as usize, self.redo_end()) as u32
+    }
+
+    fn write(&mut self, machine: &mut Machine, write: &RunWrite<'_>) -> Result<u32, Stop> {
+        let mut numbers = write.blocks.to_vec();
+        // Blocks before the pages that hold their entries, pages before the table: each is then written with all that it says.
+        numbers.sort_by_key(|number| number >> KIND_SHIFT);
+        let first = self.position_of(write) + write.overhead_blocks;
+        let mut records = Vec::with_capacity(numbers.len());
+        let mut contents = Vec::with_capacity(numbers.len());
+        let mut cleaned = 0;
+        for (position, number) in (first..).zip(&numbers) {
+            let (record, content, is_cleaned) = match number >> KIND_SHIFT {
+                PAGE => self.place_page(machine, write, self.cache.id(number & NUMBER), position)?,
+                TABLE => self.place_table(machine, write, number & NUMBER, position),
+                _ => self.place_block(machine, write, *number, position)?,
+            };
+            cleaned += u32::from(is_cleaned);
+            self.under_way.insert(position, content.clone());
+            records.push(record);
+            contents.push(content);
+        }
+        let end = self.redo_end();
+        let rest = self.redo.split_off(end);
+        let redo = std::mem::replace(&mut self.redo, rest);
+        let left = self.superblock.segment_blocks - write.at - write.overhead_blocks - numbers.len() as u32;
+        let summary = Summary {
+            tag: self.superblock.tag(),
+            incarnation: self.incarnation,
+            sequence: write.sequence,
+            position: self.position_of(write),
+            now: write.now,
+            is_first: write.at == 0,
+            stays_open: write.group.is_none() && self.payload(left) > 0,
+            group: write.group,
+            next_segment: write.next_segment.unwrap_or(u32::MAX),
+            records,
+            redo,
+        };
+        debug_assert_eq!(summary.first_block(), first, "the overhead was foretold");
+        self.counters.writes += 1;
+        self.counters.summary_blocks += u64::from(write.overhead_blocks);
+        self.is_changed = true;
+        self.jobs.push(Job { position: summary.position, summary: summary.encode(), blocks: contents });
+        Ok(cleaned)
+    }
+
+    fn forget_written(&mut self) {
+        self.waiting.tidy();
+    }
+
+    fn commit(&mut self, machine: &mut Machine) -> Result<(), Stop> {
+        // It is made without the lock, by whoever plans.
+        Err(self.what_helps(machine))
+    }
+
+    fn no_space(&self, machine: &Machine) -> Stop {
+        self.what_helps(machine)
+    }
+}
+
+type Placed = (Record, Arc<Page>, bool);
+
+impl<D: Device> Log<D> {
+    /// A block that waited has a position.
+    fn place_block(&mut self, machine: &mut Machine, write: &RunWrite<'_>, number: u32, position: u32) -> Result<Placed, Stop> {
+        let block = self.waiting.remove(number);
+        self.load_page(block.slot.page)?;
+        if self.cache.set_dirty(block.slot.page, false) {
+            let entry = self.page_entry(block.slot.page)?;
+            if let Some(segment) = self.home_of(entry.position) {
+                machine.on_death(segment, entry.heat);
+            }
+        }
+        let entry = Entry { position, heat: block.heat, checksum: crc32c::crc32c(&*block.content) };
+        entry.put(&mut Arc::make_mut(self.cache.content_mut(block.slot.page))[..], block.slot.index.into());
+        match block.home {
+            HOLE => {
+                self.usage.waiting -= 1;
+                self.usage.stored += 1;
+            }
+            RESERVED => {
+                self.usage.reserved -= 1;
+                self.usage.stored += 1;
+            }
+            _ => {}
+        }
+        machine.on_written(write, self.home_of(block.home), block.heat, block.heat.time);
+        let is_cleaned = block.origin == Origin::Cleaning;
+        self.counters.data_blocks += 1;
+        self.counters.cleaned_blocks += u64::from(is_cleaned);
+        let name = BlockName::Data(block.slot.page, block.slot.index);
+        Ok((Record { name, heat: block.heat, checksum: entry.checksum }, block.content, is_cleaned))
+    }
+
+    /// A dirty page has a position.
+    fn place_page(&mut self, machine: &mut Machine, write: &RunWrite<'_>, id: PageId, position: u32) -> Result<Placed, Stop> {
+        self.load_table(id / TABLE_ENTRIES)?;
+        let before = self.cache.home(id);
+        let cached = self.cache.get(id).expect("dirty pages are in memory");
+        let (content, heat) = (cached.content.clone(), cached.heat);
+        let is_cleaned = self.cache.is_cleaned(id);
+        let checksum = crc32c::crc32c(&*content);
+        self.tables.set(id, Entry { position, heat, checksum });
+        self.dirty_table_with(machine, id / TABLE_ENTRIES);
+        self.cache.set_clean(id, position);
+        machine.on_written(write, self.home_of(before), heat, heat.time);
+        self.counters.page_blocks += 1;
+        Ok((Record { name: BlockName::Page(id), heat, checksum }, content, is_cleaned))
+    }
+
+    /// A dirty page of the table has a position.
+    fn place_table(&mut self, machine: &mut Machine, write: &RunWrite<'_>, number: u32, position: u32) -> Placed {
+        let before = self.tables.root(number);
+        let content = self.tables.content(number);
+        let checksum = crc32c::crc32c(&*content);
+        self.tables.set_root(number, Entry { position, heat: NO_HEAT, checksum });
+        self.tables.set_clean(number);
+        machine.on_written(write, self.home_of(before.position), NO_HEAT, Heat::default().time);
+        self.counters.table_blocks += 1;
+        (Record { name: BlockName::Table(number), heat: NO_HEAT, checksum }, content, false)
+    }
+
+    fn dirty_table_with(&mut self, machine: &mut Machine, number: u32) {
+        if self.tables.set_dirty(number)
+            && let Some(segment) = self.home_of(self.tables.root(number).position)
+        {
+            machine.on_death(segment, NO_HEAT);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Cleaning a segment: what is live in it is read, waits to be written elsewhere, and the segment is freed.
+
+use super::writer::Writer;
+use super::{Volume, lock};
+use crate::device::Device;
+use crate::format::summary::Record;
+use crate::log::Log;
+use crate::log::segment_reader::SegmentReader;
+use crate::store::StoreError;
+
+/// Blocks that are looked up, or taken out, while requests wait.
+const BATCH: usize = 256;
+
+impl<D: Device> Volume<D> {
+    /// Cleans a segment. Returns false if none is worth it.
+    pub(super) fn clean_one(&self, _writer: &mut Writer) -> Result<bool, StoreError> {
+        let (victim, superblock) = {
+            let mut tree = lock(&self.tree)?;
+            let Some(victim) = tree.store_mut().pick_victim() else { return Ok(false) };
+            (victim, tree.store().superblock().clone())
+        };
+        let reader = SegmentReader::new(&*self.device, &superblock);
+        let mut candidates: Vec<(u32, Record)> = Vec::new();
+        for summary in reader.summaries(victim) {
+            candidates.extend((summary.first_block()..).zip(summary.records.iter().copied()));
+        }
+        candidates.sort_unstable_by_key(|(position, record)| (Log::<D>::lookup_order(record.name), *position));
+        let mut live = Vec::new();
+        for batch in candidates.chunks(BATCH) {
+            let mut tree = lock(&self.tree)?;
+            for (position, record) in batch {
+                if tree.store_mut().is_live(record.name, *position)? {
+                    live.push((*position, *record));
+                }
+            }
+        }
+        live.sort_unstable_by_key(|(position, _)| *position);
+        for run in live.chunk_by(|(a, _), (b, _)| a + 1 == *b) {
+            for part in run.chunks(BATCH) {
+                self.take_out(&reader, part)?;
+            }
+        }
+        lock(&self.tree)?.store_mut().free_segment(victim);
+        Ok(true)
+    }
+
+    /// Takes out consecutive blocks. Those that cannot be read stay where they are.
+    fn take_out(&self, reader: &SegmentReader<'_, D>, blocks: &[(u32, Record)]) -> Result<(), StoreError> {
+        let contents = reader.read_blocks(blocks[0].0, blocks.len());
+        let contents = contents.map_err(|error| StoreError::Device(error.to_string()))?;
+        let mut tree = lock(&self.tree)?;
+        tree.store_mut().count_cleaning_reads(blocks.len() as u64);
+        for ((position, record), content) in blocks.iter().zip(contents) {
+            if crc32c::crc32c(&*content) == record.checksum {
+                tree.store_mut().adopt(record, *position, content)?;
+            }
+        }
+        Ok(())
+    }
+}

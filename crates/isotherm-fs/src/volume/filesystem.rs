@@ -1,0 +1,165 @@
+//! A mounted volume as a POSIX file system.
+
+use super::{Volume, Wanted, lock};
+use crate::device::Device;
+use crate::log::Log;
+use crate::store::StoreError;
+use crate::tree::Tree;
+use isotherm_vfs::{
+    Allocation, Attributes, Caller, Change, DirectoryEntry, Errno, FileSystem, Handle, Ino, NewNode, OpenFlags, Opened, RenameMode,
+    Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
+};
+
+/// The number of an error that a request ends with.
+pub(super) fn errno(error: &StoreError) -> Errno {
+    match error {
+        StoreError::NoSpace => Errno::NOSPC,
+        StoreError::ReadOnly => Errno::ROFS,
+        StoreError::Damaged(_) | StoreError::Device(_) => Errno::IO,
+    }
+}
+
+impl<D: Device> Volume<D> {
+    /// Lets a request have the tree, at the time it is made.
+    fn ask<T>(&self, request: impl FnOnce(&mut Tree<Log<D>>) -> Result<T>) -> Result<T> {
+        let mut tree = lock(&self.tree).map_err(|error| errno(&error))?;
+        tree.set_now((self.clock)());
+        request(&mut tree)
+    }
+
+    /// The same for one that changes something: waits until there is room in memory.
+    fn change_tree<T>(&self, request: impl FnOnce(&mut Tree<Log<D>>) -> Result<T>) -> Result<T> {
+        if self.is_read_only {
+            return Err(Errno::ROFS);
+        }
+        self.wait_for_room().map_err(|error| errno(&error))?;
+        self.ask(request)
+    }
+
+    fn durable(&self, wanted: Wanted) -> Result<()> {
+        if self.is_read_only { Ok(()) } else { self.make_durable(wanted).map_err(|error| errno(&error)) }
+    }
+}
+
+impl<D: Device> FileSystem for Volume<D> {
+    fn lookup(&self, parent: Ino, name: &[u8]) -> Result<Attributes> {
+        self.ask(|tree| tree.lookup(parent, name))
+    }
+    fn forget(&self, ino: Ino, references: u64) {
+        // A node that nobody refers to any more, and that has no name, is deleted: a change.
+        let _ = self.ask(|tree| tree.forget(ino, references));
+    }
+    fn attributes(&self, ino: Ino) -> Result<Attributes> {
+        self.ask(|tree| tree.attributes(ino))
+    }
+    fn change(&self, caller: Caller, ino: Ino, change: Change) -> Result<Attributes> {
+        self.change_tree(|tree| tree.change(caller, ino, change))
+    }
+    fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
+        self.ask(|tree| tree.read_link(ino))
+    }
+
+    fn make_node(&self, caller: Caller, parent: Ino, name: &[u8], node: NewNode) -> Result<Attributes> {
+        self.change_tree(|tree| tree.make_node(caller, parent, name, node))
+    }
+    fn symlink(&self, caller: Caller, parent: Ino, name: &[u8], target: &[u8]) -> Result<Attributes> {
+        self.change_tree(|tree| tree.symlink(caller, parent, name, target))
+    }
+    fn link(&self, ino: Ino, parent: Ino, name: &[u8]) -> Result<Attributes> {
+        self.change_tree(|tree| tree.link(ino, parent, name))
+    }
+    fn unlink(&self, parent: Ino, name: &[u8]) -> Result<()> {
+        self.change_tree(|tree| tree.unlink(parent, name))
+    }
+    fn remove_directory(&self, parent: Ino, name: &[u8]) -> Result<()> {
+        self.change_tree(|tree| tree.remove_directory(parent, name))
+    }
+    fn rename(&self, parent: Ino, name: &[u8], new_parent: Ino, new_name: &[u8], mode: RenameMode) -> Result<()> {
+        self.change_tree(|tree| tree.rename(parent, name, new_parent, new_name, mode))
+    }
+
+    fn open(&self, ino: Ino, flags: OpenFlags) -> Result<Opened> {
+        if flags.truncate {
+            return self.change_tree(|tree| tree.open(ino, flags));
+        }
+        if flags.write && self.is_read_only {
+            return Err(Errno::ROFS);
+        }
+        self.ask(|tree| tree.open(ino, flags))
+    }
+    fn create(&self, caller: Caller, parent: Ino, name: &[u8], node: NewNode, flags: OpenFlags) -> Result<(Attributes, Opened)> {
+        self.change_tree(|tree| tree.create(caller, parent, name, node, flags))
+    }
+    fn release(&self, ino: Ino, handle: Handle) {
+        let _ = self.ask(|tree| tree.release(ino, handle));
+    }
+    fn read(&self, ino: Ino, _handle: Handle, offset: u64, length: u32, out: &mut Vec<u8>) -> Result<()> {
+        self.read_file(ino, offset, length, out)
+    }
+    fn write(&self, ino: Ino, _handle: Handle, offset: u64, data: &[u8], flags: WriteFlags) -> Result<()> {
+        self.change_tree(|tree| tree.write(ino, offset, data, flags))
+    }
+    fn flush(&self, _ino: Ino, _handle: Handle) -> Result<()> {
+        let failed = lock(&self.tree).is_ok_and(|tree| tree.store().failure().is_some());
+        if failed { Err(Errno::IO) } else { Ok(()) }
+    }
+    fn fsync(&self, ino: Ino, _data_only: bool) -> Result<()> {
+        self.durable(Wanted::File(ino))
+    }
+    fn allocate(&self, ino: Ino, _handle: Handle, offset: u64, length: u64, how: Allocation) -> Result<()> {
+        self.change_tree(|tree| tree.allocate(ino, offset, length, how))
+    }
+    fn seek(&self, ino: Ino, offset: u64, to: SeekFrom) -> Result<u64> {
+        self.ask(|tree| tree.seek(ino, offset, to))
+    }
+    fn copy_range(&self, from: (Ino, u64), to: (Ino, u64), length: u64) -> Result<u64> {
+        self.change_tree(|tree| tree.copy_range(from, to, length))
+    }
+
+    fn read_directory(&self, ino: Ino, cookie: u64, take: &mut dyn FnMut(DirectoryEntry<'_>) -> bool) -> Result<()> {
+        self.ask(|tree| tree.read_directory(ino, cookie, take))
+    }
+    fn read_directory_plus(
+        &self,
+        ino: Ino,
+        cookie: u64,
+        take: &mut dyn FnMut(DirectoryEntry<'_>, &Attributes) -> bool,
+    ) -> Result<()> {
+        self.ask(|tree| tree.read_directory_plus(ino, cookie, take))
+    }
+    fn open_directory(&self, ino: Ino) -> Result<Handle> {
+        self.ask(|tree| tree.open_directory(ino))
+    }
+    fn release_directory(&self, ino: Ino, handle: Handle) {
+        let _ = self.ask(|tree| tree.release_directory(ino, handle));
+    }
+    fn fsync_directory(&self, _ino: Ino) -> Result<()> {
+        self.durable(Wanted::Metadata)
+    }
+
+    fn xattr(&self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
+        self.ask(|tree| tree.xattr(ino, name))
+    }
+    fn set_xattr(&self, caller: Caller, ino: Ino, name: &[u8], value: &[u8], how: SetXattr) -> Result<()> {
+        self.change_tree(|tree| tree.set_xattr(caller, ino, name, value, how))
+    }
+    fn xattrs(&self, ino: Ino) -> Result<Vec<Vec<u8>>> {
+        self.ask(|tree| tree.xattrs(ino))
+    }
+    fn remove_xattr(&self, ino: Ino, name: &[u8]) -> Result<()> {
+        self.change_tree(|tree| tree.remove_xattr(ino, name))
+    }
+
+    fn statistics(&self) -> Result<VolumeStatistics> {
+        self.ask(|tree| tree.statistics())
+    }
+    fn discard_free(&self, smallest: u64) -> Result<u64> {
+        self.discard_unused(smallest).map_err(|error| errno(&error))
+    }
+    fn sync(&self) -> Result<()> {
+        if self.is_read_only { Ok(()) } else { self.sync_all().map_err(|error| errno(&error)) }
+    }
+    fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+}

@@ -1,0 +1,125 @@
+//! A mounted volume: the tree of files over the log, who writes the log, and what happens in the background.
+//!
+//! Two locks, taken in this order: the writer's, held while the log is planned and written, and the tree's, held for every
+//! request and never while the device is written.
+
+mod background;
+mod cleaner;
+mod filesystem;
+mod making;
+mod reading;
+mod writer;
+
+pub use background::{Background, Intervals};
+pub use making::make;
+
+use crate::device::Device;
+use crate::log::{Goal, Log, LogSettings, OpenError, Recovery};
+use crate::store::{Store, StoreError};
+use crate::tree::Tree;
+use isotherm_vfs::Time;
+use std::sync::{Arc, Condvar, Mutex};
+use writer::{Requests, Wanted, Writer, lock};
+
+/// See the module's text.
+pub struct Volume<D: Device> {
+    tree: Mutex<Tree<Log<D>>>,
+    device: Arc<D>,
+    writer: Mutex<Writer>,
+    requests: Mutex<Requests>,
+    /// Told when blocks have left the memory.
+    room: Condvar,
+    clock: Box<dyn Fn() -> Time + Send + Sync>,
+    is_read_only: bool,
+}
+
+impl<D: Device> std::fmt::Debug for Volume<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Volume").field("is_read_only", &self.is_read_only).finish_non_exhaustive()
+    }
+}
+
+impl<D: Device> Volume<D> {
+    /// Opens the volume on `device`, rolls its log forward, and makes durable what was found. `clock` tells the time that files are
+    /// marked with.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(
+        device: Arc<D>,
+        settings: LogSettings,
+        clock: impl Fn() -> Time + Send + Sync + 'static,
+    ) -> Result<(Self, Recovery), OpenError> {
+        let is_read_only = settings.read_only;
+        let (log, recovery) = Log::open(device.clone(), settings)?;
+        let mut tree = Tree::open(log)?;
+        if !is_read_only {
+            tree.set_now(clock());
+            tree.recover_orphans()?;
+        }
+        let volume = Self::over(tree, device, is_read_only, clock);
+        if !is_read_only {
+            // From here on writes that the replay did not reach never count again.
+            let mut writer = lock(&volume.writer)?;
+            volume.commit(&mut writer, false)?;
+            drop(writer);
+        }
+        Ok((volume, recovery))
+    }
+
+    fn over(
+        tree: Tree<Log<D>>,
+        device: Arc<D>,
+        is_read_only: bool,
+        clock: impl Fn() -> Time + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            tree: Mutex::new(tree),
+            device,
+            writer: Mutex::default(),
+            requests: Mutex::default(),
+            room: Condvar::new(),
+            clock: Box::new(clock),
+            is_read_only,
+        }
+    }
+
+    /// Writes all that waits, and a checkpoint.
+    ///
+    /// # Errors
+    /// No space, the device.
+    pub fn checkpoint(&self) -> Result<(), StoreError> {
+        self.checkpoint_all(false)
+    }
+
+    /// The last checkpoint: the volume is whole without a replay. Requests that come later are lost unless they are made durable.
+    ///
+    /// # Errors
+    /// No space, the device.
+    pub fn close(&self) -> Result<(), StoreError> {
+        if self.is_read_only { Ok(()) } else { self.checkpoint_all(true) }
+    }
+
+    fn checkpoint_all(&self, is_last: bool) -> Result<(), StoreError> {
+        let mut writer = lock(&self.writer)?;
+        self.carry_out(&mut writer, &Goal::Everything)?;
+        self.commit(&mut writer, is_last)
+    }
+
+    /// A segment write: groups that fill a segment are written, the rest goes on waiting.
+    ///
+    /// # Errors
+    /// No space, the device.
+    pub fn write_groups(&self) -> Result<(), StoreError> {
+        let mut writer = lock(&self.writer)?;
+        self.carry_out(&mut writer, &Goal::Groups)
+    }
+
+    /// Lets `look` see the tree and its log.
+    ///
+    /// # Errors
+    /// An earlier request panicked.
+    pub fn inspect<T>(&self, look: impl FnOnce(&mut Tree<Log<D>>) -> T) -> Result<T, StoreError> {
+        Ok(look(&mut *lock(&self.tree)?))
+    }
+}

@@ -1,0 +1,189 @@
+//! Who writes the log: one thread at a time, for all that wait.
+//!
+//! Writes are planned under the tree's lock, and carried out without it; the writer's lock is held over both, so that they reach the
+//! device in the order of their numbers. Whoever needs something durable says so and asks for the writer's lock: the first to get it
+//! serves all who have asked until then, with one write and one flush.
+
+use super::Volume;
+use crate::device::Device;
+use crate::log::{Goal, Job, Planned};
+use crate::store::{BLOCK_BYTES, StoreError};
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What is asked to be durable.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Wanted {
+    /// Names and attributes, until now.
+    Metadata,
+    /// A file, and all metadata until now.
+    File(u64),
+}
+
+/// Requests that nobody has served yet.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    tickets: u64,
+    wanted: HashSet<Wanted>,
+}
+
+/// State of the one who writes.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    /// Tickets up to this one are served.
+    served: u64,
+    /// Whether something was written since the last flush.
+    is_unflushed: bool,
+}
+
+/// A lock whose holder has panicked: nothing behind it is to be trusted.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, StoreError> {
+    mutex.lock().map_err(|_| StoreError::Device("an earlier request ended in a panic; mount the volume again".into()))
+}
+
+impl<D: Device> Volume<D> {
+    /// Makes durable what is wanted, together with what others want at the time.
+    pub(super) fn make_durable(&self, wanted: Wanted) -> Result<(), StoreError> {
+        let ticket = {
+            let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+            requests.tickets += 1;
+            requests.wanted.insert(wanted);
+            requests.tickets
+        };
+        let mut writer = lock(&self.writer)?;
+        if writer.served < ticket {
+            let (served, wanted) = {
+                let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+                (requests.tickets, std::mem::take(&mut requests.wanted))
+            };
+            self.write_wanted(&mut writer, &wanted)?;
+            writer.served = served;
+        }
+        drop(writer);
+        // Whoever served this ticket may have failed; then nothing is written any more.
+        match lock(&self.tree)?.store().failure() {
+            Some(why) => Err(StoreError::Device(why.to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    fn write_wanted(&self, writer: &mut Writer, wanted: &HashSet<Wanted>) -> Result<(), StoreError> {
+        let files: HashSet<u64> = wanted
+            .iter()
+            .filter_map(|wanted| match wanted {
+                Wanted::File(ino) => Some(*ino),
+                Wanted::Metadata => None,
+            })
+            .collect();
+        self.carry_out(writer, &Goal::Files(files))?;
+        self.flush(writer)
+    }
+
+    /// Plans what `goal` asks for and writes it, with the checkpoints and the cleaning that it needs.
+    pub(super) fn carry_out(&self, writer: &mut Writer, goal: &Goal) -> Result<(), StoreError> {
+        let mut cleanings = 0;
+        loop {
+            let (planned, jobs) = {
+                let mut tree = lock(&self.tree)?;
+                match goal {
+                    Goal::Files(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
+                    Goal::Groups => tree.settle_idle()?,
+                    Goal::Everything => tree.settle_all()?,
+                    Goal::Pages => {}
+                }
+                let planned = tree.store_mut().plan(goal)?;
+                (planned, tree.store_mut().take_jobs())
+            };
+            self.perform(writer, &jobs)?;
+            match planned {
+                Planned::Done => return Ok(()),
+                Planned::NeedsCheckpoint => self.commit(writer, false)?,
+                Planned::NeedsCleaning => {
+                    cleanings += 1;
+                    let is_hopeless = cleanings > 4 * lock(&self.tree)?.store().superblock().segments;
+                    if is_hopeless || !self.clean_one(writer)? {
+                        return Err(self.fail("no segment is free, and none is worth cleaning"));
+                    }
+                    self.write_cleaned(writer)?;
+                }
+            }
+        }
+    }
+
+    /// Writes what the cleaner took, so that a checkpoint lets its segment be written over.
+    fn write_cleaned(&self, writer: &mut Writer) -> Result<(), StoreError> {
+        let (planned, jobs) = {
+            let mut tree = lock(&self.tree)?;
+            let planned = tree.store_mut().plan(&Goal::Cleaned)?;
+            (planned, tree.store_mut().take_jobs())
+        };
+        self.perform(writer, &jobs)?;
+        if planned == Planned::NeedsCleaning {
+            return Err(self.fail("no segment is free for what was cleaned"));
+        }
+        self.commit(writer, false)
+    }
+
+    /// Writes planned jobs. A device that fails ends all writing.
+    pub(super) fn perform(&self, writer: &mut Writer, jobs: &[Job]) -> Result<(), StoreError> {
+        for job in jobs {
+            writer.is_unflushed = true;
+            if let Err(error) = job.perform(&*self.device) {
+                return Err(self.fail(&error.to_string()));
+            }
+        }
+        if !jobs.is_empty() {
+            lock(&self.tree)?.store_mut().finish(jobs);
+            self.room.notify_all();
+        }
+        Ok(())
+    }
+
+    /// Makes durable what was written.
+    pub(super) fn flush(&self, writer: &mut Writer) -> Result<(), StoreError> {
+        if writer.is_unflushed {
+            if let Err(error) = self.device.flush() {
+                // What was written before may be gone, and nobody would know.
+                return Err(self.fail(&error.to_string()));
+            }
+            writer.is_unflushed = false;
+        }
+        Ok(())
+    }
+
+    /// Writes what pages need and a checkpoint that refers to it; blocks of files go on waiting.
+    pub(super) fn commit(&self, writer: &mut Writer, is_last: bool) -> Result<(), StoreError> {
+        let (planned, jobs, image) = {
+            let mut tree = lock(&self.tree)?;
+            let log = tree.store_mut();
+            let planned = log.plan(&Goal::Pages)?;
+            (planned, log.take_jobs(), log.checkpoint(is_last))
+        };
+        self.perform(writer, &jobs)?;
+        if planned != Planned::Done {
+            return Err(self.fail("no segment is free for a checkpoint"));
+        }
+        self.flush(writer)?;
+        writer.is_unflushed = true;
+        if let Err(error) = self.device.write(u64::from(image.position) * BLOCK_BYTES as u64, &image.bytes) {
+            return Err(self.fail(&error.to_string()));
+        }
+        self.flush(writer)?;
+        for (position, blocks) in image.free {
+            let (offset, length) = (u64::from(position) * BLOCK_BYTES as u64, u64::from(blocks) * BLOCK_BYTES as u64);
+            if let Err(error) = self.device.discard(offset, length) {
+                return Err(self.fail(&error.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends all writing: the device did not do what it was asked.
+    pub(super) fn fail(&self, why: &str) -> StoreError {
+        if let Ok(mut tree) = lock(&self.tree) {
+            tree.store_mut().fail(why);
+        }
+        self.room.notify_all();
+        StoreError::Device(why.to_owned())
+    }
+}

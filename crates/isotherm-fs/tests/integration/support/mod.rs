@@ -1,0 +1,5 @@
+//! What the tests share.
+
+pub mod driver;
+pub mod random;
+pub mod recording;
