@@ -28,7 +28,9 @@ pub struct Wishes {
 pub enum GeometryError {
     #[error("a segment of {bytes} bytes is not possible; give a multiple of 4 KiB from 256 KiB to 1 GiB")]
     Segment { bytes: u64 },
-    #[error("the device has room for {found} segments of {segment_bytes} bytes, a volume needs {SEGMENTS_MIN}; take a larger device or a smaller segment")]
+    #[error(
+        "the device has room for {found} segments of {segment_bytes} bytes, a volume needs {SEGMENTS_MIN}; take a larger device or a smaller segment"
+    )]
     Small { found: u64, segment_bytes: u64 },
     #[error("the device has {blocks} blocks of 4 KiB, a volume at most 2^32 (16 TiB)")]
     Large { blocks: u64 },
@@ -53,7 +55,8 @@ pub fn divide(device_bytes: u64, wishes: &Wishes) -> Result<Superblock, Geometry
     if wishes.label.len() > LABEL_BYTES {
         return Err(GeometryError::Label(wishes.label.len()));
     }
-    let segment_bytes = wishes.segment_bytes.unwrap_or_else(|| default_segment_bytes(device_bytes, wishes.erase_block_bytes));
+    let segment_bytes =
+        wishes.segment_bytes.unwrap_or_else(|| default_segment_bytes(device_bytes, wishes.erase_block_bytes));
     let segment_blocks = segment_bytes / BLOCK_BYTES as u64;
     let is_possible = segment_bytes.is_multiple_of(BLOCK_BYTES as u64)
         && u32::try_from(segment_blocks).is_ok_and(|blocks| SEGMENT_BLOCKS.contains(&blocks));

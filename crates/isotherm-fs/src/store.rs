@@ -30,6 +30,18 @@ pub mod page_kind {
     pub const MAP: u8 = 1;
     /// Inodes: the direct entries of regular files are entries.
     pub const INODES: u8 = 2;
+    /// The root page: what the tree knows of itself.
+    pub const ROOT: u8 = 3;
+    /// Part of a file's map above the leaves.
+    pub const MAP_INDEX: u8 = 4;
+    /// A leaf of a directory.
+    pub const NAMES: u8 = 5;
+    /// Part of a directory above the leaves.
+    pub const NAMES_INDEX: u8 = 6;
+    /// A piece of a symbolic link's target.
+    pub const TARGET: u8 = 7;
+    /// A piece of a node's extended attributes.
+    pub const XATTRS: u8 = 8;
 }
 
 /// Where the entry of a block stands.
@@ -150,6 +162,11 @@ pub trait Store {
     /// # Errors
     /// The device, damage.
     fn free(&mut self, id: PageId) -> Result<(), StoreError>;
+    /// The first page that exists with this number or a higher one: by this a check walks over all of them.
+    ///
+    /// # Errors
+    /// The device, damage.
+    fn next_page(&mut self, from: PageId) -> Result<Option<PageId>, StoreError>;
 
     /// Where a block is.
     ///

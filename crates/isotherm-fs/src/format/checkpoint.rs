@@ -93,15 +93,29 @@ impl Checkpoint {
         put(&mut bytes, 0, &MAGIC);
         let put_u64 = |bytes: &mut [u8], at, value: u64| put(bytes, at, &value.to_le_bytes());
         let put_u32 = |bytes: &mut [u8], at, value: u32| put(bytes, at, &value.to_le_bytes());
-        for (at, value) in
-            [(16, self.number), (24, self.sequence), (32, self.now), (40, self.reserved), (48, self.stored), (56, self.pages)]
-        {
+        for (at, value) in [
+            (16, self.number),
+            (24, self.sequence),
+            (32, self.now),
+            (40, self.reserved),
+            (48, self.stored),
+            (56, self.pages),
+        ] {
             put_u64(&mut bytes, at, value);
         }
         let (segment, next) = self.open.unwrap_or((u32::MAX, 0));
         let lengths = [self.roots.len(), self.segments.len(), self.queue.len(), self.centres.len()].map(|n| n as u32);
-        let numbers =
-            [self.incarnation, self.tag, segment, next, u32::from(self.is_clean), lengths[0], lengths[1], lengths[2], lengths[3]];
+        let numbers = [
+            self.incarnation,
+            self.tag,
+            segment,
+            next,
+            u32::from(self.is_clean),
+            lengths[0],
+            lengths[1],
+            lengths[2],
+            lengths[3],
+        ];
         for (at, value) in (64..).step_by(4).zip(numbers) {
             put_u32(&mut bytes, at, value);
         }
@@ -212,7 +226,18 @@ mod tests {
             is_clean: true,
             centres: vec![0.5, 2.0],
             roots: vec![Root { entry: Entry { position: 40, heat: NO_HEAT, checksum: 1 }, used: 256 }; 3],
-            segments: vec![SegmentRecord { state: 2, group: 1, referenced: 9, writes: 8, times: 7, youngest: 6, written: 5 }; 40],
+            segments: vec![
+                SegmentRecord {
+                    state: 2,
+                    group: 1,
+                    referenced: 9,
+                    writes: 8,
+                    times: 7,
+                    youngest: 6,
+                    written: 5
+                };
+                40
+            ],
             queue: vec![3, 1, 2],
         }
     }

@@ -99,8 +99,16 @@ impl Summary {
         put(&mut bytes, 0, &MAGIC.to_le_bytes());
         let flags = if self.is_first { FIRST } else { 0 } | if self.stays_open { STAYS_OPEN } else { 0 };
         let group = self.group.map_or(0, |group| u32::from(group) + 1);
-        let numbers =
-            [self.tag, self.incarnation, self.position, self.records.len() as u32, self.redo.len() as u32, flags, group, self.next_segment];
+        let numbers = [
+            self.tag,
+            self.incarnation,
+            self.position,
+            self.records.len() as u32,
+            self.redo.len() as u32,
+            flags,
+            group,
+            self.next_segment,
+        ];
         for (at, number) in (8..).step_by(4).zip(numbers) {
             put(&mut bytes, at, &number.to_le_bytes());
         }

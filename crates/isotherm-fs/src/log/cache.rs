@@ -37,7 +37,14 @@ pub(crate) struct Cache {
 impl Cache {
     /// Room for `capacity` pages; more only as long as they are all dirty.
     pub fn new(capacity: usize) -> Self {
-        Self { pages: HashMap::new(), by_number: Vec::new(), unused: Vec::new(), queue: VecDeque::new(), capacity, dirty: 0 }
+        Self {
+            pages: HashMap::new(),
+            by_number: Vec::new(),
+            unused: Vec::new(),
+            queue: VecDeque::new(),
+            capacity,
+            dirty: 0,
+        }
     }
 
     /// A page, if it is here.

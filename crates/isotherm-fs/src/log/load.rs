@@ -79,6 +79,21 @@ impl<D: Device> Log<D> {
         })
     }
 
+    /// The first page that exists with this number or a higher one.
+    pub(super) fn page_from(&mut self, from: PageId) -> Result<Option<PageId>, StoreError> {
+        let mut id = u64::from(from);
+        while id < self.tables.roots().len() as u64 * u64::from(TABLE_ENTRIES) {
+            let number = id as u32 / TABLE_ENTRIES;
+            let content = self.load_table(number)?.content.clone();
+            let first = (id % u64::from(TABLE_ENTRIES)) as u32;
+            if let Some(index) = (first..TABLE_ENTRIES).find(|index| exists(Entry::at(&*content, *index as usize))) {
+                return Ok(Some(number * TABLE_ENTRIES + index));
+            }
+            id = (u64::from(number) + 1) * u64::from(TABLE_ENTRIES);
+        }
+        Ok(None)
+    }
+
     /// A page, in memory from now on.
     pub(super) fn load_page(&mut self, id: PageId) -> Result<Arc<Page>, StoreError> {
         if self.is_freed(id) {

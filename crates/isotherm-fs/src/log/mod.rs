@@ -27,8 +27,8 @@ mod writing;
 
 pub use load::DeviceReader;
 pub use options::LogSettings;
-pub use recover::{OpenError, Recovery, read_checkpoints, read_superblock};
 pub use planning::{Goal, Planned, Pressure};
+pub use recover::{OpenError, Recovery, read_checkpoints, read_superblock};
 pub use writing::Job;
 
 use crate::device::Device;
@@ -199,7 +199,11 @@ impl<D: Device> Log<D> {
     }
 
     fn used(&self) -> u64 {
-        self.usage.stored + self.usage.reserved + self.usage.waiting + self.usage.pages + self.tables.roots().len() as u64
+        self.usage.stored
+            + self.usage.reserved
+            + self.usage.waiting
+            + self.usage.pages
+            + self.tables.roots().len() as u64
     }
 
     fn check_space(&self, blocks: u64, purpose: Purpose) -> Result<(), StoreError> {
@@ -240,7 +244,10 @@ impl<D: Device> Log<D> {
         let page = self.load_page(slot.page)?;
         let entry = Entry::at(&*page, slot.index.into());
         if entry.is_stored() && self.superblock.segment_of(entry.position).is_none() {
-            return Err(StoreError::Damaged(format!("slot {} of page {} leads out of the volume", slot.index, slot.page)));
+            return Err(StoreError::Damaged(format!(
+                "slot {} of page {} leads out of the volume",
+                slot.index, slot.page
+            )));
         }
         Ok(entry)
     }
@@ -269,6 +276,9 @@ impl<D: Device> Store for Log<D> {
     }
     fn free(&mut self, id: PageId) -> Result<(), StoreError> {
         self.free_page(id)
+    }
+    fn next_page(&mut self, from: PageId) -> Result<Option<PageId>, StoreError> {
+        self.page_from(from)
     }
 
     fn find_block(&mut self, slot: Slot) -> Result<Found, StoreError> {

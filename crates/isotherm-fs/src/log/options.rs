@@ -62,7 +62,10 @@ impl LogSettings {
     pub(super) fn of_volume(mut self, superblock: &Superblock) -> Self {
         let segment_bytes = u64::from(superblock.segment_blocks) * BLOCK_BYTES as u64;
         let wished = u64::from(waiting_segments(superblock.segments)) * segment_bytes;
-        let waiting = self.waiting_bytes.map_or(wished.min(WAITING_BYTES_MAX), |bytes| bytes as u64).min(wished.max(segment_bytes));
+        let waiting = self
+            .waiting_bytes
+            .map_or(wished.min(WAITING_BYTES_MAX), |bytes| bytes as u64)
+            .min(wished.max(segment_bytes));
         self.waiting_bytes = Some(waiting as usize);
         self.machine.segment_blocks = superblock.segment_blocks;
         self.machine.dirty_blocks = waiting as usize / BLOCK_BYTES;

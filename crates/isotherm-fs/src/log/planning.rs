@@ -190,7 +190,8 @@ impl<D: Device> Log<D> {
     fn plan_pages(&mut self, machine: &mut Machine) -> Result<(), Stop> {
         while self.cache.dirty() > 0 || !self.redo.is_empty() {
             self.view = View::Pages;
-            self.shown = self.cache.dirty_pages().into_iter().map(|id| PAGE << KIND_SHIFT | self.cache.number(id)).collect();
+            self.shown =
+                self.cache.dirty_pages().into_iter().map(|id| PAGE << KIND_SHIFT | self.cache.number(id)).collect();
             self.pass(machine, Extent::Everything)?;
             self.view = View::Tables;
             self.shown = self.tables.dirty_pages().into_iter().map(|number| TABLE << KIND_SHIFT | number).collect();
@@ -221,7 +222,8 @@ impl<D: Device> Log<D> {
         let pages = (self.cache.dirty() as u64 + blocks.min(payload)).div_ceil(payload);
         let redo = (self.redo.len() as u64).div_ceil(payload * BLOCK_BYTES as u64);
         let needed = (blocks.div_ceil(payload) + pages + redo + 4) as usize;
-        let reusable = machine.segments().queue().take(needed).take_while(|s| machine.segments().is_reusable(*s)).count();
+        let reusable =
+            machine.segments().queue().take(needed).take_while(|s| machine.segments().is_reusable(*s)).count();
         if reusable >= needed { Ok(()) } else { Err(self.what_helps(machine)) }
     }
 
@@ -328,7 +330,11 @@ impl<D: Device> Mechanism for Log<D> {
             _ => {
                 let block = self.waiting.get(number);
                 // A block that was never rewritten is as hot as its file.
-                if block.heat.writes <= 1 && block.file.writes > 0 { block.file.hotness(now) } else { block.heat.hotness(now) }
+                if block.heat.writes <= 1 && block.file.writes > 0 {
+                    block.file.hotness(now)
+                } else {
+                    block.heat.hotness(now)
+                }
             }
         }
     }
@@ -412,7 +418,13 @@ type Placed = (Record, Arc<Page>, bool);
 
 impl<D: Device> Log<D> {
     /// A block that waited has a position.
-    fn place_block(&mut self, machine: &mut Machine, write: &RunWrite<'_>, number: u32, position: u32) -> Result<Placed, Stop> {
+    fn place_block(
+        &mut self,
+        machine: &mut Machine,
+        write: &RunWrite<'_>,
+        number: u32,
+        position: u32,
+    ) -> Result<Placed, Stop> {
         let block = self.waiting.remove(number);
         self.load_page(block.slot.page)?;
         if self.cache.set_dirty(block.slot.page, false) {
@@ -443,7 +455,13 @@ impl<D: Device> Log<D> {
     }
 
     /// A dirty page has a position.
-    fn place_page(&mut self, machine: &mut Machine, write: &RunWrite<'_>, id: PageId, position: u32) -> Result<Placed, Stop> {
+    fn place_page(
+        &mut self,
+        machine: &mut Machine,
+        write: &RunWrite<'_>,
+        id: PageId,
+        position: u32,
+    ) -> Result<Placed, Stop> {
         self.load_table(id / TABLE_ENTRIES)?;
         let before = self.cache.home(id);
         let cached = self.cache.get(id).expect("dirty pages are in memory");

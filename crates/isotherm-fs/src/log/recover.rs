@@ -83,9 +83,7 @@ pub fn read_superblock<D: Device>(device: &D) -> Result<Superblock, OpenError> {
     let mut block = [0; BLOCK_BYTES];
     let mut first = None;
     for copy in 0..2 {
-        device
-            .read(copy * BLOCK_BYTES as u64, &mut block)
-            .map_err(|error| StoreError::Device(error.to_string()))?;
+        device.read(copy * BLOCK_BYTES as u64, &mut block).map_err(|error| StoreError::Device(error.to_string()))?;
         match Superblock::decode(&block, blocks) {
             Ok(superblock) => return Ok(superblock),
             // The first copy's fault says more, but for one that was wiped.
@@ -240,7 +238,9 @@ impl<D: Device> Log<D> {
             let group = summary.group.map_or(0, |group| group + 1);
             let referenced = replay.segments[segment as usize].referenced;
             if referenced > 0 {
-                return damaged(format!("segment {segment} was written again while {referenced} of its blocks were in use"));
+                return damaged(format!(
+                    "segment {segment} was written again while {referenced} of its blocks were in use"
+                ));
             }
             replay.segments[segment as usize] =
                 SegmentRecord { state, group, written: summary.now, ..SegmentRecord::default() };
@@ -263,7 +263,8 @@ impl<D: Device> Log<D> {
         replay.now = replay.now.max(summary.now);
         for transaction in Transactions(&summary.redo) {
             for operation in transaction.ok_or_else(|| OpenError::Damaged("a transaction is cut off".into()))? {
-                let operation = operation.ok_or_else(|| OpenError::Damaged("an operation of the redo log is none".into()))?;
+                let operation =
+                    operation.ok_or_else(|| OpenError::Damaged("an operation of the redo log is none".into()))?;
                 self.apply_operation(replay, operation)?;
             }
             recovery.transactions += 1;
@@ -379,7 +380,9 @@ impl<D: Device> Log<D> {
                 let before = self.tables.root(number);
                 self.load_table(number)?;
                 if self.tables.content(number) != *content {
-                    return damaged(format!("table page {number} was written in another state than the redo log leads to"));
+                    return damaged(format!(
+                        "table page {number} was written in another state than the redo log leads to"
+                    ));
                 }
                 self.tables.set_root(number, entry);
                 self.tables.set_clean(number);
@@ -388,7 +391,8 @@ impl<D: Device> Log<D> {
         };
         self.leave(replay, before)?;
         let segment = &mut replay.segments[self.segment_of(position) as usize];
-        segment.youngest = if segment.referenced == 0 { entry.heat.time } else { segment.youngest.max(entry.heat.time) };
+        segment.youngest =
+            if segment.referenced == 0 { entry.heat.time } else { segment.youngest.max(entry.heat.time) };
         segment.referenced += 1;
         segment.writes += u64::from(entry.heat.writes);
         segment.times += u64::from(entry.heat.time);
@@ -408,7 +412,8 @@ impl<D: Device> Log<D> {
             return Ok(());
         }
         let number = self.superblock.segment_of(entry.position);
-        let segment = number.map(|number| &mut replay.segments[number as usize]).filter(|segment| segment.referenced > 0);
+        let segment =
+            number.map(|number| &mut replay.segments[number as usize]).filter(|segment| segment.referenced > 0);
         let Some(segment) = segment else {
             return damaged(format!("block {} was in use, and its segment holds nothing", entry.position));
         };

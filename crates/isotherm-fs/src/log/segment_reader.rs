@@ -44,8 +44,10 @@ impl<'a, D: Device> SegmentReader<'a, D> {
         let summary = self.read_summary(segment, next)?;
         let mut bytes = vec![0; summary.records.len() * BLOCK_BYTES];
         self.device.read(u64::from(summary.first_block()) * BLOCK_BYTES as u64, &mut bytes).ok()?;
-        let contents: Vec<Arc<Page>> = bytes.as_chunks::<BLOCK_BYTES>().0.iter().map(|block| Arc::new(*block)).collect();
-        let is_whole = summary.records.iter().zip(&contents).all(|(record, block)| crc32c::crc32c(&**block) == record.checksum);
+        let contents: Vec<Arc<Page>> =
+            bytes.as_chunks::<BLOCK_BYTES>().0.iter().map(|block| Arc::new(*block)).collect();
+        let is_whole =
+            summary.records.iter().zip(&contents).all(|(record, block)| crc32c::crc32c(&**block) == record.checksum);
         is_whole.then_some((summary, contents))
     }
 

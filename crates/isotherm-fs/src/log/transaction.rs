@@ -100,7 +100,8 @@ impl<D: Device> Log<D> {
 
     fn free_entry(&mut self, table: u32) -> Result<u32, StoreError> {
         let page = self.load_table(table)?;
-        page.free_entry().ok_or_else(|| StoreError::Damaged(format!("table page {table} has fewer free entries than counted")))
+        page.free_entry()
+            .ok_or_else(|| StoreError::Damaged(format!("table page {table} has fewer free entries than counted")))
     }
 
     pub(super) fn free_page(&mut self, id: PageId) -> Result<(), StoreError> {

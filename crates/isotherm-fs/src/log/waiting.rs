@@ -108,13 +108,32 @@ impl Waiting {
     }
 
     /// A block that did not wait begins to.
-    pub fn insert(&mut self, slot: Slot, owner: u64, content: Arc<Page>, origin: Origin, entry: Entry, heat: Heat, file: Heat) {
+    pub fn insert(
+        &mut self,
+        slot: Slot,
+        owner: u64,
+        content: Arc<Page>,
+        origin: Origin,
+        entry: Entry,
+        heat: Heat,
+        file: Heat,
+    ) {
         let number = self.unused.pop().unwrap_or_else(|| {
             self.blocks.push(None);
             self.blocks.len() as u32 - 1
         });
-        self.blocks[number as usize] =
-            Some(Block { slot, owner, content, origin, home: entry.position, stored_heat: entry.heat, heat, file, previous: NONE, next: NONE });
+        self.blocks[number as usize] = Some(Block {
+            slot,
+            owner,
+            content,
+            origin,
+            home: entry.position,
+            stored_heat: entry.heat,
+            heat,
+            file,
+            previous: NONE,
+            next: NONE,
+        });
         self.link(number, owner);
         self.order.push(number);
         self.by_slot.insert(slot, number);
@@ -195,7 +214,15 @@ mod tests {
         let page: Arc<Page> = Arc::new([0; 4096]);
         for index in 1..=6 {
             let owner = u64::from(index % 2);
-            waiting.insert(slot(index), owner, page.clone(), Origin::Host, Entry::default(), Heat::default(), Heat::default());
+            waiting.insert(
+                slot(index),
+                owner,
+                page.clone(),
+                Origin::Host,
+                Entry::default(),
+                Heat::default(),
+                Heat::default(),
+            );
         }
         let of = |waiting: &Waiting, owner| waiting.of(owner).map(|n| waiting.get(n).slot.index).collect::<Vec<_>>();
         assert_eq!(of(&waiting, 1), [1, 3, 5]);

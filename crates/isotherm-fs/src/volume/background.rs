@@ -67,7 +67,8 @@ impl Background {
 /// Waits at most so long; true if it is to end.
 fn wait(shared: &(Mutex<bool>, Condvar), longest: Duration) -> bool {
     let is_over = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let (is_over, _) = shared.1.wait_timeout_while(is_over, longest, |over| !*over).unwrap_or_else(PoisonError::into_inner);
+    let (is_over, _) =
+        shared.1.wait_timeout_while(is_over, longest, |over| !*over).unwrap_or_else(PoisonError::into_inner);
     *is_over
 }
 

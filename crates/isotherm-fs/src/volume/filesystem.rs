@@ -4,40 +4,35 @@ use super::{Volume, Wanted, lock};
 use crate::device::Device;
 use crate::log::Log;
 use crate::store::StoreError;
-use crate::tree::Tree;
+use crate::tree::{self, Tree, TreeError};
 use isotherm_vfs::{
-    Allocation, Attributes, Caller, Change, DirectoryEntry, Errno, FileSystem, Handle, Ino, NewNode, OpenFlags, Opened, RenameMode,
-    Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
+    Allocation, Attributes, Caller, Change, DirectoryEntry, Errno, FileSystem, Handle, Ino, NewNode, OpenFlags, Opened,
+    RenameMode, Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
 };
 
-/// The number of an error that a request ends with.
-pub(super) fn errno(error: &StoreError) -> Errno {
-    match error {
-        StoreError::NoSpace => Errno::NOSPC,
-        StoreError::ReadOnly => Errno::ROFS,
-        StoreError::Damaged(_) | StoreError::Device(_) => Errno::IO,
-    }
+fn errno(error: StoreError) -> Errno {
+    TreeError::from(error).into()
 }
 
 impl<D: Device> Volume<D> {
     /// Lets a request have the tree, at the time it is made.
-    fn ask<T>(&self, request: impl FnOnce(&mut Tree<Log<D>>) -> Result<T>) -> Result<T> {
-        let mut tree = lock(&self.tree).map_err(|error| errno(&error))?;
+    fn ask<T>(&self, request: impl FnOnce(&mut Tree<Log<D>>) -> tree::Result<T>) -> Result<T> {
+        let mut tree = lock(&self.tree).map_err(errno)?;
         tree.set_now((self.clock)());
-        request(&mut tree)
+        request(&mut tree).map_err(Errno::from)
     }
 
     /// The same for one that changes something: waits until there is room in memory.
-    fn change_tree<T>(&self, request: impl FnOnce(&mut Tree<Log<D>>) -> Result<T>) -> Result<T> {
+    fn change_tree<T>(&self, request: impl FnOnce(&mut Tree<Log<D>>) -> tree::Result<T>) -> Result<T> {
         if self.is_read_only {
             return Err(Errno::ROFS);
         }
-        self.wait_for_room().map_err(|error| errno(&error))?;
+        self.wait_for_room().map_err(errno)?;
         self.ask(request)
     }
 
     fn durable(&self, wanted: Wanted) -> Result<()> {
-        if self.is_read_only { Ok(()) } else { self.make_durable(wanted).map_err(|error| errno(&error)) }
+        if self.is_read_only { Ok(()) } else { self.make_durable(wanted).map_err(errno) }
     }
 }
 
@@ -87,17 +82,24 @@ impl<D: Device> FileSystem for Volume<D> {
         }
         self.ask(|tree| tree.open(ino, flags))
     }
-    fn create(&self, caller: Caller, parent: Ino, name: &[u8], node: NewNode, flags: OpenFlags) -> Result<(Attributes, Opened)> {
+    fn create(
+        &self,
+        caller: Caller,
+        parent: Ino,
+        name: &[u8],
+        node: NewNode,
+        flags: OpenFlags,
+    ) -> Result<(Attributes, Opened)> {
         self.change_tree(|tree| tree.create(caller, parent, name, node, flags))
     }
-    fn release(&self, ino: Ino, handle: Handle) {
-        let _ = self.ask(|tree| tree.release(ino, handle));
+    fn release(&self, ino: Ino, _handle: Handle) {
+        let _ = self.ask(|tree| tree.release(ino));
     }
     fn read(&self, ino: Ino, _handle: Handle, offset: u64, length: u32, out: &mut Vec<u8>) -> Result<()> {
-        self.read_file(ino, offset, length, out)
+        self.read_file(ino, offset, length, out).map_err(Errno::from)
     }
     fn write(&self, ino: Ino, _handle: Handle, offset: u64, data: &[u8], flags: WriteFlags) -> Result<()> {
-        self.change_tree(|tree| tree.write(ino, offset, data, flags))
+        self.change_tree(|tree| tree.write(ino, offset, data, flags).map(drop))
     }
     fn flush(&self, _ino: Ino, _handle: Handle) -> Result<()> {
         let failed = lock(&self.tree).is_ok_and(|tree| tree.store().failure().is_some());
@@ -130,8 +132,8 @@ impl<D: Device> FileSystem for Volume<D> {
     fn open_directory(&self, ino: Ino) -> Result<Handle> {
         self.ask(|tree| tree.open_directory(ino))
     }
-    fn release_directory(&self, ino: Ino, handle: Handle) {
-        let _ = self.ask(|tree| tree.release_directory(ino, handle));
+    fn release_directory(&self, ino: Ino, _handle: Handle) {
+        let _ = self.ask(|tree| tree.release_directory(ino));
     }
     fn fsync_directory(&self, _ino: Ino) -> Result<()> {
         self.durable(Wanted::Metadata)
@@ -154,10 +156,10 @@ impl<D: Device> FileSystem for Volume<D> {
         self.ask(|tree| tree.statistics())
     }
     fn discard_free(&self, smallest: u64) -> Result<u64> {
-        self.discard_unused(smallest).map_err(|error| errno(&error))
+        self.discard_unused(smallest).map_err(errno)
     }
     fn sync(&self) -> Result<()> {
-        if self.is_read_only { Ok(()) } else { self.sync_all().map_err(|error| errno(&error)) }
+        if self.is_read_only { Ok(()) } else { self.sync_all().map_err(errno) }
     }
     fn is_read_only(&self) -> bool {
         self.is_read_only

@@ -25,7 +25,7 @@ pub fn make<D: Device>(device: &Arc<D>, superblock: &Superblock, options: &Forma
     }
     flush()?;
     let log = Log::create(device.clone(), superblock.clone(), LogSettings::default());
-    let tree = Tree::format(log, options)?;
+    let tree = Tree::format(log, options).map_err(StoreError::from)?;
     let now = options.now;
     let volume = Volume::over(tree, device.clone(), false, move || now);
     {

@@ -15,7 +15,7 @@ pub use making::make;
 
 use crate::device::Device;
 use crate::log::{Goal, Log, LogSettings, OpenError, Recovery};
-use crate::store::{Store, StoreError};
+use crate::store::StoreError;
 use crate::tree::Tree;
 use isotherm_vfs::Time;
 use std::sync::{Arc, Condvar, Mutex};
@@ -52,10 +52,10 @@ impl<D: Device> Volume<D> {
     ) -> Result<(Self, Recovery), OpenError> {
         let is_read_only = settings.read_only;
         let (log, recovery) = Log::open(device.clone(), settings)?;
-        let mut tree = Tree::open(log)?;
+        let mut tree = Tree::open_store(log).map_err(StoreError::from)?;
         if !is_read_only {
             tree.set_now(clock());
-            tree.recover_orphans()?;
+            tree.recover_orphans().map_err(StoreError::from)?;
         }
         let volume = Self::over(tree, device, is_read_only, clock);
         if !is_read_only {

@@ -87,9 +87,9 @@ impl<D: Device> Volume<D> {
                 let mut tree = lock(&self.tree)?;
                 match goal {
                     Goal::Files(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
-                    Goal::Groups => tree.settle_idle()?,
+                    Goal::Groups => drop(tree.settle_idle()?),
                     Goal::Everything => tree.settle_all()?,
-                    Goal::Pages => {}
+                    Goal::Pages | Goal::Cleaned => {}
                 }
                 let planned = tree.store_mut().plan(goal)?;
                 (planned, tree.store_mut().take_jobs())

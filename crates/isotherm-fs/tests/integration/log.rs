@@ -51,7 +51,9 @@ fn settings() -> LogSettings {
 fn content(slot: Slot, version: u64) -> Arc<[u8; 4096]> {
     let mut page = [0; 4096];
     for (at, word) in page.chunks_exact_mut(8).enumerate() {
-        word.copy_from_slice(&(version ^ (at as u64) << 40 ^ u64::from(slot.page) << 8 ^ u64::from(slot.index)).to_le_bytes());
+        word.copy_from_slice(
+            &(version ^ (at as u64) << 40 ^ u64::from(slot.page) << 8 ^ u64::from(slot.index)).to_le_bytes(),
+        );
     }
     Arc::new(page)
 }
@@ -236,13 +238,19 @@ fn read(log: &mut Log<RecordingDevice>, found: Found) -> Arc<[u8; 4096]> {
 }
 
 /// Whether what a crash left is a state of the run: one at or after `durable`, with blocks at least as new.
-fn is_some_state(log: &mut Log<RecordingDevice>, run: &Run, least: usize, kept: &BTreeMap<Slot, u64>) -> Result<(), String> {
+fn is_some_state(
+    log: &mut Log<RecordingDevice>,
+    run: &Run,
+    least: usize,
+    kept: &BTreeMap<Slot, u64>,
+) -> Result<(), String> {
     let mut wrong = String::new();
     'states: for (number, state) in run.states.iter().enumerate().skip(least) {
         for (id, bytes) in &state.pages {
             let Ok(page) = log.page(*id) else { continue 'states };
             if page[0] != 99 || bytes.iter().any(|(offset, value)| page[usize::from(*offset)] != *value) {
-                let differing: Vec<_> = bytes.iter().filter(|(offset, value)| page[usize::from(**offset)] != **value).collect();
+                let differing: Vec<_> =
+                    bytes.iter().filter(|(offset, value)| page[usize::from(**offset)] != **value).collect();
                 wrong = format!("{wrong}\nstate {number}: page {id}: kind {} {differing:?}", page[0]);
                 continue 'states;
             }
@@ -269,10 +277,18 @@ fn is_some_state(log: &mut Log<RecordingDevice>, run: &Run, least: usize, kept: 
                     None => is_zero,
                     // It was a hole since it was kept.
                     Some((born, newest)) if born > oldest => is_zero || (born..=newest).contains(&version),
-                    Some((_, newest)) => if is_zero { oldest == 0 } else { (oldest..=newest).contains(&version) },
+                    Some((_, newest)) => {
+                        if is_zero {
+                            oldest == 0
+                        } else {
+                            (oldest..=newest).contains(&version)
+                        }
+                    }
                 };
                 if !fits {
-                    wrong = format!("state {number}: {slot:?} has version {version}, {newest:?} is the newest, {oldest} was kept");
+                    wrong = format!(
+                        "state {number}: {slot:?} has version {version}, {newest:?} is the newest, {oldest} was kept"
+                    );
                     continue 'states;
                 }
             }

@@ -1,0 +1,97 @@
+//! Opening and closing.
+
+use isotherm_vfs::{Attributes, Caller, Change, Errno, FileKind, Handle, Ino, NewNode, OpenFlags, Opened};
+
+use super::Tree;
+use super::error::Result;
+use super::inode::Inode;
+use crate::store::{Purpose, Store};
+
+/// Seconds of a day.
+const DAY_SECONDS: i64 = 86_400;
+
+impl<S: Store> Tree<S> {
+    /// Opens a regular file.
+    ///
+    /// # Errors
+    /// `EISDIR`, `EINVAL` for other nodes.
+    pub fn open(&mut self, ino: Ino, flags: OpenFlags) -> Result<Opened> {
+        self.regular(ino)?;
+        if flags.truncate {
+            let change = Change { size: Some(0), kills_privileges: flags.kills_privileges, ..Change::default() };
+            self.change(Caller::default(), ino, change)?;
+        }
+        Ok(self.opened(ino))
+    }
+
+    fn opened(&mut self, ino: Ino) -> Opened {
+        self.nodes.open(ino);
+        self.handles += 1;
+        Opened { handle: self.handles, keeps_cache: true }
+    }
+
+    /// Opens a regular file, which is made where there is none. The attributes are a reference.
+    ///
+    /// # Errors
+    /// Those of [`Tree::make_node`] and [`Tree::open`].
+    pub fn create(
+        &mut self,
+        caller: Caller,
+        parent: Ino,
+        name: &[u8],
+        node: NewNode,
+        flags: OpenFlags,
+    ) -> Result<(Attributes, Opened)> {
+        if node.kind != FileKind::Regular {
+            return Err(Errno::INVAL.into());
+        }
+        let directory = self.directory(parent)?;
+        let opened = match self.maybe_entry(parent, &directory, name)? {
+            Some(_) if flags.exclusive => return Err(Errno::EXIST.into()),
+            Some(entry) => (entry.ino, self.open(entry.ino, flags)?),
+            None => {
+                let ino = self.transaction(Purpose::Grow, |tree| tree.add_node(caller, parent, name, node, &[]))?;
+                (ino, self.opened(ino))
+            }
+        };
+        Ok((self.refer(opened.0)?, opened.1))
+    }
+
+    /// Closes a file. A node without a name goes with the last.
+    ///
+    /// # Errors
+    /// Of the store: what could not be freed is freed by [`Tree::recover_orphans`].
+    pub fn release(&mut self, ino: Ino) -> Result<()> {
+        self.nodes.close(ino);
+        self.reap(ino)
+    }
+
+    /// Opens a directory; it stays readable, and empty, when it is removed.
+    ///
+    /// # Errors
+    /// `ENOTDIR`.
+    pub fn open_directory(&mut self, ino: Ino) -> Result<Handle> {
+        self.directory(ino)?;
+        Ok(self.opened(ino).handle)
+    }
+
+    /// Closes a directory.
+    ///
+    /// # Errors
+    /// As [`Tree::release`].
+    pub fn release_directory(&mut self, ino: Ino) -> Result<()> {
+        self.release(ino)
+    }
+
+    /// A node was read: its time is set in memory, where [`Tree::set_access_times`] says so.
+    pub(super) fn touch_accessed(&mut self, ino: Ino, inode: &Inode) {
+        let is_stale = inode.accessed <= inode.modified
+            || inode.accessed <= inode.changed
+            || self.now.seconds.saturating_sub(inode.accessed.seconds) >= DAY_SECONDS;
+        if self.access_times == super::AccessTimes::Relative && is_stale && inode.accessed != self.now {
+            let mut inode = *inode;
+            inode.accessed = self.now;
+            self.nodes.keep(ino, &inode);
+        }
+    }
+}

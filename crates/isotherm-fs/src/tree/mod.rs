@@ -1,0 +1,197 @@
+//! The tree of files: inodes, directories, file maps and extended attributes, which are nothing but pages of a [`Store`].
+//!
+//! `docs/sfs-format-tree.md` says what stands where. Every request that changes something is a transaction, but for writes to
+//! blocks that have their entry: these change memory only ([`Tree::settle_idle`]). What frees more than a bounded number of pages
+//! is done in several transactions, and a list on the volume says what is left ([`Tree::recover_orphans`]).
+//!
+//! Requests are those of [`isotherm_vfs::FileSystem`], with `&mut self`.
+
+mod access;
+mod acl;
+mod attributes;
+mod bytes;
+mod chain;
+pub mod check;
+mod copy;
+mod directory;
+mod error;
+mod hash;
+mod inode;
+mod inodes;
+mod listing;
+mod map;
+mod name_page;
+mod name_tree;
+mod namespace;
+mod nodes;
+mod orphans;
+mod prepare;
+mod read;
+mod rename;
+mod root_page;
+mod space;
+#[cfg(test)]
+mod tests;
+mod write;
+mod xattrs;
+
+use isotherm_vfs::{FileKind, ROOT, Time};
+
+pub use error::{Result, TreeError};
+pub use inode::is_entry;
+pub use read::{Piece, ReadPlan};
+
+use crate::store::{Heat, PageId, Purpose, Store};
+use error::damaged;
+use hash::NameHash;
+use inode::Inode;
+use nodes::Nodes;
+
+/// Pages that one transaction of a truncation or removal changes: 1 MiB.
+const BATCH_PAGES: usize = 256;
+
+/// How a volume is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FormatOptions {
+    /// Random: without it nobody can make names that collide.
+    pub hash_key: [u8; 16],
+    /// Bits of the hash of names that are not used: 0, but for tests of collisions. At most 55.
+    pub hash_dropped_bits: u8,
+    /// Owner of the root directory.
+    pub uid: u32,
+    /// Group of the root directory.
+    pub gid: u32,
+    /// Permissions of the root directory.
+    pub permissions: u16,
+    /// When.
+    pub now: Time,
+}
+
+/// When reading sets a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AccessTimes {
+    /// Never.
+    Never,
+    /// When the time is not later than the last change, or older than a day.
+    #[default]
+    Relative,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Tree<S> {
+    store: S,
+    nodes: Nodes,
+    hash: NameHash,
+    now: Time,
+    access_times: AccessTimes,
+    batch_pages: usize,
+    handles: u64,
+}
+
+impl<S: Store> Tree<S> {
+    /// Makes a new tree on a store without pages: the root directory and nothing else.
+    ///
+    /// # Errors
+    /// Of the store, and of one that has pages.
+    pub fn format(store: S, options: &FormatOptions) -> Result<Self> {
+        let hash = NameHash { key: options.hash_key, dropped_bits: options.hash_dropped_bits.min(55) };
+        let mut tree = Self::new(store, hash);
+        tree.now = options.now;
+        tree.transaction(Purpose::Grow, |tree| {
+            let pages: [PageId; 2] = [tree.store.allocate()?, tree.store.allocate()?];
+            if pages != [0, root_page::ROOT_PAGE] {
+                return Err(damaged("a new volume has pages already"));
+            }
+            root_page::format(tree.store.page_mut(root_page::ROOT_PAGE)?, &hash);
+            let generation = root_page::count_inode(&mut tree.store)?;
+            let owner = (options.uid, options.gid);
+            let root = Inode {
+                generation,
+                links: 2,
+                parent: ROOT,
+                ..tree.blank(FileKind::Directory, options.permissions, owner)
+            };
+            inodes::format_first(&mut tree.store, &root)
+        })?;
+        Ok(tree)
+    }
+
+    /// Opens the tree of a store. [`Tree::recover_orphans`] is to be called before anything is changed.
+    ///
+    /// # Errors
+    /// Of the store, and where it holds no tree.
+    pub fn open_store(mut store: S) -> Result<Self> {
+        let hash = root_page::open(&*store.page(root_page::ROOT_PAGE)?)?;
+        Ok(Self::new(store, hash))
+    }
+
+    fn new(store: S, hash: NameHash) -> Self {
+        let (nodes, access_times) = (Nodes::default(), AccessTimes::default());
+        Self { store, nodes, hash, now: Time::default(), access_times, batch_pages: BATCH_PAGES, handles: 0 }
+    }
+
+    /// The store, to write its log, say.
+    pub fn store_mut(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// The store.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Gives the store back. What was not settled is lost.
+    pub fn into_store(self) -> S {
+        self.store
+    }
+
+    /// Sets the time of the requests that follow.
+    pub fn set_now(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// Sets when reading sets a time.
+    pub fn set_access_times(&mut self, access_times: AccessTimes) {
+        self.access_times = access_times;
+    }
+
+    /// Does something in a transaction: all of it, or nothing.
+    fn transaction<T>(&mut self, purpose: Purpose, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.store.begin(purpose)?;
+        self.nodes.begin();
+        let result = work(self);
+        if result.is_ok() {
+            self.store.commit();
+            self.nodes.commit();
+        } else {
+            self.store.abort();
+            self.nodes.abort();
+        }
+        result
+    }
+
+    /// An inode without anything, made now.
+    fn blank(&self, kind: FileKind, permissions: u16, (uid, gid): (u32, u32)) -> Inode {
+        Inode {
+            kind,
+            permissions: permissions & 0o7777,
+            links: 1,
+            uid,
+            gid,
+            size: 0,
+            blocks: 0,
+            accessed: self.now,
+            modified: self.now,
+            changed: self.now,
+            born: self.now,
+            device: 0,
+            generation: 0,
+            heat: Heat { writes: 0, time: self.store.now() },
+            root: 0,
+            height: 0,
+            xattrs: 0,
+            parent: 0,
+        }
+    }
+}

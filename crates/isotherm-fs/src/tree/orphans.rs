@@ -1,0 +1,174 @@
+//! What is left to be freed: nodes without a name that are still referred to, and files that were cut and have too many blocks
+//! for one transaction. Both stand in a tree of records by inode number, so that a crash leaks nothing.
+
+use isotherm_vfs::{FileKind, Ino};
+
+use super::Tree;
+use super::bytes::get_u64;
+use super::chain;
+use super::error::{Result, damaged};
+use super::inode::Inode;
+use super::map::FILE_BLOCKS_MAX;
+use super::name_page::Record;
+use super::name_tree::NameTree;
+use super::root_page;
+use crate::store::{PageId, Purpose, Store, page_kind};
+
+/// Kind of a record: the node has no name.
+pub(super) const NAMELESS: u8 = 0;
+/// Kind of a record: blocks from some number on, 8 bytes in the name, are to be freed.
+pub(super) const CUT: u8 = 1;
+
+impl<S: Store> Tree<S> {
+    fn orphan_tree(&mut self) -> Result<NameTree<'_, S>> {
+        let root: PageId = root_page::orphans(&mut self.store)?;
+        Ok(NameTree { store: &mut self.store, root, owner: 0 })
+    }
+
+    fn enlist(&mut self, ino: Ino, kind: u8, name: &[u8]) -> Result<()> {
+        let mut orphans = self.orphan_tree()?;
+        if orphans.get(ino)?.is_some() {
+            orphans.remove(ino)?;
+        }
+        orphans.insert(&Record { key: ino, ino, kind, name })?;
+        let root = orphans.root;
+        root_page::set_orphans(&mut self.store, root)
+    }
+
+    /// Takes an inode off the list, if it is there.
+    fn delist(&mut self, ino: Ino) -> Result<()> {
+        let mut orphans = self.orphan_tree()?;
+        if orphans.get(ino)?.is_some() {
+            orphans.remove(ino)?;
+            let root = orphans.root;
+            root_page::set_orphans(&mut self.store, root)?;
+        }
+        Ok(())
+    }
+
+    /// A node has lost its last name, in a transaction: it goes at once, or onto the list.
+    pub(super) fn lose_last_name(&mut self, ino: Ino, inode: &mut Inode) -> Result<()> {
+        inode.links = 0;
+        if !self.nodes.is_held(ino) && self.free_contents(ino, inode, &mut self.batch_pages.clone())? {
+            self.nodes.discard(ino);
+            return self.free_inode(ino);
+        }
+        self.save_inode(ino, inode)?;
+        self.enlist(ino, NAMELESS, &[])
+    }
+
+    /// After a transaction in which a node may have lost its last name, or a reference: what is left of it is freed.
+    pub(super) fn reap(&mut self, ino: Ino) -> Result<()> {
+        if self.nodes.is_held(ino) {
+            return Ok(());
+        }
+        self.nodes.drop_idle(ino);
+        match self.stored_inode(ino) {
+            Ok(inode) if inode.links == 0 => self.destroy(ino),
+            _ => Ok(()),
+        }
+    }
+
+    /// Frees a node without a name, in as many transactions as it takes.
+    fn destroy(&mut self, ino: Ino) -> Result<()> {
+        let mut done = false;
+        while !done {
+            done = self.transaction(Purpose::Shrink, |tree| {
+                let mut inode = tree.inode(ino)?;
+                let done = tree.free_contents(ino, &mut inode, &mut tree.batch_pages.clone())?;
+                if done {
+                    tree.delist(ino)?;
+                    tree.nodes.discard(ino);
+                    tree.free_inode(ino)?;
+                } else {
+                    tree.save_inode(ino, &inode)?;
+                }
+                Ok(done)
+            })?;
+        }
+        self.nodes.drop_idle(ino);
+        Ok(())
+    }
+
+    /// Frees what an inode holds; whether nothing is left. The inode is to be saved.
+    fn free_contents(&mut self, ino: Ino, inode: &mut Inode, budget: &mut usize) -> Result<bool> {
+        match inode.kind {
+            FileKind::Regular => {
+                if self.release_range(ino, inode, 0, FILE_BLOCKS_MAX, budget)? < FILE_BLOCKS_MAX {
+                    return Ok(false);
+                }
+            }
+            FileKind::Symlink => {
+                inode.root = chain::write(&mut self.store, inode.root, page_kind::TARGET, ino, &[])?;
+            }
+            FileKind::Directory if inode.root != 0 => {
+                return Err(damaged(format!("directory {ino} was removed and is not empty")));
+            }
+            _ => {}
+        }
+        inode.xattrs = chain::write(&mut self.store, inode.xattrs, page_kind::XATTRS, ino, &[])?;
+        Ok(true)
+    }
+
+    /// Blocks of a file from `first` on become holes, in a transaction: some at once, the rest is put onto the list and the block
+    /// to go on from returned, for [`Tree::finish_cut`]. The inode is to be saved.
+    pub(super) fn begin_cut(&mut self, ino: Ino, inode: &mut Inode, first: u64) -> Result<Option<u64>> {
+        let next = self.release_range(ino, inode, first, FILE_BLOCKS_MAX, &mut self.batch_pages.clone())?;
+        if next == FILE_BLOCKS_MAX {
+            return Ok(None);
+        }
+        if inode.links > 0 {
+            self.enlist(ino, CUT, &next.to_le_bytes())?;
+        }
+        Ok(Some(next))
+    }
+
+    /// Frees the rest of what was cut, in as many transactions as it takes.
+    pub(super) fn finish_cut(&mut self, ino: Ino, mut next: u64) -> Result<()> {
+        while next < FILE_BLOCKS_MAX {
+            next = self.transaction(Purpose::Shrink, |tree| {
+                let mut inode = tree.inode(ino)?;
+                let next = tree.release_range(ino, &mut inode, next, FILE_BLOCKS_MAX, &mut tree.batch_pages.clone())?;
+                tree.save_inode(ino, &inode)?;
+                if next == FILE_BLOCKS_MAX && inode.links > 0 {
+                    tree.delist(ino)?;
+                }
+                Ok(next)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Frees what a crash left to be freed. Returns how many nodes that were.
+    ///
+    /// # Errors
+    /// Of the store. What is done stays done.
+    pub fn recover_orphans(&mut self) -> Result<u64> {
+        let mut count = 0;
+        let mut from = 0;
+        while let Some((ino, kind, name)) = self.next_orphan(from)? {
+            from = ino + 1;
+            match kind {
+                NAMELESS if self.nodes.is_held(ino) => continue,
+                NAMELESS => self.destroy(ino)?,
+                CUT if name.len() == 8 => self.finish_cut(ino, get_u64(&name, 0))?,
+                _ => return Err(damaged(format!("inode {ino} is listed as an orphan of the kind {kind}"))),
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// The first record of the list whose inode is not lower.
+    pub(super) fn next_orphan(&mut self, from: Ino) -> Result<Option<(Ino, u8, Vec<u8>)>> {
+        let mut from = Some(from);
+        while let Some(key) = from {
+            let Some(leaf) = self.orphan_tree()?.leaf(key)? else { break };
+            if let Some(record) = leaf.records().next() {
+                return Ok(Some((record.ino, record.kind, record.name.to_vec())));
+            }
+            from = leaf.next;
+        }
+        Ok(None)
+    }
+}
