@@ -16,6 +16,7 @@ mod reference;
 mod report;
 mod run;
 mod schema;
+mod sfs;
 mod sweep;
 mod table;
 mod trace;
@@ -48,6 +49,8 @@ enum Verb {
     Compare(compare::CompareArgs),
     /// Make and serve simulated SSDs that hold real bytes: as block devices, with their counters live
     Drive(drive::DriveArgs),
+    /// SFS as a file system: make, mount and look at volumes
+    Sfs(sfs::SfsArgs),
     /// Judge the writes of a trace by hot data identification schemes, against a reference
     Hotness(hotness::HotnessArgs),
     /// Run every point of an experiment file on all cores, resumable
@@ -74,10 +77,11 @@ const WRONG_INPUT: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let result = match Command::parse().verb {
+    let result = match Command::parse_from(sfs::with_helper(std::env::args_os().collect())).verb {
         Verb::Run(args) => run::run(&args),
         Verb::Compare(args) => compare::run(&args),
         Verb::Drive(args) => drive::run(&args),
+        Verb::Sfs(args) => sfs::run(&args),
         Verb::Hotness(args) => hotness::run(&args),
         Verb::Sweep(args) => sweep::run(&args),
         Verb::Report(args) => report::run(&args),

@@ -1,0 +1,69 @@
+//! `isotherm sfs`: SFS as a file system that is made, mounted, looked at.
+
+mod device;
+mod look;
+mod mkfs;
+mod mount;
+mod options;
+
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Arguments of `sfs`.
+#[derive(Args)]
+pub struct SfsArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Make an empty volume on a file or block device (also as mkfs.sfs)
+    Mkfs(mkfs::MkfsArgs),
+    /// Mount a volume in the background (also as mount.sfs)
+    Mount(mount::MountArgs),
+    /// Mount a volume and serve it until it is unmounted or interrupted
+    Serve(mount::MountArgs),
+    /// Make everything durable that was written to a mounted volume: sync(2) does not reach it
+    Sync(look::MountpointArgs),
+    /// Print what a mounted volume counts, as JSON
+    Stats(look::MountpointArgs),
+    /// List a directory of a volume that is not mounted
+    Ls(look::PathArgs),
+    /// Print a file of a volume that is not mounted
+    Cat(look::PathArgs),
+    /// Copy a file or a directory out of a volume that is not mounted
+    Cp(look::CopyArgs),
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// The message names the place and the fix.
+pub fn run(args: &SfsArgs) -> anyhow::Result<ExitCode> {
+    match &args.verb {
+        Verb::Mkfs(args) => mkfs::run(args),
+        Verb::Mount(args) => mount::mount(args),
+        Verb::Serve(args) => mount::serve(args),
+        Verb::Sync(args) => look::sync(args),
+        Verb::Stats(args) => look::stats(args),
+        Verb::Ls(args) => look::ls(args),
+        Verb::Cat(args) => look::cat(args),
+        Verb::Cp(args) => look::cp(args),
+    }
+}
+
+/// The names that mount(8), mkfs(8) and their kind look for, and the verbs behind them.
+const HELPERS: &[(&str, &str)] = &[("mkfs.sfs", "mkfs"), ("mount.sfs", "mount"), ("mount.fuse.sfs", "mount")];
+
+/// The command line as it is meant: called by the name of a helper, the program is that verb.
+pub fn with_helper(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let name = arguments.first().map(|first| Path::new(first).file_name().unwrap_or_default().to_owned());
+    let helper = HELPERS.iter().find(|(helper, _)| name.as_deref() == Some((*helper).as_ref()));
+    if let Some((_, verb)) = helper {
+        arguments.splice(1..1, ["sfs".into(), (*verb).into()]);
+    }
+    arguments
+}
