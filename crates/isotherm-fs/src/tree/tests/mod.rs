@@ -1,6 +1,11 @@
 //! Tests of the tree over a store in memory.
 
+mod crash;
+mod files;
+mod links;
+mod model;
 mod names;
+mod random;
 
 use isotherm_vfs::{Attributes, Caller, Errno, FileKind, Ino, NewNode, ROOT, Time, WriteFlags};
 
