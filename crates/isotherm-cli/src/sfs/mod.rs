@@ -6,9 +6,10 @@ mod mkfs;
 mod mount;
 mod options;
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Arguments of `sfs`.
@@ -26,6 +27,8 @@ enum Verb {
     Mount(mount::MountArgs),
     /// Mount a volume and serve it until it is unmounted or interrupted
     Serve(mount::MountArgs),
+    /// Put links named mkfs.sfs, mount.sfs and mount.fuse.sfs into a folder, where mkfs(8), mount(8) and fstab(5) find them
+    Helpers(HelpersArgs),
     /// Make everything durable that was written to a mounted volume: sync(2) does not reach it
     Sync(look::MountpointArgs),
     /// Print what a mounted volume counts, as JSON
@@ -47,6 +50,7 @@ pub fn run(args: &SfsArgs) -> anyhow::Result<ExitCode> {
         Verb::Mkfs(args) => mkfs::run(args),
         Verb::Mount(args) => mount::mount(args),
         Verb::Serve(args) => mount::serve(args),
+        Verb::Helpers(args) => helpers(args),
         Verb::Sync(args) => look::sync(args),
         Verb::Stats(args) => look::stats(args),
         Verb::Ls(args) => look::ls(args),
@@ -57,6 +61,28 @@ pub fn run(args: &SfsArgs) -> anyhow::Result<ExitCode> {
 
 /// The names that mount(8), mkfs(8) and their kind look for, and the verbs behind them.
 const HELPERS: &[(&str, &str)] = &[("mkfs.sfs", "mkfs"), ("mount.sfs", "mount"), ("mount.fuse.sfs", "mount")];
+
+/// Arguments of `helpers`.
+#[derive(Args)]
+struct HelpersArgs {
+    /// Folder
+    #[arg(default_value = "/usr/local/sbin")]
+    folder: PathBuf,
+}
+
+/// Puts links to this program into a folder.
+fn helpers(args: &HelpersArgs) -> anyhow::Result<ExitCode> {
+    let program = std::env::current_exe().context("the program's own file cannot be found")?;
+    for (name, _) in HELPERS {
+        let link = args.folder.join(name);
+        if link.is_symlink() {
+            std::fs::remove_file(&link).with_context(|| link.display().to_string())?;
+        }
+        std::os::unix::fs::symlink(&program, &link).with_context(|| link.display().to_string())?;
+        println!("{}", link.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
 
 /// The command line as it is meant: called by the name of a helper, the program is that verb.
 pub fn with_helper(mut arguments: Vec<OsString>) -> Vec<OsString> {

@@ -9,6 +9,7 @@ use isotherm_fs::volume::{Background, Volume};
 use isotherm_fuse::files::{FilesOptions, mount as mount_files};
 use isotherm_vfs::Time;
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::mount::{MountFlags, mount_remount};
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -50,7 +51,10 @@ pub fn now() -> Time {
 
 /// Mounts in the background: returns when the volume is there.
 pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
-    MountOptions::parse(&args.options)?;
+    let options = MountOptions::parse(&args.options)?;
+    if options.remount {
+        return remount(args, &options);
+    }
     let before = device_number(&args.mountpoint)?;
     let mut command = Command::new(std::env::current_exe().context("the program's own file cannot be found")?);
     command.args(["sfs", "serve"]).arg(&args.device).arg(&args.mountpoint);
@@ -72,6 +76,18 @@ pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
     said.rewind().and_then(|()| said.read_to_string(&mut message)).context("messages of the server")?;
     eprint!("{message}");
     mounted
+}
+
+/// Makes a mounted volume read-only, or writable again: the kernel refuses writes.
+fn remount(args: &MountArgs, options: &MountOptions) -> anyhow::Result<ExitCode> {
+    let mut flags = MountFlags::empty();
+    flags.set(MountFlags::RDONLY, options.settings.read_only);
+    if !options.privileged {
+        flags |= MountFlags::NOSUID | MountFlags::NODEV;
+    }
+    mount_remount(&args.mountpoint, flags, "")
+        .with_context(|| format!("{}: cannot be mounted again in another way", args.mountpoint.display()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn wait_for_mount(server: &mut Child, mountpoint: &Path, before: u64) -> anyhow::Result<ExitCode> {

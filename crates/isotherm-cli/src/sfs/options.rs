@@ -13,13 +13,15 @@ pub struct MountOptions {
     pub intervals: Intervals,
     pub access_times: AccessTimes,
     pub allow_other: Option<bool>,
+    /// A volume that is mounted already is to be read-only, or writable again.
+    pub remount: bool,
     pub privileged: bool,
     pub writeback: bool,
 }
 
 /// The options, for `--help` and for whoever mistypes one.
 pub const HELP: &str = "ro, rw, noatime, relatime, log=sfs|lfs, groups=, criterion=, victim=, scale=, defer=, clean_at=, commit=SECONDS, \
-                        checkpoint=SECONDS, cache=BYTES, dirty=BYTES, discard, nodiscard, writeback, allow_other, suid, dev, nosuid, nodev";
+                        checkpoint=SECONDS, cache=BYTES, dirty=BYTES, discard, nodiscard, writeback, allow_other, suid, dev, nosuid, nodev, remount";
 
 /// Parameters that the log itself reads.
 const OF_THE_LOG: &[&str] = &["groups", "criterion", "victim", "scale", "empty", "distinct", "sample", "defer", "clean_at"];
@@ -32,7 +34,7 @@ impl MountOptions {
         let mut intervals = Intervals::default();
         let mut access_times = AccessTimes::Relative;
         let (mut read_only, mut discard, mut writeback, mut allow_other) = (false, true, false, None);
-        let (mut suid, mut dev) = (false, false);
+        let (mut suid, mut dev, mut remount) = (false, false, false);
         let (mut cache, mut dirty) = (None, None);
         let seconds = |value: &str| {
             let seconds: f64 = value.parse().ok().filter(|s: &f64| (0.1..=86_400.0).contains(s)).context("0.1 to 86400 seconds")?;
@@ -51,6 +53,7 @@ impl MountOptions {
                     "nodiscard" => discard = false,
                     "writeback" => writeback = true,
                     "allow_other" => allow_other = Some(true),
+                    "remount" => remount = true,
                     "suid" => suid = true,
                     "dev" => dev = true,
                     "nosuid" => suid = false,
@@ -60,8 +63,9 @@ impl MountOptions {
                     "checkpoint" => intervals.checkpoint = seconds(value)?,
                     "cache" => cache = Some(bytes(value)?),
                     "dirty" => dirty = Some(bytes(value)?),
-                    // What mount(8) and fstab(5) add for themselves.
-                    "defaults" | "exec" | "async" | "auto" | "noauto" | "nouser" | "nofail" | "_netdev" => {}
+                    // What mount(8) and fstab(5) add for themselves, and the kernel to what is mounted.
+                    "user_id" | "group_id" | "rootmode" | "fd" | "subtype" | "fsname" => {}
+                    "defaults" | "default_permissions" | "exec" | "async" | "auto" | "noauto" | "nouser" | "nofail" | "_netdev" => {}
                     key if OF_THE_LOG.contains(&key) => parameters.push(option),
                     _ => bail!("no such option; there are {HELP}"),
                 }
@@ -81,6 +85,6 @@ impl MountOptions {
             settings.cache_bytes = bytes as usize;
         }
         settings.waiting_bytes = dirty.map(|bytes| bytes as usize);
-        Ok(Self { settings, intervals, access_times, allow_other, privileged: suid && dev, writeback })
+        Ok(Self { settings, intervals, access_times, allow_other, remount, privileged: suid && dev, writeback })
     }
 }

@@ -29,7 +29,7 @@ impl<D: Device> Volume<D> {
                 utilisation[part.min(PARTS - 1)] += 1;
             }
         }
-        let host = counters.host_blocks - counters.absorbed_blocks;
+        let logged = counters.data_blocks - counters.cleaned_blocks;
         let written = counters.data_blocks
             + counters.page_blocks
             + counters.table_blocks
@@ -56,7 +56,7 @@ impl<D: Device> Volume<D> {
             "summary_blocks": counters.summary_blocks,
             "checkpoint_blocks": counters.checkpoint_blocks,
             "written_blocks": written,
-            "write_amplification": if host > 0 { Some(written as f64 / host as f64) } else { None },
+            "write_amplification": if logged > 0 { Some(written as f64 / logged as f64) } else { None },
             "writes": counters.writes,
             "transactions": counters.transactions,
             "checkpoints": counters.checkpoints,
