@@ -13,11 +13,13 @@
 //!   decides ([`isotherm_sfs::machine`]).
 
 mod cache;
+pub mod census;
 mod checkpointing;
 mod cleaning;
 mod load;
 pub mod options;
 mod planning;
+mod recount;
 mod recover;
 pub mod segment_reader;
 mod tables;

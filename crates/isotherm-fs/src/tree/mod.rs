@@ -41,6 +41,9 @@ pub use error::{Result, TreeError};
 pub use inode::is_entry;
 pub use read::{Piece, ReadPlan};
 
+/// Pages without which there is no tree: that of the root directory's inode, and what the tree knows of itself.
+pub const ROOT_PAGES: [PageId; 2] = [0, root_page::ROOT_PAGE];
+
 use crate::store::{Heat, PageId, Purpose, Store};
 use error::damaged;
 use hash::NameHash;

@@ -35,6 +35,11 @@ impl<S: Store> Tree<S> {
         root_page::set_orphans(&mut self.store, root)
     }
 
+    /// Puts a node without a name onto the list, in a transaction.
+    pub(super) fn list_nameless(&mut self, ino: Ino) -> Result<()> {
+        self.enlist(ino, NAMELESS, &[])
+    }
+
     /// Takes an inode off the list, if it is there.
     fn delist(&mut self, ino: Ino) -> Result<()> {
         if self.is_listed(ino)? {

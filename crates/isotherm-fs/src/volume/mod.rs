@@ -69,7 +69,7 @@ impl<D: Device> Volume<D> {
         Ok((volume, recovery))
     }
 
-    fn over(
+    pub(crate) fn over(
         tree: Tree<Log<D>>,
         device: Arc<D>,
         is_read_only: bool,

@@ -1,4 +1,5 @@
 //! Tests of the file system over devices that remember, and crash.
 
+mod check;
 mod log;
 mod support;

@@ -3,3 +3,4 @@
 pub mod driver;
 pub mod random;
 pub mod recording;
+pub mod sample;
