@@ -16,9 +16,13 @@ from schemes import ByAge, Emptiest, Epoch, HostGc
 ZIPF = "synth:zipf,theta=0.99,pages=16Ki,writes=120000,seed=3"
 
 
-def counters(data: dict[str, Any]) -> dict[str, Any]:
-    """What two runs that are the same agree in."""
-    return {key: value for key, value in data.items() if not key.startswith("simulator_")}
+def counters(data: Any) -> Any:
+    """What two runs that are the same agree in: all but times of this machine."""
+    if isinstance(data, list):
+        return [counters(value) for value in data]
+    if isinstance(data, dict):
+        return {key: counters(value) for key, value in data.items() if not key.startswith(("simulator_", "ns_per"))}
+    return data
 
 
 def command(*words: str) -> dict[str, Any]:
@@ -32,7 +36,7 @@ MATRIX: list[tuple[str, dict[str, Any]]] = [
     (ZIPF, {"placement": "sepbit", "victim": "cost_benefit", "op": 0.15}),
     (ZIPF, {"ftl": "dftl", "cache_bytes": "64KiB", "placement": "epoch:length=1"}),
     (ZIPF, {"ftl": "fast", "spare": "10%"}),
-    (ZIPF, {"log": "sfs", "below": "page", "utilisation": "80%"}),
+    (ZIPF, {"log": "sfs:segment=256KiB", "below": "page", "utilisation": "80%"}),
     (ZIPF, {"dram": "1MiB", "buffer": "bplru", "victim": "fifo"}),
     (ZIPF, {"precondition": "random", "measure_last": 50_000, "placement": "dac"}),
     ("synth:uniform,pages=8Ki,writes=60000", {"placement": "offline", "seed": 7}),
@@ -59,7 +63,7 @@ def test_a_comparison_is_the_command_lines(tmp_path: Path, captures: Path) -> No
     assert [counters(run.to_dict()) for run in here] == [counters(run) for run in there["runs"]]
     assert len(here) == 8
     seeded = iso.compare(ZIPF, placement="single", seeds=3)
-    assert len(seeded) == 3 and seeded.replicates[0]["write_amplification"]["mean"] > 1
+    assert len(seeded) == 3 and len(seeded.replicates) == 1
 
 
 def test_arrays_tables_files_and_steps_are_one_workload(tmp_path: Path) -> None:
@@ -79,7 +83,7 @@ def test_arrays_tables_files_and_steps_are_one_workload(tmp_path: Path) -> None:
     options: dict[str, Any] = {"op": 0.15, "logical_size": "20MiB", "placement": "sepbit"}
     expected = counters(iso.run(arrays, **options).to_dict())
     arrays.convert(tmp_path / "trace.csv.zst")
-    for trace in [iso.Trace(table), iso.Trace(pl.DataFrame(columns)), iso.Trace(tmp_path / "trace.csv.zst"), iso.Trace(pa.table(arrays))]:
+    for trace in [iso.Trace(table), iso.Trace(pl.DataFrame(columns)), iso.Trace(tmp_path / "trace.csv.zst", keep_leading_trim=True), iso.Trace(pa.table(arrays))]:
         found = counters(iso.run(trace, **options).to_dict())
         assert {**found, "trace": ""} == {**expected, "trace": ""}
     device = iso.Device(**options)
@@ -136,18 +140,20 @@ def test_a_conforming_policy_passes_and_others_do_not() -> None:
         def host(self, lpns: Any, last_writes: Any, now: Any) -> Any:
             return np.random.default_rng().integers(0, 2, len(lpns))
 
-    class Hoarder(iso.VictimPolicy):
-        """Cleans the fullest."""
+    class Scatter(iso.Placement):
+        """Tells apart what is the same, into more open blocks than the spare space bears."""
 
-        def rank(self, blocks: iso.Blocks, now: int) -> Any:
-            return blocks.block[np.argsort(-blocks.valid.astype(np.int64), kind="stable")[:4]]
+        streams = 128
+
+        def host(self, lpns: Any, last_writes: Any, now: Any) -> Any:
+            return lpns % 128
 
     with pytest.raises(AssertionError, match="two runs differ"):
         iso.check(Chance)
-    with pytest.raises((AssertionError, iso.DeviceError)):
-        iso.check(Hoarder)
+    with pytest.raises(AssertionError, match="uniform traffic costs"):
+        iso.check(Scatter)
 
 
 def test_hotness_and_validation_say_what_the_command_line_says() -> None:
     there = command("hotness", ZIPF, "--scheme", "mbf,dam", "--json")
-    assert iso.hotness(ZIPF, ["mbf", "dam"]) == there
+    assert counters(iso.hotness(ZIPF, ["mbf", "dam"])) == counters(there)

@@ -74,7 +74,7 @@ def test_wrong_tables_name_the_column() -> None:
         ({"victim": "external"}, "a program brings along"),
         ({"op": 0.1, "spare": 0.1}, "the same in two ways"),
         ({"repeat": 0}, r"replay.repeat \(repeat=\)"),
-        ({"logical_size": "1MiB"}, r"the trace needs .* device.logical_size \(logical_size=\)"),
+        ({"logical_size": "1MiB", "measure_last": 9}, r"the trace needs .* device.logical_size \(logical_size=\)"),
     ],
 )
 def test_wrong_keywords_say_what_would_be_right(options: dict[str, Any], words: str) -> None:
