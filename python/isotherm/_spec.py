@@ -153,8 +153,8 @@ def taken_policies(
     from isotherm._policies import external_name, is_placement, is_victim
 
     placement, victim = given.device.get("placement.name"), given.device.get("gc.victim")
-    own_placement = placement if is_placement(placement) else None
-    own_victim = victim if is_victim(victim) else None
+    own_placement: Any = placement if is_placement(placement) else None
+    own_victim: Any = victim if is_victim(victim) else None
     if own_placement is not None:
         given.device["placement.name"] = external_name(own_placement)
     if own_victim is not None:

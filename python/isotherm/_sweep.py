@@ -123,9 +123,11 @@ def _run(
         there = sum(_worker.finished(place / name, identity) for identity, name in (identities[at] for at in missing))
         left = len(missing) - there
         raise SweepInterrupted(f"workers died; {left} points are still to run: the same call goes on with them") from lost
-    finally:
+    except BaseException:
+        # A pool whose workers died settles its calls itself, and does not bear their being cancelled.
         for future in pending:
             future.cancel()
+        raise
 
 
 def _pool(workers: int) -> Executor:

@@ -163,7 +163,7 @@ def compare(
     axes: list[tuple[str, list[str]]] = []
     for key in VARIED:
         if key in given.device:
-            value = given.device.pop(key)
+            value: Any = given.device.pop(key)
             values = list(value) if isinstance(value, (list, tuple)) or hasattr(value, "__array__") else [value]
             axes.append((key, [value_of(key, one) for one in values]))
     base = spec_of(spec, given)

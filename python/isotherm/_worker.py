@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,9 +13,16 @@ from isotherm import _native
 _PLANS = 4
 
 
-@lru_cache(maxsize=_PLANS)
 def planned(path: str, text: str, files: tuple[tuple[str, str], ...]) -> _native.Points:
     """The points of the experiment in `text`; `files` says where local traces lie."""
+    stats = [os.stat(file) for _, file in files]
+    return _planned(path, text, files, tuple((stat.st_mtime_ns, stat.st_size, stat.st_ino) for stat in stats))
+
+
+@lru_cache(maxsize=_PLANS)
+def _planned(
+    path: str, text: str, files: tuple[tuple[str, str], ...], as_they_are: tuple[tuple[int, int, int], ...]
+) -> _native.Points:
     copies = dict(files)
     points = _native.Points(path, text, program(), copies)
     remote = [name for name in points.traces() if "://" in name]
@@ -39,7 +47,7 @@ def copies_of(points: _native.Points, files: tuple[tuple[str, str], ...]) -> dic
 
 def program() -> str:
     """The file that stands for the program in the identity of a point."""
-    path = _native.__file__  # type: ignore[attr-defined]
+    path = _native.__file__
     assert isinstance(path, str)
     return path
 

@@ -9,6 +9,10 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+def _call(fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+    return fn(*args, **kwargs)
+
+
 class RayExecutor(Executor):
     """Runs calls as tasks of a Ray cluster, which has to be initialised (``ray.init()``).
 
@@ -38,7 +42,7 @@ class RayExecutor(Executor):
             raise RuntimeError("the executor was shut down; make a new one")
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()
-        reference = self._ray.remote(**self._options)(fn).remote(*args, **kwargs)
+        reference = self._ray.remote(**self._options)(_call).remote(fn, args, kwargs)
         reference.future().add_done_callback(lambda done: self._settle(future, done))
         return future
 
