@@ -1,6 +1,7 @@
 //! `isotherm sfs`: SFS as a file system that is made, mounted, looked at.
 
 mod device;
+mod fsck;
 mod look;
 mod mkfs;
 mod mount;
@@ -27,7 +28,9 @@ enum Verb {
     Mount(mount::MountArgs),
     /// Mount a volume and serve it until it is unmounted or interrupted
     Serve(mount::MountArgs),
-    /// Put links named mkfs.sfs, mount.sfs and mount.fuse.sfs into a folder, where mkfs(8), mount(8) and fstab(5) find them
+    /// Check a volume that is not mounted, and repair it (also as fsck.sfs)
+    Fsck(fsck::FsckArgs),
+    /// Put links named mkfs.sfs, fsck.sfs, mount.sfs and mount.fuse.sfs into a folder, where mkfs(8), mount(8) and fstab(5) find them
     Helpers(HelpersArgs),
     /// Make everything durable that was written to a mounted volume: sync(2) does not reach it
     Sync(look::MountpointArgs),
@@ -50,6 +53,7 @@ pub fn run(args: &SfsArgs) -> anyhow::Result<ExitCode> {
         Verb::Mkfs(args) => mkfs::run(args),
         Verb::Mount(args) => mount::mount(args),
         Verb::Serve(args) => mount::serve(args),
+        Verb::Fsck(args) => fsck::run(args),
         Verb::Helpers(args) => helpers(args),
         Verb::Sync(args) => look::sync(args),
         Verb::Stats(args) => look::stats(args),
@@ -60,7 +64,7 @@ pub fn run(args: &SfsArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The names that mount(8), mkfs(8) and their kind look for, and the verbs behind them.
-const HELPERS: &[(&str, &str)] = &[("mkfs.sfs", "mkfs"), ("mount.sfs", "mount"), ("mount.fuse.sfs", "mount")];
+const HELPERS: &[(&str, &str)] = &[("mkfs.sfs", "mkfs"), ("fsck.sfs", "fsck"), ("mount.sfs", "mount"), ("mount.fuse.sfs", "mount")];
 
 /// Arguments of `helpers`.
 #[derive(Args)]
