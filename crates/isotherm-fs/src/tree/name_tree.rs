@@ -44,6 +44,9 @@ impl<S: Store> NameTree<'_, S> {
             return Ok(None);
         }
         let (page, _, next) = self.descend(key, &mut Vec::new())?;
+        if next.is_some_and(|next| next <= key) {
+            return Err(damaged(format!("keys are out of order in the directory {}", self.owner)));
+        }
         Ok(Some(Leaf { first: pages::search(&page, key).0, page, next }))
     }
 

@@ -209,6 +209,9 @@ impl<S: Store> Tree<S> {
         while let Some(key) = from {
             let Some(leaf) = self.orphan_tree()?.leaf(key)? else { break };
             if let Some(record) = leaf.records().next() {
+                if record.ino != record.key || record.key < key {
+                    return Err(damaged(format!("inode {} is listed as an orphan in the wrong place", record.ino)));
+                }
                 return Ok(Some((record.ino, record.kind, record.name.to_vec())));
             }
             from = leaf.next;

@@ -3,7 +3,8 @@
 use isotherm_vfs::Change;
 use proptest::prelude::*;
 
-use super::random::{Pair, operation};
+use super::operations::operation;
+use super::random::Pair;
 use super::*;
 use crate::store::Found;
 

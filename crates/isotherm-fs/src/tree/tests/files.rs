@@ -141,6 +141,7 @@ fn space_is_set_aside_punched_and_zeroed() {
 #[test]
 fn a_full_volume_refuses_whole_requests() {
     let mut tree = tree_of(400);
+    tree.batch_pages = 1;
     let file = file(&mut tree);
     tree.put(file, 0, &[1; 200 * 4096]).unwrap();
     tree.store_mut().write_out(|_| true);

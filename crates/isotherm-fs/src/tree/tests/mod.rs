@@ -5,7 +5,9 @@ mod files;
 mod links;
 mod model;
 mod names;
+mod operations;
 mod random;
+mod spoilt;
 
 use isotherm_vfs::{Attributes, Caller, Errno, FileKind, Ino, NewNode, ROOT, Time, WriteFlags};
 
