@@ -17,7 +17,7 @@ use crate::format::entry::{Entry, HOLE, RESERVED};
 use crate::format::redo::{Operation, Transactions};
 use crate::format::summary::{BlockName, Record, Summary};
 use crate::format::superblock::{Superblock, SuperblockError};
-use crate::store::{BLOCK_BYTES, Heat, Page, PageId, StoreError};
+use crate::store::{BLOCK_BYTES, Heat, Page, PageId, Slot, StoreError};
 use isotherm_sfs::machine::Machine;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -190,6 +190,7 @@ impl<D: Device> Log<D> {
             redo: Vec::new(),
             jobs: Vec::new(),
             view: super::planning::View::Blocks,
+            replayed: std::collections::HashSet::new(),
             chosen: std::collections::HashSet::new(),
             shown: Vec::new(),
             is_changed: true,
@@ -363,6 +364,7 @@ impl<D: Device> Log<D> {
                 let was_reserved = u64::from(before.position == RESERVED);
                 self.usage.reserved = self.usage.reserved.saturating_sub(was_reserved);
                 self.usage.stored += u64::from(!before.is_stored());
+                self.replayed.insert(Slot { page: id, index });
                 before
             }
             BlockName::Page(id) => {

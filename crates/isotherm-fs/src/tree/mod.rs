@@ -38,7 +38,7 @@ mod xattrs;
 use isotherm_vfs::{FileKind, ROOT, Time};
 
 pub use error::{Result, TreeError};
-pub use inode::is_entry;
+pub use inode::{is_entry, owner_of};
 pub use read::{Piece, ReadPlan};
 
 /// Pages without which there is no tree: that of the root directory's inode, and what the tree knows of itself.

@@ -58,6 +58,9 @@ impl<D: Device> Volume<D> {
         if !is_read_only {
             tree.set_now(clock());
             tree.recover_orphans().map_err(StoreError::from)?;
+            for ino in tree.store_mut().take_replayed_owners()? {
+                tree.recount(ino).map_err(StoreError::from)?;
+            }
         }
         let volume = Self::over(tree, device, is_read_only, clock);
         if !is_read_only {
