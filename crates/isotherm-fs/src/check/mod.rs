@@ -14,7 +14,8 @@ pub use report::{Action, Finding, Place, Report, Severity};
 
 use crate::device::Device;
 use crate::log::census::Census;
-use crate::log::{Log, LogSettings};
+use crate::log::{Log, LogSettings, OpenError};
+use crate::store::StoreError;
 use crate::tree::Tree;
 use crate::tree::check::FindingKind;
 use isotherm_vfs::Time;
@@ -54,11 +55,20 @@ pub fn check<D: Device>(device: Arc<D>, options: impl Into<Options>) -> Report {
     if options.repair == Repair::No || first.is_as_it_should_be() {
         return first;
     }
+    let mut failure = None;
     match repair::repair(&device, options) {
         Ok(actions) => first.actions = actions,
-        Err(error) => first.find(Severity::Operation, Place::Device, format!("the repair did not end: {error}")),
+        Err(error) => {
+            let is_device = matches!(error, OpenError::Store(StoreError::Device(_)));
+            let severity = if is_device { Severity::Operation } else { Severity::Error };
+            failure = Some((severity, format!("it was not repaired to the end: {error}")));
+        }
     }
-    first.settle(scan(&device, options))
+    let mut report = first.settle(scan(&device, options));
+    if let Some((severity, what)) = failure {
+        report.find(severity, Place::Volume, what);
+    }
+    report
 }
 
 /// How the log is opened: nothing is written but by a repair.

@@ -459,9 +459,7 @@ impl<D: Device> Log<D> {
         let is_counted = number.is_some_and(|number| {
             let segments = self.machine().segments();
             let sums = segments.heat(number);
-            segments.live(number) > 0
-                && sums.writes() >= u64::from(heat.writes)
-                && sums.times() >= u64::from(heat.time)
+            segments.live(number) > 0 && sums.writes() >= u64::from(heat.writes) && sums.times() >= u64::from(heat.time)
         });
         if !is_counted {
             return damaged(format!("block {position} is in use, and not counted in its segment"));

@@ -378,7 +378,11 @@ fn nodes_without_a_name_are_found_again() {
     assert!(report.actions.len() > 50, "{:#?}", report.actions);
     let all = read_all(&sample.device).expect("it is whole");
     let large = format!("/lost+found/#{}/large", sample.inner).into_bytes();
-    assert!(all.contains_key(&large), "{:?}", all.keys().map(|path| path.escape_ascii().to_string()).collect::<Vec<_>>());
+    assert!(
+        all.contains_key(&large),
+        "{:?}",
+        all.keys().map(|path| path.escape_ascii().to_string()).collect::<Vec<_>>()
+    );
 }
 
 #[test]
