@@ -128,7 +128,11 @@ fn superblock(copy: usize, found: &Superblock, out: &mut impl Write) -> fmt::Res
     let uuid: String = found.uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     let label = found.label.split(|byte| *byte == 0).next().unwrap_or_default();
     writeln!(out, "superblock {copy}: label {:?}, uuid {uuid}", String::from_utf8_lossy(label))?;
-    writeln!(out, "  {} segments of {} blocks, from block {}", found.segments, found.segment_blocks, found.first_block)?;
+    writeln!(
+        out,
+        "  {} segments of {} blocks, from block {}",
+        found.segments, found.segment_blocks, found.first_block
+    )?;
     let [first, second] = found.checkpoints;
     writeln!(out, "  checkpoints at blocks {first} and {second}, of at most {} blocks", found.checkpoint_blocks)?;
     writeln!(out, "  {} segments in reserve, features {:#x}", found.reserve_segments, found.features)?;

@@ -119,7 +119,10 @@ impl<S: Store> Tree<S> {
             format!("  accessed {}, modified {}", time(inode.accessed), time(inode.modified)),
             format!("  changed {}, born {}", time(inode.changed), time(inode.born)),
             format!("  {} writes, the last at {}", inode.heat.writes, inode.heat.time),
-            format!("  root in page {}, height {}, extended attributes in page {}", inode.root, inode.height, inode.xattrs),
+            format!(
+                "  root in page {}, height {}, extended attributes in page {}",
+                inode.root, inode.height, inode.xattrs
+            ),
             format!("  device {:#x}, parent {}", inode.device, inode.parent),
         ];
         text += &kept.join("\n");

@@ -74,8 +74,7 @@ fn every_page_is_shown_by_its_kind_and_a_damaged_one_says_so() {
         assert!(kinds.contains(kind), "{kind}: {kinds:?}");
     }
     let first = text(&device, What::Page(0));
-    let position: u64 =
-        first["page 0: block ".len()..].split(',').next().expect("a number").parse().expect("a number");
+    let position: u64 = first["page 0: block ".len()..].split(',').next().expect("a number").parse().expect("a number");
     device.write(position * 4096 + 300, &[0xff; 3]).expect("it is within the device");
     assert!(text(&device, What::Page(0)).contains("its checksum is wrong"));
 }

@@ -89,9 +89,8 @@ impl<S: Store> Tree<S> {
                 Some(_) => name.push(b'~'),
                 None => {
                     let node = NewNode { kind: FileKind::Directory, permissions: 0o700, umask: 0, device: 0 };
-                    return self.transaction(Purpose::Shrink, |tree| {
-                        tree.add_node(Caller::default(), ROOT, &name, node, &[])
-                    });
+                    return self
+                        .transaction(Purpose::Shrink, |tree| tree.add_node(Caller::default(), ROOT, &name, node, &[]));
                 }
             }
         }
