@@ -254,6 +254,10 @@ impl<D: Device> Log<D> {
         let taken = crate::format::summary::blocks(summary.records.len(), summary.redo.len()) + summary.records.len();
         let next = summary.position - self.superblock.segment_start(segment) + taken as u32;
         if summary.stays_open {
+            // The one before had no room for this write, and no write of its own said so.
+            if let Some((before, _)) = replay.open.filter(|(before, _)| *before != segment) {
+                replay.segments[before as usize].state = WRITTEN;
+            }
             replay.open = Some((segment, next));
         } else if replay.open.is_some_and(|(open, _)| open == segment) {
             replay.open = None;

@@ -2,7 +2,7 @@
 //! was lost.
 
 use crate::support::random::Random;
-use crate::support::sample::{DEVICE_BYTES, Sample, empty, mount, read_all, sample};
+use crate::support::sample::{DEVICE_BYTES, Sample, add, empty, mount, read_all, sample, write};
 use isotherm_fs::check::{Finding, Options, Place, Repair, Report, Severity, check};
 use isotherm_fs::device::Device;
 use isotherm_fs::format::checkpoint::Checkpoint;
@@ -12,6 +12,7 @@ use isotherm_fs::log::segment_reader::SegmentReader;
 use isotherm_fs::log::{read_checkpoints, read_superblock};
 use isotherm_fs::memory_device::MemoryDevice;
 use isotherm_fs::store::Store;
+use isotherm_vfs::{Caller, Change, FileKind, FileSystem, SetXattr};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ fn assert_repairs(device: &Arc<MemoryDevice>) -> Report {
     assert_eq!(after.findings, [], "after a repair");
     // It can be used.
     let volume = mount(device, false);
-    crate::support::sample::add(&volume, 1, "made after the repair", isotherm_vfs::FileKind::Regular);
+    add(&volume, 1, "made after the repair", FileKind::Regular);
     volume.close().expect("the device works");
     assert_eq!(check(device.clone(), Repair::No).findings, []);
     report
@@ -114,6 +115,59 @@ fn a_volume_in_order_is_clean() {
         assert_eq!(check(device.clone(), Repair::No).findings, []);
         assert_eq!(read_all(&device), all);
     }
+}
+
+/// Random operations; the device is looked at after each fsync, as if power failed then.
+#[test]
+fn what_a_crash_leaves_is_clean() {
+    let mut rolled_forward = 0;
+    for seed in 0..6 {
+        let device = empty();
+        let volume = mount(&device, false);
+        let mut random = Random(seed);
+        let files: Vec<u64> = (0..12).map(|i| add(&volume, 1, &format!("file {i}"), FileKind::Regular)).collect();
+        for step in 0..700u64 {
+            let ino = files[random.below(12) as usize];
+            match random.below(40) {
+                0 => {
+                    volume.write_groups().expect("the device works");
+                    volume.clean_ahead().expect("the device works");
+                }
+                1 => volume.checkpoint().expect("the device works"),
+                2 => {
+                    let change = Change { size: Some(random.below(1 << 20)), ..Change::default() };
+                    volume.change(Caller::default(), ino, change).expect("there is room");
+                }
+                3 => {
+                    let name = format!("more {}", random.below(20));
+                    match volume.unlink(1, name.as_bytes()) {
+                        Ok(()) => {}
+                        Err(_) => drop(add(&volume, 1, &name, FileKind::Regular)),
+                    }
+                }
+                // Many bytes of the redo log at once.
+                6..=9 => {
+                    let value = vec![step as u8; random.below(50_000) as usize];
+                    let how = SetXattr::default();
+                    volume.set_xattr(Caller::default(), ino, b"user.value", &value, how).expect("there is room");
+                }
+                4 | 5 => {
+                    volume.fsync(ino, false).expect("the device works");
+                    let crashed = Arc::new(MemoryDevice::of(device.bytes()));
+                    let report = check(crashed.clone(), Repair::No);
+                    assert!(report.is_clean(), "seed {seed}, step {step}: {:#?}", report.findings);
+                    rolled_forward += report.recovery.map_or(0, |recovery| recovery.writes);
+                    assert_eq!(check(crashed.clone(), Repair::Yes).exit_code(), 0);
+                    assert_eq!(check(crashed, Repair::No).findings, [], "seed {seed}, step {step}");
+                }
+                _ => {
+                    let length = random.below(40_000) as usize;
+                    write(&volume, ino, random.below(400_000), &vec![step as u8; length]);
+                }
+            }
+        }
+    }
+    assert!(rolled_forward > 500, "{rolled_forward} writes were rolled forward");
 }
 
 #[test]
