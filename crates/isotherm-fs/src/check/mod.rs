@@ -59,9 +59,7 @@ pub fn check<D: Device>(device: Arc<D>, options: impl Into<Options>) -> Report {
     match repair::repair(&device, options) {
         Ok(actions) => first.actions = actions,
         Err(error) => {
-            let is_device = matches!(error, OpenError::Store(StoreError::Device(_)));
-            let severity = if is_device { Severity::Operation } else { Severity::Error };
-            failure = Some((severity, format!("it was not repaired to the end: {error}")));
+            failure = Some((severity(&error), format!("it was not repaired to the end: {error}")));
         }
     }
     let mut report = first.settle(scan(&device, options));
@@ -69,6 +67,11 @@ pub fn check<D: Device>(device: Arc<D>, options: impl Into<Options>) -> Report {
         report.find(severity, Place::Volume, what);
     }
     report
+}
+
+/// A device that fails says nothing of the volume.
+fn severity(error: &OpenError) -> Severity {
+    if matches!(error, OpenError::Store(StoreError::Device(_))) { Severity::Operation } else { Severity::Error }
 }
 
 /// How the log is opened: nothing is written but by a repair.
@@ -86,7 +89,7 @@ fn scan<D: Device>(device: &Arc<D>, options: Options) -> Report {
     let (mut log, recovery) = match Log::open(device.clone(), settings(Repair::No)) {
         Ok(opened) => opened,
         Err(error) => {
-            report.find(Severity::Error, Place::Log, error.to_string());
+            report.find(severity(&error), Place::Log, error.to_string());
             return report;
         }
     };
@@ -124,6 +127,9 @@ fn check_tree<D: Device>(log: Log<D>, census: &Census, report: &mut Report) {
                 report.find(severity, finding.place.into(), finding.text);
             }
         }
-        Err(error) => report.find(Severity::Error, Place::Volume, format!("the check of the tree ended: {error}")),
+        Err(error) => {
+            let severity = severity(&OpenError::Store(error.clone().into()));
+            report.find(severity, Place::Volume, format!("the check of the tree ended: {error}"));
+        }
     }
 }

@@ -41,7 +41,7 @@ impl<S: Store> Tree<S> {
     }
 
     /// Takes an inode off the list, if it is there.
-    fn delist(&mut self, ino: Ino) -> Result<()> {
+    pub(super) fn delist(&mut self, ino: Ino) -> Result<()> {
         let mut orphans = self.orphan_tree()?;
         if orphans.get(ino)?.is_some() {
             orphans.remove(ino)?;

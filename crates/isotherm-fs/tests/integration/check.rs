@@ -258,7 +258,7 @@ fn a_damaged_checkpoint_is_a_note_and_two_are_the_end() {
 #[test]
 fn counters_are_counted_anew() {
     type Change = fn(&mut Checkpoint);
-    let changes: [Change; 10] = [
+    let changes: [Change; 11] = [
         |checkpoint| checkpoint.stored += 5,
         |checkpoint| checkpoint.reserved = 0,
         |checkpoint| checkpoint.pages -= 3,
@@ -273,6 +273,7 @@ fn counters_are_counted_anew() {
             let used = used.expect("something is in use").0;
             checkpoint.segments[used as usize].state = 0;
         },
+        |checkpoint| checkpoint.segments.iter_mut().filter(|s| s.state == 2).for_each(|s| s.state = 1),
     ];
     for (number, change) in changes.into_iter().enumerate() {
         let Sample { device, .. } = sample(true);
@@ -298,9 +299,6 @@ fn every_page_that_is_lost_leaves_a_volume_that_can_be_used() {
     for (name, position) in pages {
         let BlockName::Page(id) = name else { continue };
         let device = Arc::new(MemoryDevice::of(bytes.clone()));
-        if check(device.clone(), Repair::No).findings.len() + 1 > 1 {
-            panic!("the sample is not clean");
-        }
         flip(&device, u64::from(position) * 4096 + 100, 0);
         let before = check(device.clone(), Repair::No);
         if before.findings.is_empty() {
@@ -394,8 +392,6 @@ fn forge_raw_page(device: &Arc<MemoryDevice>, id: u32, change: impl FnOnce(&mut 
 #[test]
 fn what_is_wrong_in_the_tree_is_mended() {
     type Change = fn(&Sample, &mut [u8; 4096]);
-    let at = |ino: u64| 16 + (ino % 16 - 1) as usize * 272 + 128;
-    let _ = at;
     let changes: [(&str, fn(&Sample) -> u64, Change); 9] = [
         ("links", |s| s.with_xattrs, |s, page| page[field(s.with_xattrs, 4)] = 9),
         ("parent", |s| s.inner, |s, page| page[field(s.inner, 112)] ^= 1),

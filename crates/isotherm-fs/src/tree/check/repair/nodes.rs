@@ -52,10 +52,7 @@ impl<S: Store> Tree<S> {
             }
         }
         let bits = self.bits_in_use(id)?;
-        if in_use(&*self.store.page(id)?) != bits {
-            self.transaction(Purpose::Shrink, |tree| Ok(put_u16(tree.store.page_mut(id)?, IN_USE, bits)))?;
-        }
-        Ok(())
+        self.set_u16(id, IN_USE, bits)
     }
 
     fn bits_in_use(&mut self, id: PageId) -> Result<u16> {
@@ -216,6 +213,9 @@ impl<S: Store> Tree<S> {
         if get_u16(&self.store.page(id)?[..], at) == value {
             return Ok(());
         }
-        self.transaction(Purpose::Shrink, |tree| Ok(put_u16(tree.store.page_mut(id)?, at, value)))
+        self.transaction(Purpose::Shrink, |tree| {
+            put_u16(tree.store.page_mut(id)?, at, value);
+            Ok(())
+        })
     }
 }
