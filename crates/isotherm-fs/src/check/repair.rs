@@ -1,14 +1,14 @@
 //! Repairs, from below, each level before the one above it is looked at.
 
-use super::log::place;
+use super::log::{named_positions, place};
 use super::report::Action;
 use super::{Options, Repair, places, settings};
 use crate::device::Device;
-use crate::format::summary::BlockName;
+use crate::format::summary::{BlockName, Record};
 use crate::log::census::{Census, FaultKind};
 use crate::log::segment_reader::SegmentReader;
 use crate::log::{Log, OpenError};
-use crate::store::{BLOCK_BYTES, Slot, StoreError};
+use crate::store::{BLOCK_BYTES, Page, Slot, StoreError};
 use crate::tree::{ROOT_PAGES, Tree};
 use crate::volume::Volume;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -27,9 +27,15 @@ pub(super) fn repair<D: Device>(device: &Arc<D>, options: Options) -> Result<Vec
     log.recount(&census);
     mend_entries(&mut log, &census, &mut actions)?;
     mend_shared(&**device, &mut log, &census, &mut actions)?;
-    if !census.faults.is_empty() {
-        let census = log.census(false);
-        log.recount(&census);
+    let strays = find_strays(&**device, &mut log, &census, &mut actions)?;
+    let census = log.census(false);
+    log.recount(&census);
+    if !strays.is_empty() {
+        // Writes behind a summary that is lost would not be found either.
+        log.close_segment();
+    }
+    for (record, position, content) in strays {
+        log.adopt(&record, position, content)?;
     }
     let mut tree = Tree::open_store(log).map_err(StoreError::from)?;
     tree.set_now(options.now);
@@ -91,13 +97,48 @@ fn mend_shared<D: Device>(
     }
     let mut is_owned = BTreeSet::new();
     let mut others = Vec::new();
-    for (position, name) in log.names_at(&shared) {
+    for (entry, name) in log.names_at(&shared) {
+        let position = entry.position;
         let is_owner = owners.get(&position).is_none_or(|owner| *owner == name);
         if !is_owner || !is_owned.insert(position) {
             others.push(name);
         }
     }
     others.into_iter().try_for_each(|name| lose(log, name, false, actions))
+}
+
+/// A block, what it is, and where it lies.
+type Stray = (Record, u32, Arc<Page>);
+
+/// Blocks in use that no summary names, to be written elsewhere; entries of file data that lead to something else become holes.
+fn find_strays<D: Device>(
+    device: &D,
+    log: &mut Log<D>,
+    census: &Census,
+    actions: &mut Vec<Action>,
+) -> Result<Vec<Stray>, StoreError> {
+    let superblock = log.superblock().clone();
+    let mut unnamed = BTreeSet::new();
+    for (number, count) in (0..).zip(&census.segments).filter(|(_, count)| count.referenced > 0) {
+        let named = named_positions(device, log, number);
+        if (named.len() as u32) < count.referenced {
+            let first = superblock.segment_start(number);
+            unnamed.extend((first..first + superblock.segment_blocks).filter(|position| !named.contains(position)));
+        }
+    }
+    let reader = SegmentReader::new(device, &superblock);
+    let mut strays = Vec::new();
+    for (entry, name) in log.names_at(&unnamed) {
+        let content = reader.read_blocks(entry.position, 1).ok().and_then(|mut blocks| blocks.pop());
+        let whole = content.filter(|content| crc32c::crc32c(&**content) == entry.checksum);
+        match whole {
+            Some(content) => {
+                strays.push((Record { name, heat: entry.heat, checksum: entry.checksum }, entry.position, content));
+            }
+            None => lose(log, name, true, actions)?,
+        }
+    }
+    Ok(strays)
 }
 
 /// A page becomes zeros, a block of file data a hole.

@@ -202,11 +202,11 @@ impl<D: Device> Log<D> {
     }
 
     /// Every entry that leads to one of some positions.
-    pub fn names_at(&mut self, positions: &BTreeSet<u32>) -> Vec<(u32, BlockName)> {
+    pub fn names_at(&mut self, positions: &BTreeSet<u32>) -> Vec<(Entry, BlockName)> {
         let mut found = Vec::new();
         let mut note = |entry: Entry, name| {
             if positions.contains(&entry.position) {
-                found.push((entry.position, name));
+                found.push((entry, name));
             }
         };
         if positions.is_empty() {

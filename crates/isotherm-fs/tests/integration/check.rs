@@ -9,7 +9,7 @@ use isotherm_fs::format::checkpoint::Checkpoint;
 use isotherm_fs::format::entry::Entry;
 use isotherm_fs::format::summary::{BlockName, blocks};
 use isotherm_fs::log::segment_reader::SegmentReader;
-use isotherm_fs::log::{read_checkpoints, read_superblock};
+use isotherm_fs::log::{Log, LogSettings, read_checkpoints, read_superblock};
 use isotherm_fs::memory_device::MemoryDevice;
 use isotherm_fs::store::Store;
 use isotherm_vfs::{Caller, Change, FileKind, FileSystem, SetXattr};
@@ -93,8 +93,9 @@ fn metadata(device: &MemoryDevice) -> (BTreeSet<u32>, Vec<(BlockName, u32)>) {
 
 /// Where the newest durable copy of a page lies.
 fn position_of_page(device: &Arc<MemoryDevice>, id: u32) -> u32 {
-    let volume = mount(device, true);
-    volume.inspect(|tree| tree.store_mut().entry_of_page(id).expect("it is there").position).expect("no panic")
+    let settings = LogSettings { read_only: true, ..LogSettings::default() };
+    let (mut log, _) = Log::open(device.clone(), settings).expect("it can be opened");
+    log.entry_of_page(id).expect("it is there").position
 }
 
 #[test]
@@ -350,6 +351,31 @@ fn a_file_whose_map_is_damaged_is_cut_and_the_report_says_so() {
 }
 
 #[test]
+fn blocks_that_no_summary_names_are_written_anew() {
+    let Sample { device, .. } = sample(true);
+    let all = read_all(&device).expect("it is whole");
+    let bytes = device.bytes();
+    let superblock = read_superblock(&*device).expect("it is whole");
+    let mut rewritten = 0;
+    for segment in 0..superblock.segments {
+        let device = Arc::new(MemoryDevice::of(bytes.clone()));
+        let position = superblock.segment_start(segment);
+        flip(&device, u64::from(position) * 4096 + 17, 0);
+        if check(device.clone(), Repair::No).findings.is_empty() {
+            continue;
+        }
+        let report = assert_repairs(&device);
+        assert!(report.findings.iter().all(|finding| finding.place == Place::Segment(segment)), "{report:#?}");
+        let mut after = read_all(&device).expect("it is whole");
+        after.remove(&b"/made after the repair"[..]);
+        after.insert(Vec::new(), all[&Vec::new()].clone());
+        assert_eq!(after, all);
+        rewritten += 1;
+    }
+    assert!(rewritten > 5, "{rewritten} segments were in use");
+}
+
+#[test]
 fn entries_that_lead_astray_become_holes() {
     for (position, kind) in [(u32::MAX - 1, "out of the volume"), (3, "out of the volume"), (0, "something else")] {
         let Sample { device, large, .. } = sample(true);
@@ -450,4 +476,56 @@ fn damaged_data_is_found_where_it_is_asked_for() {
     assert_eq!(check(device.clone(), Repair::No).findings, []);
     let report = check(device, Options { verifies_data: true, ..Options::default() });
     assert_eq!((report.exit_code(), report.findings.len()), (4, 1), "{:#?}", report.findings);
+}
+
+/// Bytes of pages are others, and every checksum fits: what a fault of the program or of memory would leave.
+#[test]
+fn whatever_stands_in_a_page_is_found_and_mended() {
+    let bytes = sample(true).device.bytes();
+    let golden = Arc::new(MemoryDevice::of(bytes.clone()));
+    let pages: Vec<u32> = {
+        let volume = mount(&golden, true);
+        volume
+            .inspect(|tree| {
+                let mut all = Vec::new();
+                while let Some(id) = tree.store_mut().next_page(all.last().map_or(0, |id| id + 1)).expect("whole") {
+                    all.push(id);
+                }
+                all
+            })
+            .expect("no panic")
+    };
+    let rounds = if std::env::var_os("ISOTHERM_SOAK").is_some() { 100_000 } else { 600 };
+    let (mut found, mut mended) = (0, 0);
+    for seed in 0..rounds {
+        let mut random = Random(seed);
+        let device = Arc::new(MemoryDevice::of(bytes.clone()));
+        for _ in 0..=random.below(3) {
+            let id = pages[random.below(pages.len() as u64) as usize];
+            forge_raw_page(&device, id, |page| {
+                for _ in 0..=random.below(4) {
+                    // Headers more often than the rest.
+                    let at = if random.chance(40) { random.below(32) } else { random.below(4096) };
+                    page[at as usize] = if random.chance(50) { random.next() as u8 } else { random.below(8) as u8 };
+                }
+            });
+        }
+        let before = check(device.clone(), Repair::No);
+        let report = check(device.clone(), Repair::Yes);
+        if before.exit_code() == 0 {
+            assert_eq!(report.exit_code(), 0, "seed {seed}: {:#?}", report.findings);
+            continue;
+        }
+        found += 1;
+        if report.exit_code() == 1 {
+            mended += 1;
+            let options = Options { verifies_data: false, ..Options::default() };
+            assert_eq!(check(device.clone(), options).findings, [], "seed {seed}");
+            let _ = read_all(&device);
+        } else {
+            println!("seed {seed}: {:?}", report.findings.iter().filter(|f| !f.is_repaired).collect::<Vec<_>>());
+        }
+    }
+    println!("{found} of {rounds} were found, {mended} of them mended");
+    assert!(found > rounds / 3 && mended > found / 10 * 9, "{found} of {rounds} were found, {mended} of them mended");
 }
