@@ -8,6 +8,7 @@ use crate::log::census::{Census, FaultKind};
 use crate::log::segment_reader::SegmentReader;
 use crate::store::Slot;
 use isotherm_sfs::segments::SegmentState;
+use std::collections::BTreeSet;
 
 /// What a block's name is a place of.
 pub(super) fn place(name: BlockName) -> Place {
@@ -80,20 +81,22 @@ fn check_states<D: Device>(log: &Log<D>, census: &Census, report: &mut Report) {
     }
 }
 
+/// Positions of a segment that are in use, as far as the summaries of its writes name what lies there.
+pub(super) fn named_positions<D: Device>(device: &D, log: &mut Log<D>, segment: u32) -> BTreeSet<u32> {
+    let superblock = log.superblock().clone();
+    let mut records: Vec<(u32, Record)> = Vec::new();
+    for summary in SegmentReader::new(device, &superblock).summaries(segment) {
+        records.extend((summary.first_block()..).zip(summary.records.iter().copied()));
+    }
+    records.sort_unstable_by_key(|(position, record)| (Log::<D>::lookup_order(record.name), *position));
+    records.retain(|(position, record)| log.leads_to(record.name, *position).unwrap_or(false));
+    records.into_iter().map(|(position, _)| position).collect()
+}
+
 /// Every block in use is named by the summary of the write that it is part of: without it the cleaner does not find the block.
 pub(super) fn check_summaries<D: Device>(device: &D, log: &mut Log<D>, census: &Census, report: &mut Report) {
-    let superblock = log.superblock().clone();
-    let reader = SegmentReader::new(device, &superblock);
     for (number, count) in (0..).zip(&census.segments).filter(|(_, count)| count.referenced > 0) {
-        let mut records: Vec<(u32, Record)> = Vec::new();
-        for summary in reader.summaries(number) {
-            records.extend((summary.first_block()..).zip(summary.records.iter().copied()));
-        }
-        records.sort_unstable_by_key(|(position, record)| (Log::<D>::lookup_order(record.name), *position));
-        let mut named = 0;
-        for (position, record) in records {
-            named += u32::from(log.leads_to(record.name, position).unwrap_or(false));
-        }
+        let named = named_positions(device, log, number).len() as u32;
         if named < count.referenced {
             let what = format!("no summary names {} blocks of it: it cannot be cleaned", count.referenced - named);
             report.find(Severity::Error, Place::Segment(number), what);

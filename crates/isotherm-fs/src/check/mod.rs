@@ -14,7 +14,8 @@ pub use report::{Action, Finding, Place, Report, Severity};
 
 use crate::device::Device;
 use crate::log::census::Census;
-use crate::log::{Log, LogSettings};
+use crate::log::{Log, LogSettings, OpenError};
+use crate::store::StoreError;
 use crate::tree::Tree;
 use crate::tree::check::FindingKind;
 use isotherm_vfs::Time;
@@ -54,11 +55,23 @@ pub fn check<D: Device>(device: Arc<D>, options: impl Into<Options>) -> Report {
     if options.repair == Repair::No || first.is_as_it_should_be() {
         return first;
     }
+    let mut failure = None;
     match repair::repair(&device, options) {
         Ok(actions) => first.actions = actions,
-        Err(error) => first.find(Severity::Operation, Place::Device, format!("the repair did not end: {error}")),
+        Err(error) => {
+            failure = Some((severity(&error), format!("it was not repaired to the end: {error}")));
+        }
     }
-    first.settle(scan(&device, options))
+    let mut report = first.settle(scan(&device, options));
+    if let Some((severity, what)) = failure {
+        report.find(severity, Place::Volume, what);
+    }
+    report
+}
+
+/// A device that fails says nothing of the volume.
+fn severity(error: &OpenError) -> Severity {
+    if matches!(error, OpenError::Store(StoreError::Device(_))) { Severity::Operation } else { Severity::Error }
 }
 
 /// How the log is opened: nothing is written but by a repair.
@@ -76,7 +89,7 @@ fn scan<D: Device>(device: &Arc<D>, options: Options) -> Report {
     let (mut log, recovery) = match Log::open(device.clone(), settings(Repair::No)) {
         Ok(opened) => opened,
         Err(error) => {
-            report.find(Severity::Error, Place::Log, error.to_string());
+            report.find(severity(&error), Place::Log, error.to_string());
             return report;
         }
     };
@@ -114,6 +127,9 @@ fn check_tree<D: Device>(log: Log<D>, census: &Census, report: &mut Report) {
                 report.find(severity, finding.place.into(), finding.text);
             }
         }
-        Err(error) => report.find(Severity::Error, Place::Volume, format!("the check of the tree ended: {error}")),
+        Err(error) => {
+            let severity = severity(&OpenError::Store(error.clone().into()));
+            report.find(severity, Place::Volume, format!("the check of the tree ended: {error}"));
+        }
     }
 }

@@ -149,7 +149,7 @@ impl Report {
 
     /// What this report, made before a repair, comes to by one that was made after it.
     pub(super) fn settle(mut self, after: Self) -> Self {
-        for finding in self.findings.iter_mut().filter(|finding| finding.severity != Severity::Operation) {
+        for finding in &mut self.findings {
             let stays = |other: &Finding| (other.place, &other.what) == (finding.place, &finding.what);
             finding.is_repaired = !after.findings.iter().any(stays);
         }

@@ -9,6 +9,7 @@ use crate::format::entry::{Entry, RESERVED};
 use crate::format::summary::BlockName;
 use crate::store::{BLOCK_BYTES, Page, PageId, StoreError};
 use crate::tree::is_entry;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What the entries say of a segment.
@@ -198,6 +199,31 @@ impl<D: Device> Log<D> {
             BlockName::Page(id) => self.page_entry(id)?.position == position,
             BlockName::Table(number) => self.tables.root(number).position == position,
         })
+    }
+
+    /// Every entry that leads to one of some positions.
+    pub fn names_at(&mut self, positions: &BTreeSet<u32>) -> Vec<(Entry, BlockName)> {
+        let mut found = Vec::new();
+        let mut note = |entry: Entry, name| {
+            if positions.contains(&entry.position) {
+                found.push((entry, name));
+            }
+        };
+        if positions.is_empty() {
+            return found;
+        }
+        for number in 0..self.tables.roots().len() as u32 {
+            note(self.tables.root(number), BlockName::Table(number));
+            for id in (0..TABLE_ENTRIES).map(|index| number * TABLE_ENTRIES + index) {
+                let Ok(entry) = self.page_entry(id) else { continue };
+                note(entry, BlockName::Page(id));
+                let Some(page) = self.raw_page(id) else { continue };
+                for index in (1..=255).filter(|index| is_entry(&page, *index)) {
+                    note(Entry::at(&*page, index.into()), BlockName::Data(id, index));
+                }
+            }
+        }
+        found
     }
 
     /// Bytes of a page as they are, whatever their checksum; `None` if it does not exist, or lies nowhere.

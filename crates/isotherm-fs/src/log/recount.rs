@@ -52,6 +52,18 @@ impl<D: Device> Log<D> {
         held.into_iter().chain(new).for_each(|segment| machine.hold(segment));
     }
 
+    /// The open segment takes no more.
+    pub fn close_segment(&mut self) {
+        let mut state = self.machine().state();
+        let Some(open) = state.open.take() else { return };
+        state.segments[open.segment as usize].state = SegmentState::Written;
+        let held: Vec<u32> =
+            state.queue.iter().copied().filter(|segment| !self.machine().segments().is_reusable(*segment)).collect();
+        let machine = self.machine_mut();
+        machine.restore(&state);
+        held.into_iter().for_each(|segment| machine.hold(segment));
+    }
+
     /// Makes a page that cannot be read zeros. Whether the census has counted its durable copy is the caller's to know.
     ///
     /// # Errors

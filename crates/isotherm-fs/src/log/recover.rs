@@ -255,6 +255,10 @@ impl<D: Device> Log<D> {
         let taken = crate::format::summary::blocks(summary.records.len(), summary.redo.len()) + summary.records.len();
         let next = summary.position - self.superblock.segment_start(segment) + taken as u32;
         if summary.stays_open {
+            // The one before had no room for this write, and no write of its own said so.
+            if let Some((before, _)) = replay.open.filter(|(before, _)| *before != segment) {
+                replay.segments[before as usize].state = WRITTEN;
+            }
             replay.open = Some((segment, next));
         } else if replay.open.is_some_and(|(open, _)| open == segment) {
             replay.open = None;
@@ -461,9 +465,7 @@ impl<D: Device> Log<D> {
         let is_counted = number.is_some_and(|number| {
             let segments = self.machine().segments();
             let sums = segments.heat(number);
-            segments.live(number) > 0
-                && sums.writes() >= u64::from(heat.writes)
-                && sums.times() >= u64::from(heat.time)
+            segments.live(number) > 0 && sums.writes() >= u64::from(heat.writes) && sums.times() >= u64::from(heat.time)
         });
         if !is_counted {
             return damaged(format!("block {position} is in use, and not counted in its segment"));

@@ -13,6 +13,7 @@ mod bytes;
 mod chain;
 pub mod check;
 mod copy;
+mod describe;
 mod directory;
 mod error;
 mod hash;
@@ -37,6 +38,7 @@ mod xattrs;
 
 use isotherm_vfs::{FileKind, ROOT, Time};
 
+pub use describe::{describe_entry, describe_page};
 pub use error::{Result, TreeError};
 pub use inode::{is_entry, owner_of};
 pub use read::{Piece, ReadPlan};

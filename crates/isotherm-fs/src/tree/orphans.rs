@@ -41,7 +41,7 @@ impl<S: Store> Tree<S> {
     }
 
     /// Takes an inode off the list, if it is there.
-    fn delist(&mut self, ino: Ino) -> Result<()> {
+    pub(super) fn delist(&mut self, ino: Ino) -> Result<()> {
         if self.is_listed(ino)? {
             let mut orphans = self.orphan_tree()?;
             orphans.remove(ino)?;

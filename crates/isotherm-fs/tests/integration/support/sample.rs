@@ -123,7 +123,9 @@ fn read_below<D: Device>(
     all: &mut BTreeMap<Vec<u8>, String>,
     depth: u32,
 ) -> Result<(), Errno> {
-    let attributes = volume.attributes(ino)?;
+    let mut attributes = volume.attributes(ino)?;
+    // After a crash blocks of files are counted at their next change.
+    attributes.blocks_512 = 0;
     let mut text = format!("{attributes:?}");
     for name in volume.xattrs(ino)? {
         text += &format!(" {name:?} {:x}", crc32c(&volume.xattr(ino, &name)?));

@@ -23,6 +23,10 @@ impl<S: Store> Tree<S> {
                 if let (FileKind::Directory, Some((_, parent))) = (kind, seen.named) {
                     parents.insert(*ino, parent);
                 }
+                if links == 0 {
+                    // Its name says that it was not deleted.
+                    self.transaction(Purpose::Shrink, |tree| tree.delist(*ino))?;
+                }
                 continue;
             }
             let holds_names = kind == FileKind::Directory && self.stored_inode(*ino)?.size > 0;
@@ -62,8 +66,13 @@ impl<S: Store> Tree<S> {
     /// Gives a node a name in `lost+found`.
     fn find_again(&mut self, mending: &mut Mending, ino: Ino) -> Result<()> {
         let above = self.lost_and_found()?;
-        let name = format!("#{ino}");
+        let mut name = format!("#{ino}");
+        let directory = self.directory(above)?;
+        while self.maybe_entry(above, &directory, name.as_bytes())?.is_some() {
+            name.push('~');
+        }
         self.transaction(Purpose::Shrink, |tree| {
+            tree.delist(ino)?;
             let mut directory = tree.directory(above)?;
             let key = tree.free_key(above, &directory, name.as_bytes())?;
             let mut inode = tree.inode(ino)?;
@@ -89,9 +98,8 @@ impl<S: Store> Tree<S> {
                 Some(_) => name.push(b'~'),
                 None => {
                     let node = NewNode { kind: FileKind::Directory, permissions: 0o700, umask: 0, device: 0 };
-                    return self.transaction(Purpose::Shrink, |tree| {
-                        tree.add_node(Caller::default(), ROOT, &name, node, &[])
-                    });
+                    return self
+                        .transaction(Purpose::Shrink, |tree| tree.add_node(Caller::default(), ROOT, &name, node, &[]));
                 }
             }
         }

@@ -48,6 +48,9 @@ impl<S: Store> Tree<S> {
         if get_u64(&self.store.page(ROOT_PAGE)?[..], INODES_IN_USE) == in_use {
             return Ok(());
         }
-        self.transaction(Purpose::Shrink, |tree| Ok(put_u64(tree.store.page_mut(ROOT_PAGE)?, INODES_IN_USE, in_use)))
+        self.transaction(Purpose::Shrink, |tree| {
+            put_u64(tree.store.page_mut(ROOT_PAGE)?, INODES_IN_USE, in_use);
+            Ok(())
+        })
     }
 }

@@ -176,9 +176,7 @@ impl<S: Store> Tree<S> {
             let is_right = name.key == name.ino
                 && match (name.kind, inode) {
                     (NAMELESS, Some(inode)) => inode.links == 0 && name.bytes.is_empty(),
-                    (CUT, Some(inode)) => {
-                        inode.links > 0 && name.bytes.len() == 8 && inode.kind == FileKind::Regular
-                    }
+                    (CUT, Some(inode)) => inode.links > 0 && name.bytes.len() == 8 && inode.kind == FileKind::Regular,
                     _ => false,
                 };
             is_whole &= is_right && listed.last_key_value().is_none_or(|(last, _)| *last < name.ino);

@@ -100,7 +100,10 @@ impl<S: Store> Tree<S> {
             if self.mend_map(mending, walk, child, height - 1, first + i * span)? {
                 children += 1;
             } else {
-                self.transaction(Purpose::Shrink, |tree| Ok(put_u32(tree.store.page_mut(id)?, child_at(i), 0)))?;
+                self.transaction(Purpose::Shrink, |tree| {
+                    put_u32(tree.store.page_mut(id)?, child_at(i), 0);
+                    Ok(())
+                })?;
             }
         }
         self.set_u16(id, CHILDREN, children)?;

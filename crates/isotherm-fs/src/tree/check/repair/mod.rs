@@ -12,11 +12,13 @@ mod nodes;
 
 use std::collections::BTreeSet;
 
-use isotherm_vfs::Ino;
+use isotherm_vfs::{Ino, ROOT};
 
+use super::super::error::damaged;
 use super::super::{Result, Tree};
 use super::Place;
 use crate::store::{PageId, Store, page_kind};
+use nodes::readable;
 
 /// What people may miss.
 pub type Action = (Place, String);
@@ -41,6 +43,9 @@ impl<S: Store> Tree<S> {
     /// # Errors
     /// Of the store. What is done stays done.
     pub fn repair(&mut self) -> Result<Vec<Action>> {
+        if readable(self.directory(ROOT))?.is_none() {
+            return Err(damaged("there is no root directory"));
+        }
         let mut mending = Mending::default();
         for id in self.inode_pages()? {
             self.mend_inodes(&mut mending, id)?;

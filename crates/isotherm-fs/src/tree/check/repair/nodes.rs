@@ -6,6 +6,7 @@ use isotherm_vfs::{FileKind, Ino};
 
 use super::super::super::bytes::{get_u16, get_u32, put_u16, put_u32};
 use super::super::super::chain;
+use super::super::super::error::TreeError;
 use super::super::super::inode::{DIRECT_BLOCKS, INODE_BYTES, Inode, place};
 use super::super::super::inodes::{ALL_IN_USE, in_use};
 use super::super::super::root_page::{NEXT, PREVIOUS, ROOT_PAGE};
@@ -13,7 +14,6 @@ use super::super::super::xattrs::{self, ALL_MAX};
 use super::super::super::{Result, Tree};
 use super::Mending;
 use crate::store::{ENTRY_BYTES, PageId, Purpose, Store, StoreError, page_kind};
-use super::super::super::error::TreeError;
 
 /// Where the bits of the places in use stand.
 const IN_USE: usize = 2;
@@ -52,10 +52,7 @@ impl<S: Store> Tree<S> {
             }
         }
         let bits = self.bits_in_use(id)?;
-        if in_use(&*self.store.page(id)?) != bits {
-            self.transaction(Purpose::Shrink, |tree| Ok(put_u16(tree.store.page_mut(id)?, IN_USE, bits)))?;
-        }
-        Ok(())
+        self.set_u16(id, IN_USE, bits)
     }
 
     fn bits_in_use(&mut self, id: PageId) -> Result<u16> {
@@ -216,6 +213,9 @@ impl<S: Store> Tree<S> {
         if get_u16(&self.store.page(id)?[..], at) == value {
             return Ok(());
         }
-        self.transaction(Purpose::Shrink, |tree| Ok(put_u16(tree.store.page_mut(id)?, at, value)))
+        self.transaction(Purpose::Shrink, |tree| {
+            put_u16(tree.store.page_mut(id)?, at, value);
+            Ok(())
+        })
     }
 }
