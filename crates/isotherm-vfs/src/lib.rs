@@ -2,6 +2,7 @@
 //!
 //! A server (FUSE) turns the kernel's requests into calls of [`FileSystem`]; tests call it directly, without any mount.
 
+pub mod acl;
 mod filesystem;
 mod node;
 
