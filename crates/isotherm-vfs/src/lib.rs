@@ -4,6 +4,7 @@
 
 pub mod acl;
 mod filesystem;
+pub mod memory;
 mod node;
 
 pub use filesystem::{FileSystem, Handle, Opened};
