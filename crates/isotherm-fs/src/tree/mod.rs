@@ -7,7 +7,6 @@
 //! Requests are those of [`isotherm_vfs::FileSystem`], with `&mut self`.
 
 mod access;
-mod acl;
 mod attributes;
 mod bytes;
 mod chain;
