@@ -1,6 +1,7 @@
 //! `isotherm sfs`: SFS as a file system that is made, mounted, looked at.
 
 mod device;
+mod dump;
 mod fsck;
 mod look;
 mod mkfs;
@@ -30,7 +31,9 @@ enum Verb {
     Serve(mount::MountArgs),
     /// Check a volume that is not mounted, and repair it (also as fsck.sfs)
     Fsck(fsck::FsckArgs),
-    /// Put links named mkfs.sfs, fsck.sfs, mount.sfs and mount.fuse.sfs into a folder, where mkfs(8), mount(8) and fstab(5) find them
+    /// Print a structure of a volume: superblock, segments, a page, an inode ... (also as dump.sfs)
+    Dump(dump::DumpArgs),
+    /// Put links named mkfs.sfs, fsck.sfs, dump.sfs, mount.sfs and mount.fuse.sfs into a folder, where mkfs(8), mount(8) and fstab(5) find them
     Helpers(HelpersArgs),
     /// Make everything durable that was written to a mounted volume: sync(2) does not reach it
     Sync(look::MountpointArgs),
@@ -53,6 +56,7 @@ pub fn run(args: &SfsArgs) -> anyhow::Result<ExitCode> {
         Verb::Mkfs(args) => mkfs::run(args),
         Verb::Mount(args) => mount::mount(args),
         Verb::Serve(args) => mount::serve(args),
+        Verb::Dump(args) => dump::run(args),
         Verb::Fsck(args) => fsck::run(args),
         Verb::Helpers(args) => helpers(args),
         Verb::Sync(args) => look::sync(args),
@@ -64,7 +68,7 @@ pub fn run(args: &SfsArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The names that mount(8), mkfs(8) and their kind look for, and the verbs behind them.
-const HELPERS: &[(&str, &str)] = &[("mkfs.sfs", "mkfs"), ("fsck.sfs", "fsck"), ("mount.sfs", "mount"), ("mount.fuse.sfs", "mount")];
+const HELPERS: &[(&str, &str)] = &[("mkfs.sfs", "mkfs"), ("fsck.sfs", "fsck"), ("dump.sfs", "dump"), ("mount.sfs", "mount"), ("mount.fuse.sfs", "mount")];
 
 /// Arguments of `helpers`.
 #[derive(Args)]
