@@ -418,7 +418,8 @@ fn forge_raw_page(device: &Arc<MemoryDevice>, id: u32, change: impl FnOnce(&mut 
 #[test]
 fn what_is_wrong_in_the_tree_is_mended() {
     type Change = fn(&Sample, &mut [u8; 4096]);
-    let changes: [(&str, fn(&Sample) -> u64, Change); 9] = [
+    type Which = fn(&Sample) -> u64;
+    let changes: [(&str, Which, Change); 9] = [
         ("links", |s| s.with_xattrs, |s, page| page[field(s.with_xattrs, 4)] = 9),
         ("parent", |s| s.inner, |s, page| page[field(s.inner, 112)] ^= 1),
         ("links of a directory", |s| s.directory, |s, page| page[field(s.directory, 4)] = 1),
