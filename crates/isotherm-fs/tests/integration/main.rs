@@ -3,4 +3,5 @@
 mod check;
 mod dump;
 mod log;
+mod repair;
 mod support;

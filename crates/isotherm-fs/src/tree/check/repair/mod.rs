@@ -47,6 +47,8 @@ impl<S: Store> Tree<S> {
             return Err(damaged("there is no root directory"));
         }
         let mut mending = Mending::default();
+        // Files that are cut are taken off the list, and inodes that are cleared may be on it.
+        self.mend_orphans()?;
         for id in self.inode_pages()? {
             self.mend_inodes(&mut mending, id)?;
         }
