@@ -47,6 +47,9 @@ pub enum Column {
     Arrow(Vec<(usize, ArrayRef)>, usize),
 }
 
+/// Reads a column of one type of values, if the object has that.
+type Kind = fn(&str, &Bound<'_, PyAny>) -> Option<PyResult<Column>>;
+
 fn view<T: Element>(name: &str, object: &Bound<'_, PyAny>) -> Option<PyResult<PyBuffer<T>>> {
     let buffer = PyBuffer::<T>::get(object).ok()?;
     let wrong = |problem: String| Some(Err(PyValueError::new_err(format!("{name}: {problem}"))));
@@ -65,7 +68,7 @@ impl Column {
         if let Ok(value) = object.extract::<i128>() {
             return Ok(Self::All(value));
         }
-        let kinds: [fn(&str, &Bound<'_, PyAny>) -> Option<PyResult<Self>>; 7] = [
+        let kinds: [Kind; 7] = [
             |name, object| Some(view(name, object)?.map(Self::U64)),
             |name, object| Some(view(name, object)?.map(Self::I64)),
             |name, object| Some(view(name, object)?.map(Self::U32)),

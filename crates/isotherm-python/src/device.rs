@@ -14,6 +14,9 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
+/// A block: number, stream, valid pages, erases, stamp, what it is doing.
+type BlockRow = (u32, u16, u32, u32, u64, String);
+
 /// See the module's text.
 #[pyclass(frozen, module = "isotherm._native")]
 pub struct Device {
@@ -132,7 +135,7 @@ impl Device {
     }
 
     /// Columns of the block table: number, stream, valid pages, erases, stamp; and what each block is doing, as a word.
-    fn blocks(&self) -> PyResult<Vec<(u32, u16, u32, u32, u64, String)>> {
+    fn blocks(&self) -> PyResult<Vec<BlockRow>> {
         let inner = self.lock()?;
         let blocks = inner.device.blocks();
         let row = |(at, block): (u32, isotherm::device::BlockView)| {

@@ -70,14 +70,14 @@ pub fn run(
 
 /// The keys that a comparison takes several values of, and their values.
 fn axes(given: &[(String, Vec<String>)]) -> PyResult<Vec<Vec<Choice>>> {
-    let axis = |(key, read): &(&str, fn(&str) -> Result<Choice, isotherm::SpecError>)| {
-        let values = given.iter().filter(|(given, _)| given == key).flat_map(|(_, values)| values);
-        values.map(|value| read(value)).collect::<Result<Vec<_>, _>>()
-    };
     if let Some((key, _)) = given.iter().find(|(key, _)| VARIED.iter().all(|(varied, _)| varied != key)) {
         return Err(PyValueError::new_err(format!("{key}: a comparison does not vary it; give one value")));
     }
-    VARIED.iter().map(axis).collect::<Result<_, _>>().map_err(|error| errors::spec(&error))
+    let axis = VARIED.iter().map(|(key, read)| {
+        let values = given.iter().filter(|(given, _)| given == key).flat_map(|(_, values)| values);
+        values.map(|value| read(value)).collect::<Result<Vec<_>, _>>()
+    });
+    axis.collect::<Result<_, _>>().map_err(|error| errors::spec(&error))
 }
 
 /// The class that a device names where a policy is external.
