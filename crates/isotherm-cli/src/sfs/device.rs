@@ -37,7 +37,9 @@ pub fn open(path: &Path, access: Access) -> anyhow::Result<Arc<FileDevice>> {
         match flock(&file, operation) {
             Ok(()) => break,
             Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(RETRY),
-            Err(rustix::io::Errno::WOULDBLOCK) => bail!("{}: in use by another program; unmount it first", path.display()),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                bail!("{}: in use by another program; unmount it first", path.display())
+            }
             Err(error) => return Err(error).with_context(|| format!("{}: cannot be locked", path.display())),
         }
     }

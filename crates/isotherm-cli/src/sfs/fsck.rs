@@ -8,7 +8,9 @@ use std::process::ExitCode;
 
 /// Arguments of `fsck`.
 #[derive(Args)]
-#[command(after_help = "Exit codes, as fsck(8) has them: 0 clean, 1 errors were corrected, 4 errors were left, 8 the check could not be carried out.")]
+#[command(
+    after_help = "Exit codes, as fsck(8) has them: 0 clean, 1 errors were corrected, 4 errors were left, 8 the check could not be carried out."
+)]
 pub struct FsckArgs {
     /// File or block device that holds the volume
     device: PathBuf,

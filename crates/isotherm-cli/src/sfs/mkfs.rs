@@ -53,7 +53,9 @@ pub fn run(args: &MkfsArgs) -> anyhow::Result<ExitCode> {
         bail!("{}: holds a volume already; --force makes a new one, and what is in it is lost", path.display());
     }
     let mut random = [0; 32];
-    File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random)).context("/dev/urandom: no random numbers")?;
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut random))
+        .context("/dev/urandom: no random numbers")?;
     let (uuid, key) = random.split_at(16);
     let now = super::mount::now();
     let wishes = Wishes {

@@ -68,7 +68,13 @@ pub fn run(args: &SfsArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The names that mount(8), mkfs(8) and their kind look for, and the verbs behind them.
-const HELPERS: &[(&str, &str)] = &[("mkfs.sfs", "mkfs"), ("fsck.sfs", "fsck"), ("dump.sfs", "dump"), ("mount.sfs", "mount"), ("mount.fuse.sfs", "mount")];
+const HELPERS: &[(&str, &str)] = &[
+    ("mkfs.sfs", "mkfs"),
+    ("fsck.sfs", "fsck"),
+    ("dump.sfs", "dump"),
+    ("mount.sfs", "mount"),
+    ("mount.fuse.sfs", "mount"),
+];
 
 /// Arguments of `helpers`.
 #[derive(Args)]

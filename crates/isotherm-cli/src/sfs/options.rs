@@ -24,7 +24,8 @@ pub const HELP: &str = "ro, rw, noatime, relatime, log=sfs|lfs, groups=, criteri
                         checkpoint=SECONDS, cache=BYTES, dirty=BYTES, discard, nodiscard, writeback, allow_other, suid, dev, nosuid, nodev, remount";
 
 /// Parameters that the log itself reads.
-const OF_THE_LOG: &[&str] = &["groups", "criterion", "victim", "scale", "empty", "distinct", "sample", "defer", "clean_at"];
+const OF_THE_LOG: &[&str] =
+    &["groups", "criterion", "victim", "scale", "empty", "distinct", "sample", "defer", "clean_at"];
 
 impl MountOptions {
     /// Reads lists of options, separated by commas.
@@ -37,10 +38,12 @@ impl MountOptions {
         let (mut suid, mut dev, mut remount) = (false, false, false);
         let (mut cache, mut dirty) = (None, None);
         let seconds = |value: &str| {
-            let seconds: f64 = value.parse().ok().filter(|s: &f64| (0.1..=86_400.0).contains(s)).context("0.1 to 86400 seconds")?;
+            let seconds: f64 =
+                value.parse().ok().filter(|s: &f64| (0.1..=86_400.0).contains(s)).context("0.1 to 86400 seconds")?;
             anyhow::Ok(Duration::from_secs_f64(seconds))
         };
-        let bytes = |value: &str| value.parse::<ByteSize>().map(|bytes| bytes.0).map_err(|error| anyhow::anyhow!("{error}"));
+        let bytes =
+            |value: &str| value.parse::<ByteSize>().map(|bytes| bytes.0).map_err(|error| anyhow::anyhow!("{error}"));
         for option in lists.iter().flat_map(|list| list.split(',')).filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             let read = || -> anyhow::Result<()> {
@@ -65,7 +68,15 @@ impl MountOptions {
                     "dirty" => dirty = Some(bytes(value)?),
                     // What mount(8) and fstab(5) add for themselves, and the kernel to what is mounted.
                     "user_id" | "group_id" | "rootmode" | "fd" | "subtype" | "fsname" => {}
-                    "defaults" | "default_permissions" | "exec" | "async" | "auto" | "noauto" | "nouser" | "nofail" | "_netdev" => {}
+                    "defaults"
+                    | "default_permissions"
+                    | "exec"
+                    | "async"
+                    | "auto"
+                    | "noauto"
+                    | "nouser"
+                    | "nofail"
+                    | "_netdev" => {}
                     key if OF_THE_LOG.contains(&key) => parameters.push(option),
                     _ => bail!("no such option; there are {HELP}"),
                 }

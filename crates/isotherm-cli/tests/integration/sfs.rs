@@ -108,8 +108,12 @@ fn can_mount() -> bool {
     let can = rustix::process::getuid().is_root() && PathBuf::from("/dev/fuse").exists();
     if !can {
         let thread = std::thread::current();
-        writeln!(std::io::stderr(), "skipped: {}: mounting needs root and /dev/fuse", thread.name().unwrap_or("a test"))
-            .expect("standard error is open");
+        writeln!(
+            std::io::stderr(),
+            "skipped: {}: mounting needs root and /dev/fuse",
+            thread.name().unwrap_or("a test")
+        )
+        .expect("standard error is open");
     }
     can
 }

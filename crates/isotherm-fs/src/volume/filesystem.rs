@@ -7,8 +7,8 @@ use crate::log::Log;
 use crate::store::StoreError;
 use crate::tree::{self, Tree, TreeError};
 use isotherm_vfs::{
-    Allocation, Attributes, Caller, Change, DirectoryEntry, Errno, FileSystem, Handle, Ino, NewNode, OpenFlags, Opened, ROOT, RenameMode,
-    Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
+    Allocation, Attributes, Caller, Change, DirectoryEntry, Errno, FileSystem, Handle, Ino, NewNode, OpenFlags, Opened,
+    ROOT, RenameMode, Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
 };
 
 fn errno(error: StoreError) -> Errno {

@@ -12,12 +12,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fuser::{
-    BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, IoctlFlags, KernelConfig,
-    LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty,
-    ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, IoctlFlags,
+    KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
+    ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr,
+    Request, TimeOrNow, WriteFlags,
 };
 use isotherm_vfs::{
-    Allocation, Attributes, Caller, Change, Errno, FileKind, FileSystem, NewNode, Opened, RenameMode, Result, SeekFrom, SetXattr,
+    Allocation, Attributes, Caller, Change, Errno, FileKind, FileSystem, NewNode, Opened, RenameMode, Result, SeekFrom,
+    SetXattr,
 };
 
 use super::OnPanic;
@@ -163,7 +165,8 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
             accessed: accessed.map(new_time),
             modified: modified.map(new_time),
             // The protocol's own flag for it does not get here; root alone may keep the bits over a truncation.
-            kills_privileges: mode.is_none() && (uid.is_some() || gid.is_some() || size.is_some() && request.uid() != 0),
+            kills_privileges: mode.is_none()
+                && (uid.is_some() || gid.is_some() || size.is_some() && request.uid() != 0),
         };
         match self.ask("setattr", |files| files.change(caller(request), ino.0, change)) {
             Ok(found) => reply.attr(&LASTS, &attributes(&found)),
@@ -178,7 +181,16 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         }
     }
 
-    fn mknod(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, umask: u32, device: u32, reply: ReplyEntry) {
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        device: u32,
+        reply: ReplyEntry,
+    ) {
         let made = kind_of_mode(mode).ok_or(Errno::INVAL).and_then(|kind| {
             let node = NewNode { kind, permissions: (mode & 0o7777) as u16, umask: umask as u16, device };
             self.ask("mknod", |files| files.make_node(caller(request), parent.0, name.as_bytes(), node))
@@ -223,9 +235,8 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
             flags if flags.is_empty() => RenameMode::Replace,
             _ => return reply.error(errno(Errno::INVAL)),
         };
-        let moved = self.ask("rename", |files| {
-            files.rename(parent.0, name.as_bytes(), new_parent.0, new_name.as_bytes(), mode)
-        });
+        let moved = self
+            .ask("rename", |files| files.rename(parent.0, name.as_bytes(), new_parent.0, new_name.as_bytes(), mode));
         self.answer_empty(moved, reply);
     }
 
@@ -253,10 +264,10 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let node = NewNode { kind: FileKind::Regular, permissions: (mode & 0o7777) as u16, umask: umask as u16, device: 0 };
-        let made = self.ask("create", |files| {
-            files.create(caller(request), parent.0, name.as_bytes(), node, open_flags(flags))
-        });
+        let node =
+            NewNode { kind: FileKind::Regular, permissions: (mode & 0o7777) as u16, umask: umask as u16, device: 0 };
+        let made = self
+            .ask("create", |files| files.create(caller(request), parent.0, name.as_bytes(), node, open_flags(flags)));
         match made {
             Ok((found, opened)) => {
                 let (handle, flags) = self.opened(opened);
@@ -448,7 +459,16 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         }
     }
 
-    fn setxattr(&self, request: &Request, ino: INodeNo, name: &OsStr, value: &[u8], flags: i32, _: u32, reply: ReplyEmpty) {
+    fn setxattr(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _: u32,
+        reply: ReplyEmpty,
+    ) {
         let how = match flags {
             libc::XATTR_CREATE => SetXattr::Create,
             libc::XATTR_REPLACE => SetXattr::Replace,
@@ -463,9 +483,9 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
     }
 
     fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        let names = self.ask("listxattr", |files| files.xattrs(ino.0)).map(|names| {
-            names.into_iter().flat_map(|name| name.into_iter().chain([0])).collect()
-        });
+        let names = self
+            .ask("listxattr", |files| files.xattrs(ino.0))
+            .map(|names| names.into_iter().flat_map(|name| name.into_iter().chain([0])).collect());
         self.answer_xattr(names, size, reply);
     }
 

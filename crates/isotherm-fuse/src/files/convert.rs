@@ -96,7 +96,11 @@ mod tests {
 
     #[test]
     fn times_before_1970_come_back_as_they_were() {
-        for time in [Time { seconds: -1, nanoseconds: 1 }, Time { seconds: -2, nanoseconds: 0 }, Time { seconds: 3, nanoseconds: 999_999_999 }] {
+        for time in [
+            Time { seconds: -1, nanoseconds: 1 },
+            Time { seconds: -2, nanoseconds: 0 },
+            Time { seconds: 3, nanoseconds: 999_999_999 },
+        ] {
             assert_eq!(new_time(TimeOrNow::SpecificTime(system_time(time))), NewTime::At(time));
         }
     }

@@ -74,7 +74,11 @@ impl std::fmt::Debug for FilesOptions {
 ///
 /// # Errors
 /// The mountpoint cannot be used, or this user cannot mount here; the message says what would help.
-pub fn mount<F: FileSystem>(filesystem: Arc<F>, mountpoint: &Path, options: &FilesOptions) -> Result<Mounted, MountError> {
+pub fn mount<F: FileSystem>(
+    filesystem: Arc<F>,
+    mountpoint: &Path,
+    options: &FilesOptions,
+) -> Result<Mounted, MountError> {
     if !(1..=64).contains(&options.threads) {
         return Err(MountError::Options(format!("threads: {} is not in 1..=64", options.threads)));
     }
