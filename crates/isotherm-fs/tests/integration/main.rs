@@ -2,6 +2,7 @@
 
 mod check;
 mod dump;
+mod exercise;
 mod log;
 mod repair;
 mod support;
