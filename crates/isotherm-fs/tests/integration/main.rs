@@ -1,4 +1,5 @@
 //! Tests of the file system over devices that remember, and crash.
 
+mod crash;
 mod log;
 mod support;

@@ -1,5 +1,10 @@
 //! What the tests share.
 
 pub mod driver;
+pub mod history;
+pub mod model;
+pub mod operation;
 pub mod random;
 pub mod recording;
+pub mod snapshot;
+pub mod workload;
