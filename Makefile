@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 MINUTES ?= 60
 
-.PHONY: help demo test system soak bench validate figures format
+.PHONY: help demo test system soak bench validate figures format wheel
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,9 +23,16 @@ test: ## install what the tests need and run all of them
 system: ## run what needs more time or software: fuzzing, the oldest compiler, a fresh machine
 	@.ci/system
 
-soak: ## look for rare failures for MINUTES (60): properties from new seeds, and fuzzing; then drives that are killed and cut
+soak: ## look for rare failures for MINUTES (60): properties from new seeds, and fuzzing; then drives and file systems that are killed and cut
 	@.ci/soak $(MINUTES)
 	@.ci/soak-drive
+	$(CARGO) build --release --locked --package isotherm-cli
+	@.ci/soak-sfs 100
+	@ISOTHERM_SOAK=1 $(CARGO) test --locked --package isotherm-fs --test integration log:: -- --nocapture
+	@.ci/posix-suite
+
+wheel: ## the Python package, as a wheel for any Linux of the last ten years (manylinux2014) and as sources, in dist/
+	@.ci/wheel
 
 format: ## format every Rust file
 	@.ci/format

@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
         // Placements keep tables of the logical size: a small one shows the same errors.
         let small = spec.device.logical_size.is_none_or(|size| size.0 < 1 << 26);
         if small {
-            let _ = plan(&spec, &Environment { logical_bytes: 1 << 20, seed: 1, future: None });
+            let _ = plan(&spec, &Environment { logical_bytes: 1 << 20, seed: 1, ..Environment::default() });
         }
     }
 });

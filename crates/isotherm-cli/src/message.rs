@@ -8,6 +8,11 @@ use isotherm_sfs::SystemSpec;
 
 /// `message` with the option behind each key that has one: `device.over_provisioning (--op)`.
 pub fn with_options(message: &str) -> String {
+    with_names(message, |option| format!("(--{option})"))
+}
+
+/// `message` with what `said` makes of the option behind each key that has one.
+pub fn with_names(message: &str, said: impl Fn(&str) -> String) -> String {
     let options = SystemSpec::rows().filter_map(|row| Some((row.key, row.option?)));
     let replay = ReplaySpec::rows().filter_map(|row| Some((row.key, row.option?)));
     let mut rows: Vec<_> = options.chain(replay).collect();
@@ -22,7 +27,7 @@ pub fn with_options(message: &str) -> String {
         let ends = |after: &str| !after.trim_start_matches('.').starts_with(is_part) && !after.starts_with(" (--");
         let found = rows.iter().find(|(key, _)| begins && rest.strip_prefix(key).is_some_and(ends));
         if let Some((key, option)) = found {
-            text.push_str(&format!("{key} (--{option})"));
+            text.push_str(&format!("{key} {}", said(option)));
             rest = &rest[key.len()..];
         } else {
             text.push(next);

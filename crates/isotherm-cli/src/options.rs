@@ -7,11 +7,13 @@ use isotherm::ftl::FTLS;
 use isotherm::registry::{Entry, PolicyName};
 use isotherm::spec::{self, Given, keys_of, refuse_conflicts};
 use isotherm_eval::compare::Choice;
-use isotherm_eval::{ReplaySpec, RunSpec, TraceSource};
+use isotherm_eval::{Policies, ReplaySpec, RunSpec, TraceSource};
 use isotherm_sfs::{NO_DEVICE, SystemSpec};
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// The device. Where `compare` takes several values, `run` takes one.
 #[derive(Args, Debug, Clone)]
@@ -223,8 +225,17 @@ impl ReplayOptions {
     /// A run of `trace` on `device`.
     pub fn run_spec(&self, trace: TraceSource, device: SystemSpec) -> anyhow::Result<RunSpec> {
         let ReplaySpec { replay } = spec::parse("", &self.keys.sets().collect::<Vec<_>>())?;
-        Ok(RunSpec { trace, device, replay, seed: self.seed })
+        Ok(RunSpec { trace, device, replay, seed: self.seed, policies: Policies::default() })
     }
+}
+
+/// The words after the name of the program. A program that carries the command along has other words of its own.
+static WORDS: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Remembers the words after the name of the program, for [`command_line`].
+pub fn remember(words: &[OsString]) {
+    // A second command in the same process would be another program's business.
+    let _ = WORDS.set(words.iter().map(|word| word.to_string_lossy().into_owned()).collect());
 }
 
 /// The command line, to be repeated by whoever reads the results.
@@ -233,6 +244,6 @@ pub fn command_line() -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
         if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
     };
-    let words = std::env::args().skip(1).map(quote);
+    let words = WORDS.get().into_iter().flatten().cloned().map(quote);
     ["isotherm".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }

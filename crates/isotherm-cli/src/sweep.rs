@@ -8,9 +8,9 @@ use crate::table::{Column, Table};
 use anyhow::Context as _;
 use clap::Args;
 use isotherm_eval::results::ResultsFile;
-use isotherm_eval::sweep::{ExperimentFile, Sweep};
+use isotherm_eval::sweep::{ExperimentFile, Shard, Sweep};
 use isotherm_eval::{Surveys, columns, files};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Arguments of `sweep`.
@@ -23,6 +23,10 @@ pub struct SweepArgs {
     /// Go on where an earlier sweep into the same folder stopped
     #[arg(long)]
     resume: bool,
+    /// Run one share of the points only, for job arrays: 3/64 is the third of 64. All shares go to one folder; points that are there
+    /// are taken (as with --resume), and the share that finds all of them combines the results
+    #[arg(long, value_name = "N/M")]
+    shard: Option<Shard>,
     /// Folder for the results [default: isotherm-out/NAME of the experiment]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -41,7 +45,9 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
     let experiment = ExperimentFile::parse(&args.experiment, &text)?;
     let name = args.experiment.file_stem().unwrap_or_default();
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from("isotherm-out").join(name));
-    let mut sweep = Sweep::plan(&experiment, &folder, args.resume)?;
+    let mut sweep = Sweep::plan(&experiment, &folder, args.resume || args.shard.is_some())?;
+    let shard = args.shard.unwrap_or(Shard::ALL);
+    sweep.take(shard);
     let (total, missing) = (sweep.jobs.len(), sweep.missing.len());
     print(&format!("{}: {total} points, {missing} to run, into {}\n", experiment.title, folder.display()))?;
     for sentence in &sweep.left_out {
@@ -58,6 +64,12 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
     let control = progress::interruptible()?;
     progress::with_bar(&control, surveys.pages(&jobs), || sweep.run(&surveys, &control))?;
 
+    let part = sweep.part(shard, &options::command_line());
+    write_part(&folder, shard, &part)?;
+    if !sweep.look_again() {
+        print(&format!("share {shard} is there; others are not yet\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let results = sweep.combine(&experiment, &options::command_line())?;
     let table = columns::columns(&results);
     let summary = if results.hotness.is_empty() { summary(&results) } else { hotness_summary(&results) };
@@ -72,6 +84,27 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
     shown?;
     print(&format!("\n{}\n", folder.join("report.html").display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the file of a share in the data set that all shares form.
+#[cfg(feature = "parquet")]
+fn write_part(folder: &Path, shard: Shard, part: &ResultsFile) -> anyhow::Result<()> {
+    let folder = folder.join("dataset");
+    files::writable_folder(&folder)?;
+    // What another division of the same points left would count them twice.
+    for entry in std::fs::read_dir(&folder)? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(|name| shard.is_of_another(name)) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(files::write_whole(&folder.join(shard.file_name()), &files::to_parquet(&columns::columns(part)))?)
+}
+
+/// Without Parquet there is no data set.
+#[cfg(not(feature = "parquet"))]
+fn write_part(_: &Path, _: Shard, _: &ResultsFile) -> anyhow::Result<()> {
+    Ok(())
 }
 
 /// One line a point.

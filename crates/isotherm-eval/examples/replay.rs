@@ -4,7 +4,9 @@
 //! cargo run --release --example replay -- traces/sqlite-wal-ext4.csv.zst
 //! ```
 
-use isotherm_eval::{AddressMode, Control, EvalError, Replay, RunSpec, SystemSpec, TraceSource, prepare, survey};
+use isotherm_eval::{
+    AddressMode, Control, EvalError, Policies, Replay, RunSpec, SystemSpec, TraceSource, prepare, survey,
+};
 
 fn main() -> Result<(), EvalError> {
     // A file in any format that is recognised, or a synthetic workload.
@@ -15,7 +17,13 @@ fn main() -> Result<(), EvalError> {
         // Any key of `isotherm run --print-config`; what is not named has its default.
         let keys = [format!("placement={placement}"), "device.over_provisioning=10%".to_owned()];
         let device = SystemSpec::from_toml("", &keys)?;
-        let spec = RunSpec { trace: TraceSource::new(&trace), device, replay: replay.clone(), seed: 1 };
+        let spec = RunSpec {
+            trace: TraceSource::new(&trace),
+            device,
+            replay: replay.clone(),
+            seed: 1,
+            policies: Policies::default(),
+        };
 
         // One pass tells how large the trace is; then everything is checked before memory is allocated.
         let survey = survey(&spec)?;

@@ -380,6 +380,7 @@ mod tests {
             device: SystemSpec::default(),
             replay: crate::run::Replay::default(),
             seed: 1,
+            policies: crate::run::Policies::default(),
         }
     }
 

@@ -3,11 +3,11 @@
 //! A run is determined by its [`RunSpec`]: a trace, a device, how the one is brought to the other, and a seed.
 //!
 //! ```
-//! use isotherm_eval::{Control, Replay, RunSpec, SystemSpec, TraceSource, prepare, survey};
+//! use isotherm_eval::{Control, Policies, Replay, RunSpec, SystemSpec, TraceSource, prepare, survey};
 //!
 //! let device = SystemSpec::from_toml("", &["gc.victim=cost_benefit".to_owned()])?;
 //! let trace = TraceSource::new("synth:zipf,theta=0.99,pages=4096,writes=20000");
-//! let spec = RunSpec { trace, device, replay: Replay::default(), seed: 1 };
+//! let spec = RunSpec { trace, device, replay: Replay::default(), seed: 1, policies: Policies::default() };
 //! // One pass over the trace tells how large the device must be.
 //! let survey = survey(&spec)?;
 //! let result = prepare(&spec, Some(&survey))?.run(&Control::default())?;
@@ -26,11 +26,12 @@
 //! # Order of the modules
 //! Each uses only those before it: `steady`, [`closed_form`], `error`, `control`; [`results`]; [`columns`], [`files`], `fold`,
 //! `source`, `memory`, `estimate`; `recorder`, `heat`, `lifetime`, `laws`, `measure`, `verdict`; `pool`; `run`, [`hotness`]; [`compare`],
-//! [`validate`], [`sweep`].
+//! [`comparison`], [`validate`], [`sweep`].
 
 pub mod closed_form;
 pub mod columns;
 pub mod compare;
+pub mod comparison;
 pub mod files;
 pub mod hotness;
 pub mod results;
@@ -61,5 +62,5 @@ pub use fold::AddressMode;
 pub use isotherm_sfs::SystemSpec;
 pub use pool::{Job, Named, Ready, Refused, Surveys, Work, run_all, run_each, startable};
 pub use results::{ResultsFile, RunResult};
-pub use run::{Meter, Precondition, Prepared, Replay, ReplaySpec, RunSpec, needs_survey, prepare, survey};
-pub use source::{Survey, SurveyKey, TraceSource};
+pub use run::{Meter, Policies, Precondition, Prepared, Replay, ReplaySpec, RunSpec, needs_survey, prepare, survey};
+pub use source::{Requests, Survey, SurveyKey, TraceSource};

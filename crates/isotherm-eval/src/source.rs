@@ -1,12 +1,16 @@
 //! A trace as an experiment sees it: a name, the options to open it with, and what one pass over it tells.
 
+use crate::control::Control;
 use crate::error::EvalError;
 use crate::fold::TouchedPages;
 use crate::kept;
 use crate::results::TraceSummary;
 use isotherm::build::check_page_size;
 use isotherm::request::{Op, Request};
-use isotherm_trace::{OpenOptions, Profile, TraceError, TraceReader};
+use isotherm_trace::{LeadingTrims, OpenOptions, Profile, TraceError, TraceReader};
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Requests in a batch: enough to amortise a virtual call and to prefetch ahead, few enough to stay in the second-level cache.
 pub const BATCH: usize = 4096;
@@ -46,6 +50,31 @@ pub struct TraceSource {
     /// How it is opened.
     pub options: OpenOptions,
     kept: kept::Slot,
+    place: Place,
+    control: Option<Arc<Control>>,
+}
+
+/// Requests that a program holds, in place of a file.
+pub trait Requests: Debug + Send + Sync {
+    /// Reads them from the first one.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn open(&self) -> Result<Box<dyn TraceReader + Send>, TraceError>;
+    /// A hash of them all.
+    fn content(&self) -> u64;
+}
+
+/// Where the content of a trace lies.
+#[derive(Clone, Debug, Default)]
+enum Place {
+    /// Where its name says.
+    #[default]
+    Named,
+    /// In another file, such as a copy of what lies elsewhere.
+    File(String),
+    /// In the program.
+    Program(Arc<dyn Requests>),
 }
 
 impl TraceSource {
@@ -56,7 +85,46 @@ impl TraceSource {
 
     /// A trace opened with these options. They are not to be changed once it was opened.
     pub fn with_options(name: &str, options: OpenOptions) -> Self {
-        Self { name: name.to_owned(), options, kept: kept::Slot::default() }
+        Self { name: name.to_owned(), options, kept: kept::Slot::default(), place: Place::Named, control: None }
+    }
+
+    /// A trace that a program holds; the name stands for it in results, and tells it from others.
+    pub fn held(name: &str, requests: Arc<dyn Requests>) -> Self {
+        Self { place: Place::Program(requests), ..Self::new(name) }
+    }
+
+    /// The same trace, read from the file at `path`.
+    #[must_use]
+    pub fn at(self, path: &str) -> Self {
+        Self { place: Place::File(path.to_owned()), ..self }
+    }
+
+    /// The same trace, of which reading ends with an error once `control` says stop.
+    #[must_use]
+    pub fn watched(self, control: Arc<Control>) -> Self {
+        Self { control: Some(control), ..self }
+    }
+
+    /// Another trace, read as this one is.
+    #[must_use]
+    pub fn renamed(self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self.alone() }
+    }
+
+    /// The same trace, with nothing in memory that its clones share.
+    #[must_use]
+    pub fn alone(self) -> Self {
+        Self { kept: kept::Slot::default(), ..self }
+    }
+
+    /// The requests that a program holds for it.
+    pub fn requests(&self) -> Option<&Arc<dyn Requests>> {
+        if let Place::Program(requests) = &self.place { Some(requests) } else { None }
+    }
+
+    /// What it is opened by: its name, or the path of the file that it is read from.
+    pub fn path(&self) -> &str {
+        if let Place::File(path) = &self.place { path } else { &self.name }
     }
 
     /// Opens it at its start. A file of up to 8 Mi requests is decoded once: from the first pass that reaches its end, it and
@@ -65,8 +133,16 @@ impl TraceSource {
     /// # Errors
     /// It cannot be opened or recognised.
     pub fn open(&self) -> Result<Box<dyn TraceReader + Send>, TraceError> {
-        let open = || isotherm_trace::open(&self.name, &self.options);
-        if self.name.starts_with("synth:") { open() } else { kept::open(&self.kept, open) }
+        let open = || isotherm_trace::open(self.path(), &self.options);
+        let reader = match &self.place {
+            Place::Program(requests) => requests.open()?,
+            _ if self.name.starts_with("synth:") => open()?,
+            _ => kept::open(&self.kept, open)?,
+        };
+        Ok(match &self.control {
+            Some(control) => Box::new(Watched { reader, control: control.clone() }),
+            None => reader,
+        })
     }
 
     /// Passes every request to `visit`, batch by batch.
@@ -113,8 +189,32 @@ impl TraceSource {
         if let Some(touched) = &mut touched {
             touched.number();
         }
-        survey.touched = touched.map(std::sync::Arc::new);
+        survey.touched = touched.map(Arc::new);
         Ok(survey)
+    }
+}
+
+/// A reader that stops when it is told to.
+struct Watched {
+    reader: Box<dyn TraceReader + Send>,
+    control: Arc<Control>,
+}
+
+impl TraceReader for Watched {
+    fn fill(&mut self, batch: &mut Vec<Request>, most: usize) -> Result<usize, TraceError> {
+        if self.control.stop.load(Ordering::Relaxed) { Err(TraceError::Stopped) } else { self.reader.fill(batch, most) }
+    }
+    fn skipped(&self) -> u64 {
+        self.reader.skipped()
+    }
+    fn reordered(&self) -> u64 {
+        self.reader.reordered()
+    }
+    fn leading_trims(&self) -> LeadingTrims {
+        self.reader.leading_trims()
+    }
+    fn format(&self) -> &'static str {
+        self.reader.format()
     }
 }
 
@@ -136,7 +236,7 @@ pub struct Survey {
     /// Time of the last arrival.
     pub duration_ns: u64,
     /// The pages read or written, where that was asked.
-    pub touched: Option<std::sync::Arc<TouchedPages>>,
+    pub touched: Option<Arc<TouchedPages>>,
 }
 
 impl From<&Profile> for TraceSummary {

@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::error::EvalError;
 use crate::pool::{self, Job, Surveys};
 use crate::run::Precondition;
-use crate::run::{Replay, RunSpec};
+use crate::run::{Policies, Replay, RunSpec};
 use crate::source::TraceSource;
 use isotherm::nand::timing::TimeMode;
 use isotherm::placement::{PLACEMENTS, needs_future};
@@ -179,7 +179,8 @@ impl Validation {
             ..Replay::default()
         };
         let label = format!("{name}, spare {} %, {pages_per_block} pages a block", (spare * 1000.0).round() / 10.0);
-        let spec = RunSpec { trace: TraceSource::new(&trace), device: spec, replay, seed: 1 };
+        let spec =
+            RunSpec { trace: TraceSource::new(&trace), device: spec, replay, seed: 1, policies: Policies::default() };
         let tolerance = if spare < 0.05 { TOLERANCE_WIDE } else { TOLERANCE };
         let job = Job { spec, label, axes: Map::new() };
         self.questions.push(Question { job, expected, reference: None, tolerance });

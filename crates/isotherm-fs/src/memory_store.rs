@@ -185,9 +185,9 @@ impl Store for MemoryStore {
 
     fn commit(&mut self) {
         assert!(self.transaction.take().is_some(), "a transaction is under way");
-        if self.history.is_some() {
-            let copy = Self { history: None, ..self.clone() };
-            self.history.as_mut().expect("it is kept").push(copy);
+        if let Some(mut history) = self.history.take() {
+            history.push(self.clone());
+            self.history = Some(history);
         }
     }
 
@@ -301,7 +301,9 @@ impl Store for MemoryStore {
             let slot = Slot { page, index: index as u8 };
             assert!(crate::tree::is_entry(&*self.page(page)?, slot.index), "{slot:?} is no entry");
             if !self.blocks.contains_key(&slot) {
-                self.take_space()?;
+                if !matches!(self.undo().blocks.get(&slot), Some(Some(_))) {
+                    self.take_space()?;
+                }
                 self.undo().blocks.entry(slot).or_insert(None);
                 self.set_block(slot, Some(Block::Reserved));
                 reserved += 1;

@@ -195,7 +195,7 @@ pub trait Store {
     /// Sets space aside for those of the blocks that are holes. In a transaction. Returns how many there were.
     ///
     /// # Errors
-    /// No space.
+    /// No space; never for blocks that the same transaction has released.
     fn reserve_blocks(&mut self, page: PageId, slots: Range<u16>) -> Result<u32, StoreError>;
 
     /// Blocks of a file that wait to be written.

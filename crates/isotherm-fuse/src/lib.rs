@@ -6,6 +6,7 @@
 //! Linux only: what a file of fixed size can do (holes, punching, durable writes) and loop devices are Linux's.
 
 pub mod drive;
+pub mod files;
 pub mod loop_device;
 mod mounting;
 mod write_back;

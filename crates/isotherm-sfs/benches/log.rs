@@ -25,7 +25,7 @@ fn device(below: &str, segment: &str) -> Box<dyn Replay> {
         "wear.leveling=false".to_owned(),
     ];
     let spec = SystemSpec::from_toml("", &sets).expect("the specification is valid");
-    let environment = Environment { logical_bytes: u64::from(BLOCKS) * 4096, seed: 1, future: None };
+    let environment = Environment { logical_bytes: u64::from(BLOCKS) * 4096, seed: 1, ..Environment::default() };
     build(&spec, &environment).expect("the specification is valid")
 }
 

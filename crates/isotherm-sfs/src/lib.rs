@@ -23,7 +23,7 @@
 //!
 //! let sets = ["log.name=sfs:segment=64KiB".to_owned(), "log.below=page".to_owned()];
 //! let spec = SystemSpec::from_toml("", &sets)?;
-//! let mut device = build(&spec, &Environment { logical_bytes: 4 << 20, seed: 1, future: None })?;
+//! let mut device = build(&spec, &Environment { logical_bytes: 4 << 20, seed: 1, ..Environment::default() })?;
 //! let write = |block: u64| Request { arrival_ns: 0, offset: block * 4096, length: 4096, op: Op::Write, source: 0, durable: false };
 //! let requests: Vec<Request> = (0..5000).map(|i| write(i * 7919 % 1024)).collect();
 //! device.submit(&requests).expect("the log has room");

@@ -83,6 +83,9 @@ pub enum TraceError {
         /// File.
         path: String,
     },
+    /// Whoever reads was told to stop.
+    #[error("interrupted while the trace was read")]
+    Stopped,
     /// A synthetic workload's specification is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),

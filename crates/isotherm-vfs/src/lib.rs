@@ -2,7 +2,9 @@
 //!
 //! A server (FUSE) turns the kernel's requests into calls of [`FileSystem`]; tests call it directly, without any mount.
 
+pub mod acl;
 mod filesystem;
+pub mod memory;
 mod node;
 
 pub use filesystem::{FileSystem, Handle, Opened};

@@ -38,7 +38,7 @@ fn run(sets: &[&str], fill: &[Request], requests: &[Request]) -> (f64, u64, u64)
     let base = ["ftl.name=dftl", "dram.size=16MiB", "dram.power_loss_protection=true"];
     let sets: Vec<String> = base.iter().chain(sets).map(|s| (*s).to_owned()).collect();
     let spec = DeviceSpec::from_toml("", &sets).expect("a valid specification");
-    let environment = Environment { logical_bytes: PAGES * PAGE_BYTES, seed: 1, future: None };
+    let environment = Environment { logical_bytes: PAGES * PAGE_BYTES, seed: 1, ..Environment::default() };
     let mut device = build(&spec, &environment).expect("a device that can be built");
     let (warm, measured) = requests.split_at(requests.len() / 2);
     for batch in fill.chunks(BATCH).chain(warm.chunks(BATCH)) {

@@ -113,7 +113,7 @@ fn warm_up(device: &mut dyn Replay, workload: &Workload, random: &mut Random, pa
 fn measure(pages: u64, spare: f64, workload: &Workload) {
     let sets = [format!("device.spare={spare}"), "timing.mode=none".to_owned(), "wear.leveling=false".to_owned()];
     let spec = DeviceSpec::from_toml("", &sets).expect("the specification is valid");
-    let environment = Environment { logical_bytes: pages * PAGE_BYTES, seed: 1, future: None };
+    let environment = Environment { logical_bytes: pages * PAGE_BYTES, seed: 1, ..Environment::default() };
     let plan = plan(&spec, &environment).expect("the specification is valid");
     let mut device = build(&spec, &environment).expect("the specification is valid");
     let mut bare = BareLoop::new(pages as usize, plan.geometry.pages() as usize);

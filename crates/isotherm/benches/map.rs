@@ -52,7 +52,7 @@ fn contestant(name: &'static str, spare: &str, cache_bytes: u64) -> Contestant {
         "timing.mode=none".to_owned(),
     ];
     let spec = DeviceSpec::from_toml("", &sets).unwrap();
-    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, future: None };
+    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, ..Environment::default() };
     let mut device = build(&spec, &environment).unwrap();
     for first in (0..PAGES).step_by(BATCH) {
         device.submit(&(first..first + BATCH as u32).map(|page| write(page.into())).collect::<Vec<_>>()).unwrap();

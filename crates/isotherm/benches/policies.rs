@@ -37,7 +37,7 @@ fn rate(placement: &str, victim: &str, writes: &[Request], future: &Arc<Future>)
     ];
     let spec = DeviceSpec::from_toml("", &sets).expect("the specification is valid");
     let future = Some(Arc::clone(future));
-    let environment = Environment { logical_bytes: PAGES * PAGE_BYTES, seed: 1, future };
+    let environment = Environment { logical_bytes: PAGES * PAGE_BYTES, seed: 1, future, ..Environment::default() };
     let mut device: Box<dyn Replay> = build(&spec, &environment).expect("the specification is valid");
     let (before, measured) = writes.split_at(PAGES as usize + TURNS_BEFORE * TURN);
     let mut replay = |writes: &[Request]| {

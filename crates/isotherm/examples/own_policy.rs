@@ -64,7 +64,13 @@ impl Placement for ByCount {
 /// Write amplification of the second half of the writes.
 fn write_amplification(placement: impl Placement + Send + 'static) -> f64 {
     let blocks = PAGES / PAGES_PER_BLOCK * 112 / 100;
-    let context = VictimContext { blocks, pages_per_block: PAGES_PER_BLOCK, logical_pages: PAGES, seed: 1 };
+    let context = VictimContext {
+        blocks,
+        pages_per_block: PAGES_PER_BLOCK,
+        logical_pages: PAGES,
+        seed: 1,
+        ..VictimContext::default()
+    };
     let victim = build_victim(&PolicyName::plain("greedy"), &context).expect("greedy takes no parameters");
     let options =
         StoreOptions { floor: 2, age: AgeBase::Closed, meta_streams: 0, meta_blocks: 0, wear_threshold: None };

@@ -52,6 +52,12 @@ pub enum DeviceError {
     /// Power was cut (fault injection).
     #[error("power was lost")]
     PowerLost,
+    /// A policy that the embedding program brought along could not decide.
+    #[error("a policy failed: {detail}")]
+    Policy {
+        /// What it said.
+        detail: String,
+    },
     /// What keeps the content of pages failed. The device stops as in a loss of power: it answers nothing more until it is opened
     /// again.
     #[error("the content of the device cannot be kept or read: {0}")]

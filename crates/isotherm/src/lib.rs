@@ -16,7 +16,7 @@
 //! use isotherm::{DeviceSpec, Environment, Op, Request, build};
 //!
 //! let spec = DeviceSpec::from_toml("[gc]\nvictim = \"cost_benefit\"", &["device.spare=0.1".to_owned()])?;
-//! let mut device = build(&spec, &Environment { logical_bytes: 1 << 20, seed: 1, future: None })?;
+//! let mut device = build(&spec, &Environment { logical_bytes: 1 << 20, seed: 1, ..Environment::default() })?;
 //! let write = |page: u64| Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write, source: 0, durable: false };
 //! let requests: Vec<Request> = (0..2000).map(|i| write(i * 7919 % 256)).collect();
 //! device.submit(&requests).expect("the device has room");

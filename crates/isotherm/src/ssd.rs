@@ -35,6 +35,8 @@ pub struct Ssd<F: Ftl> {
     clean_when_idle: bool,
     /// Whether anything below asks who writes.
     wants_sources: bool,
+    /// Whether the placement is told of writes ahead.
+    wants_batches: bool,
     host: HostCounters,
     /// Host programs of the medium before this device took it over.
     programs_before: u64,
@@ -62,6 +64,7 @@ impl<F: Ftl> Ssd<F> {
             log2_page_bytes,
             clean_when_idle,
             wants_sources: ftl.wants_sources(),
+            wants_batches: ftl.wants_batches(),
             ftl,
             host: HostCounters::default(),
             programs_before,
@@ -358,6 +361,43 @@ impl<F: Ftl> Ssd<F>
 where
     F::Medium: Medium<Content = Nothing>,
 {
+    /// Carries out `batch`, whose first request is number `first` of what was submitted.
+    #[inline(always)]
+    fn carry_out_all(&mut self, batch: &[Request], first: usize) -> Result<(), DeviceError> {
+        for (index, request) in batch.iter().enumerate() {
+            if index % GROUP == 0 {
+                self.prefetch_groups(&batch[index..]);
+            }
+            self.begin(request.arrival_ns)?;
+            self.carry_out(first + index, request)?;
+            if request.durable {
+                self.make_durable()?;
+            }
+            self.end(request.op)?;
+        }
+        Ok(())
+    }
+
+    /// Carries out `batch`, and tells the placement of its writes ahead. A request that discards pages ends what can be told.
+    #[cold]
+    fn submit_announced(&mut self, batch: &[Request]) -> Result<(), DeviceError> {
+        let mut first = 0;
+        while first < batch.len() {
+            let rest = &batch[first..];
+            let length = rest.iter().position(|request| request.op.discards()).map_or(rest.len(), |at| at.max(1));
+            let part = &rest[..length];
+            let writes = part.iter().filter(|request| request.op == Op::Write && request.length > 0);
+            let inside = writes.take_while(|r| r.offset.saturating_add(r.length) <= self.capacity_bytes);
+            let pages = inside.flat_map(|r| self.page_of(r.offset).0..=self.page_of(r.offset + r.length - 1).0);
+            let pages: Vec<Lpn> = pages.map(Lpn).collect();
+            self.ftl.announce(&pages);
+            self.ftl.check_policies()?;
+            self.carry_out_all(part, first)?;
+            first += length;
+        }
+        Ok(())
+    }
+
     #[inline(always)]
     fn carry_out(&mut self, index: usize, request: &Request) -> Result<(), DeviceError> {
         let end = self.check_range(index, request.offset, request.length)?;
@@ -387,18 +427,12 @@ where
     F::Medium: Medium<Content = Nothing>,
 {
     fn submit(&mut self, batch: &[Request]) -> Result<(), DeviceError> {
-        for (index, request) in batch.iter().enumerate() {
-            if index % GROUP == 0 {
-                self.prefetch_groups(&batch[index..]);
-            }
-            self.begin(request.arrival_ns)?;
-            self.carry_out(index, request)?;
-            if request.durable {
-                self.make_durable()?;
-            }
-            self.end(request.op)?;
+        if self.wants_batches {
+            self.submit_announced(batch)?;
+        } else {
+            self.carry_out_all(batch, 0)?;
         }
-        Ok(())
+        self.ftl.check_policies()
     }
 
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {

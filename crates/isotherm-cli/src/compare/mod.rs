@@ -2,11 +2,9 @@
 
 mod export;
 mod numbers;
-mod plan;
 mod tables;
 
 use self::export::Export;
-use self::plan::Plan;
 use crate::options::{self, DeviceOptions, ReplayOptions};
 use crate::output::{self, print};
 use crate::progress;
@@ -15,6 +13,7 @@ use crate::report;
 use clap::Args;
 use isotherm::registry::PolicyName;
 use isotherm_eval::compare::{Choice, rank, replicates};
+use isotherm_eval::comparison::{Comparison, short_names};
 use isotherm_eval::results::{ResultsFile, SCHEMA_VERSION};
 use isotherm_eval::{EvalError, Job, RunSpec, Surveys, columns, files, prepare, run_each};
 use isotherm_sfs::SystemSpec;
@@ -78,7 +77,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let axes = axes(args, &device)?;
-    let names = plan::short_names(&args.traces);
+    let names = short_names(&args.traces);
     if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
         anyhow::bail!("{}: the trace is given twice; name it once", twice.1);
     }
@@ -87,7 +86,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         files::writable_folder(export.path().parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
     }
 
-    let mut plan = Plan::default();
+    let mut plan = Comparison::default();
     let many = names.len() > 1;
     for (trace, name) in args.traces.iter().zip(&names) {
         let source = match args.reading.source(trace) {

@@ -4,6 +4,7 @@ use super::numbers::{Number, TIMES, WRITES, has_small_requests};
 use crate::output::wrapped;
 use crate::run::verdict;
 use crate::table::{Column, NOTHING, Table};
+use isotherm_eval::comparison::TRACE_FROM_DEVICE;
 use isotherm_eval::estimate;
 use isotherm_eval::results::{Estimate, RunResult};
 
@@ -22,9 +23,6 @@ pub struct OnTrace<'a> {
     /// The devices.
     pub devices: Vec<Device<'a>>,
 }
-
-/// What parts the name of a trace from that of a device in a label.
-pub const TRACE_FROM_DEVICE: &str = ": ";
 
 impl<'a> OnTrace<'a> {
     /// Parts ranked runs by trace and by device. `traces` are the names that labels begin with; none where there is one trace.

@@ -6,5 +6,6 @@ mod compare;
 mod drive;
 mod experiments;
 mod golden;
+mod sfs;
 mod trace;
 mod verdict;

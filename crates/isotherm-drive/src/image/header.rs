@@ -24,7 +24,7 @@ pub struct Header {
 impl Header {
     /// What the device depends on beside its specification.
     pub(crate) fn environment(&self) -> Environment {
-        Environment { logical_bytes: 0, seed: self.seed, future: None }
+        Environment { logical_bytes: 0, seed: self.seed, ..Environment::default() }
     }
 
     /// The bytes of the header: magic, version, length of the text, checksum of all else, and the text.

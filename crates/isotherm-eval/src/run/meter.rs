@@ -1,5 +1,6 @@
 //! A device that is in use, measured like a run: what a served drive says of itself.
 
+use super::Policies;
 use super::outcome::{Measured, result};
 use crate::heat::HeatRecorder;
 use crate::recorder::Recorder;
@@ -30,7 +31,22 @@ impl Meter {
     /// # Errors
     /// Anything wrong with the specification.
     pub fn new(device: &dyn Observe, spec: SystemSpec, seed: u64, name: &str) -> Result<Self, SpecError> {
-        let plan = isotherm_sfs::plan(&spec, &Environment { seed, ..Environment::default() })?;
+        Self::with_policies(device, spec, seed, name, &Policies::default())
+    }
+
+    /// As [`new`](Self::new), of a device that `policies` decide for.
+    ///
+    /// # Errors
+    /// Anything wrong with the specification.
+    pub fn with_policies(
+        device: &dyn Observe,
+        spec: SystemSpec,
+        seed: u64,
+        name: &str,
+        policies: &Policies,
+    ) -> Result<Self, SpecError> {
+        let Policies { placement, victim } = policies.clone();
+        let plan = isotherm_sfs::plan(&spec, &Environment { seed, placement, victim, ..Environment::default() })?;
         let start = device.snapshot();
         Ok(Self {
             name: name.to_owned(),

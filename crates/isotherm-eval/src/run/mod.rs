@@ -19,4 +19,4 @@ mod work;
 
 pub use meter::Meter;
 pub use prepare::{Prepared, needs_survey, prepare, survey};
-pub use spec::{Precondition, Replay, ReplaySpec, RunSpec};
+pub use spec::{Policies, Precondition, Replay, ReplaySpec, RunSpec};

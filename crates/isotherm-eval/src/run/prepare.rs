@@ -76,7 +76,13 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         // Its streams follow from the future, which is read when the run starts; all else can be checked now.
         known.placement.name = PolicyName::plain("single");
     }
-    let environment = Environment { logical_bytes, seed: spec.seed, future: None };
+    let environment = Environment {
+        logical_bytes,
+        seed: spec.seed,
+        future: None,
+        placement: spec.policies.placement.clone(),
+        victim: spec.policies.victim.clone(),
+    };
     let plan = isotherm_sfs::plan(&known, &environment).map_err(|reason| {
         // A device that is possible without the log's filler is made impossible by it.
         let without = Environment { logical_bytes: needs.unwrap_or(0), ..environment.clone() };

@@ -58,6 +58,8 @@ impl Prepared<'_> {
                 u64::from(self.plan.logical_pages),
                 self.page_writes,
             )?,
+            placement: spec.policies.placement.clone(),
+            victim: spec.policies.victim.clone(),
         };
         let plan = isotherm_sfs::plan(&self.device_spec, &environment)?;
         let mut device = isotherm_sfs::build(&self.device_spec, &environment)?;

@@ -2,9 +2,11 @@
 
 use crate::fold::AddressMode;
 use crate::source::TraceSource;
+use isotherm::placement::SharedPlacement;
 use isotherm::quantity::Share;
 use isotherm::registry::{Kind, Parameter};
 use isotherm::spec::Specification;
+use isotherm::victim::SharedVictim;
 use isotherm_sfs::SystemSpec;
 
 /// What is written before the measured run.
@@ -45,6 +47,17 @@ pub struct RunSpec {
     pub replay: Replay,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Policies that the program brings along, where the device names the placement or the victim policy `external`.
+    pub policies: Policies,
+}
+
+/// Policies of the program, for one run: they keep what they learn.
+#[derive(Clone, Debug, Default)]
+pub struct Policies {
+    /// The placement.
+    pub placement: Option<SharedPlacement>,
+    /// The victim policy.
+    pub victim: Option<SharedVictim>,
 }
 
 impl RunSpec {

@@ -35,7 +35,7 @@ use super::hotness;
 use super::task::{TRACE_AXIS, Task};
 use crate::pool::Job;
 use crate::results::{Experiment, Figure, HotnessExperiment, PublishedNumber, TraceNote};
-use crate::run::{Replay, ReplaySpec, RunSpec};
+use crate::run::{Policies, Replay, ReplaySpec, RunSpec};
 use crate::source::TraceSource;
 use isotherm::registry::{SpecError, closest};
 use isotherm::spec::{self, Specification as _};
@@ -256,7 +256,7 @@ impl ExperimentFile {
         }
         let mut label: Vec<&str> = vec![&trace.label];
         label.extend(point.iter().map(|value| value.label.as_str()));
-        let spec = RunSpec { trace: source.clone(), device, replay, seed };
+        let spec = RunSpec { trace: source.clone(), device, replay, seed, policies: Policies::default() };
         Ok(Job { spec: Task::Run(Box::new(spec)), label: label.join(", "), axes })
     }
 
@@ -278,7 +278,7 @@ impl ExperimentFile {
             let folder = std::env::var_os(variable).ok_or(variable)?;
             return Ok(format!("{before}{}", Path::new(&folder).join(rest).display()));
         }
-        if source.starts_with("synth:") {
+        if source.starts_with("synth:") || source.contains("://") {
             return Ok(source.to_owned());
         }
         let folder = self.path.parent().unwrap_or(Path::new(""));

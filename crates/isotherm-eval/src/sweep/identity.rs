@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// FNV-1a, 64 bits: stable over machines and versions. Collisions of texts are caught by comparing the texts themselves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,18 +44,11 @@ impl Hash {
     }
 }
 
-/// The program as it runs, whatever commit and changes it was built from: the hash of its file.
-///
-/// # Errors
-/// The file cannot be read.
-fn program() -> io::Result<Hash> {
-    Hash::of_file(&std::env::current_exe()?)
-}
-
-/// What the points of a sweep have in common: the program, and the traces as they are now.
+/// What the points of a sweep have in common: the program, whatever commit and changes it was built from, by the hash of its
+/// file; and the traces as they were when a point first asked for them.
 pub(super) struct Ground {
     program: Hash,
-    traces: BTreeMap<String, Hash>,
+    traces: Mutex<BTreeMap<String, Hash>>,
 }
 
 /// The files that the trace `name` is read from: itself, or the counts of a synthetic workload.
@@ -69,44 +63,55 @@ fn files_of(name: &str) -> Vec<&str> {
 }
 
 impl Ground {
-    /// Reads the program and the traces of `tasks`, each once.
+    /// Reads the program: the file at `program`, or the one that runs.
     ///
     /// # Errors
-    /// One of them cannot be read.
-    pub(super) fn of<'a>(tasks: impl Iterator<Item = &'a Task>) -> Result<Self, EvalError> {
-        let failed = |path: &str, reason| EvalError::File {
-            path: path.to_owned(),
-            action: "read it",
-            reason,
-            fix: "check the path",
-        };
-        let program = program().map_err(|reason| failed("the program's own file", reason))?;
-        let mut traces = BTreeMap::new();
-        for task in tasks {
-            for path in files_of(&task.trace().name) {
-                if !traces.contains_key(path) {
-                    let hash = Hash::of_file(Path::new(path)).map_err(|reason| failed(path, reason))?;
-                    traces.insert(path.to_owned(), hash);
-                }
-            }
+    /// It cannot be read.
+    pub(super) fn new(program: Option<&Path>) -> Result<Self, EvalError> {
+        let read = || Hash::of_file(&program.map_or_else(std::env::current_exe, |path| Ok(path.to_owned()))?);
+        let program = read().map_err(|reason| failed("the program's own file", reason))?;
+        Ok(Self { program, traces: Mutex::default() })
+    }
+
+    /// The hash of a file, read once.
+    fn content(&self, path: &str) -> Result<Hash, EvalError> {
+        let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hash) = traces.get(path) {
+            return Ok(*hash);
         }
-        Ok(Self { program, traces })
+        let hash = Hash::of_file(Path::new(path)).map_err(|reason| failed(path, reason))?;
+        traces.insert(path.to_owned(), hash);
+        Ok(hash)
     }
 
     /// Everything that determines the result of a task, as text: the same text, the same result.
-    pub(super) fn identity(&self, task: &Task) -> String {
+    ///
+    /// # Errors
+    /// A trace cannot be read.
+    pub(super) fn identity(&self, task: &Task) -> Result<String, EvalError> {
         let trace = task.trace();
-        let contents = files_of(&trace.name).into_iter().map(|path| format!("{:016x}", self.traces[path].0));
-        format!(
+        let contents: Vec<String> = match trace.requests() {
+            Some(requests) => vec![format!("{:016x}", requests.content())],
+            None => {
+                let hashes =
+                    files_of(trace.path()).into_iter().map(|path| Ok(format!("{:016x}", self.content(path)?.0)));
+                hashes.collect::<Result<_, EvalError>>()?
+            }
+        };
+        Ok(format!(
             "isotherm {} program {:016x} schema {SCHEMA_VERSION}\ntrace {} content {}\noptions {:?}\n{}",
             env!("CARGO_PKG_VERSION"),
             self.program.0,
             trace.name,
-            contents.collect::<Vec<_>>().join(" "),
+            contents.join(" "),
             trace.options,
             task.settings()
-        )
+        ))
     }
+}
+
+fn failed(path: &str, reason: io::Error) -> EvalError {
+    EvalError::File { path: path.to_owned(), action: "read it", reason, fix: "check the path" }
 }
 
 #[cfg(test)]

@@ -8,17 +8,21 @@ mod experiment_file;
 mod findings;
 mod hotness;
 mod identity;
+mod points;
+mod shard;
 mod task;
 
 pub use experiment_file::{Axis, AxisValue, ExperimentFile, TraceEntry};
+pub use points::{Origin, Points};
+pub use shard::Shard;
 pub use task::{Task, TaskResult};
 
-use self::identity::{Ground, Hash};
+use self::identity::Hash;
 use crate::control::Control;
 use crate::error::EvalError;
 use crate::files;
 use crate::pool::{self, Job, Named as _, Surveys, Work as _};
-use crate::results::{ResultsFile, SCHEMA_VERSION, TraceSummary, published_rows};
+use crate::results::{HotnessResult, ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary, published_rows};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -63,19 +67,35 @@ impl Sweep {
     /// # Errors
     /// The experiment asks for what does not exist, or the folder cannot be written.
     pub fn plan(experiment: &ExperimentFile, folder: &Path, resume: bool) -> Result<Self, EvalError> {
-        let (jobs, left_out) = experiment.jobs()?;
-        let axes: Vec<_> = jobs.iter().map(|job| &job.axes).collect();
-        experiment.figures.iter().try_for_each(|figure| figure.check(&axes))?;
-        let labels: Vec<&str> = experiment.traces.iter().map(|trace| trace.label.as_str()).collect();
-        experiment.published.iter().try_for_each(|number| number.check(&axes, &labels))?;
-        experiment.findings.iter().try_for_each(|finding| findings::check(finding, &axes))?;
+        let points = Points::of(experiment, &Origin::default())?;
+        Self::of(points, folder, resume)
+    }
+
+    /// Plans a sweep of `points` into `folder`; with `resume`, finished points are taken from there.
+    ///
+    /// # Errors
+    /// A trace cannot be read, or the folder cannot be written.
+    pub fn of(points: Points, folder: &Path, resume: bool) -> Result<Self, EvalError> {
         files::writable_folder(&folder.join("points"))?;
-        let ground = Ground::of(jobs.iter().map(|job| &job.spec))?;
-        let identities: Vec<String> = jobs.iter().map(|job| ground.identity(&job.spec)).collect();
+        let identities = points.identities()?;
         let finished: Vec<Option<TaskResult>> =
             identities.iter().map(|identity| finished(folder, identity).filter(|_| resume)).collect();
-        let missing = (0..jobs.len()).filter(|&at| finished[at].is_none()).collect();
+        let missing = (0..points.jobs.len()).filter(|&at| finished[at].is_none()).collect();
+        let Points { jobs, left_out, .. } = points;
         Ok(Self { jobs, left_out, missing, finished, identities, folder: folder.to_owned() })
+    }
+
+    /// Leaves to others what is not of `shard`.
+    pub fn take(&mut self, shard: Shard) {
+        self.missing.retain(|at| shard.holds(*at));
+    }
+
+    /// Looks again for points that others have finished; whether all are there now.
+    pub fn look_again(&mut self) -> bool {
+        for (at, result) in self.finished.iter_mut().enumerate().filter(|(_, result)| result.is_none()) {
+            *result = finished(&self.folder, &self.identities[at]);
+        }
+        self.finished.iter().all(Option::is_some)
     }
 
     /// The jobs that are missing.
@@ -100,6 +120,18 @@ impl Sweep {
         Ok(())
     }
 
+    /// The results that there are of `shard`, without what the whole experiment asks of them.
+    pub fn part(&self, shard: Shard, command: &str) -> ResultsFile {
+        let here = self.finished.iter().enumerate().filter(|(at, _)| shard.holds(*at));
+        let (mut runs, mut hotness) = (Vec::new(), Vec::new());
+        for (job, result) in here.filter_map(|(at, result)| Some((&self.jobs[at], result.clone()?))) {
+            let mut result = result;
+            result.name(&job.label, &job.axes);
+            result.push_to(&mut runs, &mut hotness);
+        }
+        results_file(command, runs, hotness)
+    }
+
     /// The combined results, once every point is there.
     ///
     /// # Errors
@@ -118,26 +150,28 @@ impl Sweep {
             if traces.iter().all(|t| t.name != key.trace.name) {
                 traces.push(TraceSummary::from(&key.trace.profile(key.page_bytes)?));
             }
-            match result {
-                TaskResult::Run(run) => runs.push(*run),
-                TaskResult::Hotness(measured) => hotness.push(*measured),
-            }
+            result.push_to(&mut runs, &mut hotness);
         }
         let mut description = experiment.report();
         description.findings = findings::computed(&description.findings, &runs, self.left_out.is_empty());
         description.findings.extend(self.left_out);
         description.published = published_rows(&experiment.published, &runs)?;
-        Ok(ResultsFile {
-            schema_version: SCHEMA_VERSION,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            command: command.to_owned(),
-            traces,
-            experiment: Some(description),
-            hotness,
-            replicates: Vec::new(),
-            skipped: Vec::new(),
-            runs,
-        })
+        Ok(ResultsFile { traces, experiment: Some(description), ..results_file(command, runs, hotness) })
+    }
+}
+
+/// A file of results and nothing else.
+fn results_file(command: &str, runs: Vec<RunResult>, hotness: Vec<HotnessResult>) -> ResultsFile {
+    ResultsFile {
+        schema_version: SCHEMA_VERSION,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command.to_owned(),
+        traces: Vec::new(),
+        experiment: None,
+        hotness,
+        replicates: Vec::new(),
+        skipped: Vec::new(),
+        runs,
     }
 }
 

@@ -32,7 +32,26 @@ pub enum TaskResult {
     Hotness(Box<HotnessResult>),
 }
 
+impl TaskResult {
+    /// Puts it to others of its kind.
+    pub(super) fn push_to(self, runs: &mut Vec<RunResult>, hotness: &mut Vec<HotnessResult>) {
+        match self {
+            Self::Run(run) => runs.push(*run),
+            Self::Hotness(measured) => hotness.push(*measured),
+        }
+    }
+}
+
 impl Task {
+    /// Reads its trace as `change` says.
+    pub(super) fn with_trace(&mut self, change: impl FnOnce(TraceSource) -> TraceSource) {
+        let trace = match self {
+            Self::Run(spec) => &mut spec.trace,
+            Self::Hotness(spec) => &mut spec.trace,
+        };
+        *trace = change(trace.clone());
+    }
+
     /// The trace that it reads.
     pub(super) fn trace(&self) -> &TraceSource {
         match self {

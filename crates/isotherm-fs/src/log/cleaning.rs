@@ -9,6 +9,7 @@ use crate::format::redo::Operation;
 use crate::format::summary::{BlockName, Record};
 use crate::store::{Heat, Page, Slot, StoreError};
 use crate::tree::is_entry;
+use isotherm_sfs::segments::SegmentState;
 use std::sync::Arc;
 
 /// The file of blocks that the cleaner took: none. They are durable where they are.
@@ -89,6 +90,18 @@ impl<D: Device> Log<D> {
         self.counters.segments_cleaned += 1;
         self.is_changed = true;
         true
+    }
+
+    /// Frees the written segments that hold nothing any more. Returns how many.
+    pub fn free_empty_segments(&mut self) -> u32 {
+        let segments = self.machine().segments();
+        let is_empty = |segment: &u32| {
+            segments.state(*segment) == SegmentState::Written
+                && segments.live(*segment) == 0
+                && segments.referenced(*segment) == 0
+        };
+        let empty: Vec<u32> = (0..segments.count()).filter(is_empty).collect();
+        empty.iter().filter(|segment| self.free_segment(**segment)).count() as u32
     }
 
     /// Counts blocks that the cleaner read.

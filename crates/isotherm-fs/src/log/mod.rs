@@ -13,11 +13,13 @@
 //!   decides ([`isotherm_sfs::machine`]).
 
 mod cache;
+pub mod census;
 mod checkpointing;
 mod cleaning;
 mod load;
 pub mod options;
 mod planning;
+mod recount;
 mod recover;
 pub mod segment_reader;
 mod tables;
@@ -36,12 +38,13 @@ use crate::format::checkpoint::NO_HEAT;
 use crate::format::entry::{Entry, HOLE, RESERVED};
 use crate::format::superblock::Superblock;
 use crate::store::{Found, Heat, Page, PageId, Purpose, Slot, Space, Store, StoreError, Stored};
+use crate::tree::owner_of;
 use cache::Cache;
 use isotherm_sfs::machine::Machine;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
-use tables::Tables;
+use tables::{Tables, exists};
 use transaction::Transaction;
 use waiting::{Origin, Waiting};
 
@@ -118,6 +121,8 @@ pub struct Log<D> {
     counters: Counters,
     incarnation: u32,
     checkpoint_number: u64,
+    /// Blocks that roll-forward has let lie where they were written.
+    replayed: HashSet<Slot>,
     /// Why nothing can be written any more.
     failure: Option<String>,
     /// Segments with blocks that cannot be read: never cleaned.
@@ -177,6 +182,22 @@ impl<D: Device> Log<D> {
         self.redo.len()
     }
 
+    /// Files whose blocks roll-forward has placed: what their inodes count may be older. They are told once.
+    ///
+    /// # Errors
+    /// The device, damage.
+    pub fn take_replayed_owners(&mut self) -> Result<BTreeSet<u64>, StoreError> {
+        let mut slots: Vec<Slot> = std::mem::take(&mut self.replayed).into_iter().collect();
+        slots.sort_unstable();
+        let mut owners = BTreeSet::new();
+        for slot in slots {
+            if exists(self.page_entry(slot.page)?) {
+                owners.extend(owner_of(&*self.load_page(slot.page)?, slot));
+            }
+        }
+        Ok(owners)
+    }
+
     /// From now on nothing is written: what is on the device stays as it is.
     pub fn fail(&mut self, why: &str) {
         self.failure.get_or_insert_with(|| why.to_owned());
@@ -211,7 +232,8 @@ impl<D: Device> Log<D> {
             Purpose::Grow => 0,
             Purpose::Shrink => u64::from(self.superblock.reserve_segments) * self.payload_of_segment() / 4,
         };
-        if self.used() + blocks <= self.capacity() + extra { Ok(()) } else { Err(StoreError::NoSpace) }
+        let used = self.used().saturating_sub(self.released_by_transaction());
+        if used + blocks <= self.capacity() + extra { Ok(()) } else { Err(StoreError::NoSpace) }
     }
 
     fn segment_of(&self, position: u32) -> u32 {

@@ -159,7 +159,7 @@ impl<D: Device> Log<D> {
     }
 
     fn waiting_limit(&self) -> usize {
-        self.settings.machine.dirty_blocks
+        self.settings.waiting_bytes.map_or(usize::MAX, |bytes| bytes / BLOCK_BYTES)
     }
 
     /// Pages that may be dirty: half of those in memory, and no more than a checkpoint finds room for in a few segments.
@@ -186,7 +186,9 @@ impl<D: Device> Log<D> {
                 if self.redo.len() > self.redo_of_write() {
                     self.pass(machine, Extent::Chosen)?;
                 }
-                self.pass(machine, Extent::FullGroups)
+                self.pass(machine, Extent::FullGroups)?;
+                // Groups that all wait for their last blocks may be as much as there is room for.
+                if self.waiting.len() >= self.waiting_limit() { self.pass(machine, Extent::Everything) } else { Ok(()) }
             }
             Goal::Everything => {
                 self.check_room(machine, self.waiting.len() as u64)?;

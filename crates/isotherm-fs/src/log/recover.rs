@@ -17,7 +17,7 @@ use crate::format::entry::{Entry, HOLE, RESERVED};
 use crate::format::redo::{Operation, Transactions};
 use crate::format::summary::{BlockName, Record, Summary};
 use crate::format::superblock::{Superblock, SuperblockError};
-use crate::store::{BLOCK_BYTES, Heat, Page, PageId, StoreError};
+use crate::store::{BLOCK_BYTES, Heat, Page, PageId, Slot, StoreError};
 use isotherm_sfs::machine::Machine;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -190,6 +190,7 @@ impl<D: Device> Log<D> {
             redo: Vec::new(),
             jobs: Vec::new(),
             view: super::planning::View::Blocks,
+            replayed: std::collections::HashSet::new(),
             chosen: std::collections::HashSet::new(),
             shown: Vec::new(),
             is_changed: true,
@@ -254,6 +255,10 @@ impl<D: Device> Log<D> {
         let taken = crate::format::summary::blocks(summary.records.len(), summary.redo.len()) + summary.records.len();
         let next = summary.position - self.superblock.segment_start(segment) + taken as u32;
         if summary.stays_open {
+            // The one before had no room for this write, and no write of its own said so.
+            if let Some((before, _)) = replay.open.filter(|(before, _)| *before != segment) {
+                replay.segments[before as usize].state = WRITTEN;
+            }
             replay.open = Some((segment, next));
         } else if replay.open.is_some_and(|(open, _)| open == segment) {
             replay.open = None;
@@ -300,7 +305,7 @@ impl<D: Device> Log<D> {
                     return damaged(format!("page {id} was freed twice"));
                 }
                 self.tables.set_dirty(id / TABLE_ENTRIES);
-                self.usage.pages -= 1;
+                self.usage.pages = self.usage.pages.saturating_sub(1);
                 self.cache.remove(id);
                 self.leave(replay, entry)?;
             }
@@ -337,9 +342,9 @@ impl<D: Device> Log<D> {
         for entry in released {
             match entry.position {
                 HOLE => {}
-                RESERVED => self.usage.reserved -= 1,
+                RESERVED => self.usage.reserved = self.usage.reserved.saturating_sub(1),
                 _ => {
-                    self.usage.stored -= 1;
+                    self.usage.stored = self.usage.stored.saturating_sub(1);
                     self.leave(replay, entry)?;
                 }
             }
@@ -360,8 +365,10 @@ impl<D: Device> Log<D> {
                 let page = self.replayed_page(id)?;
                 let before = Entry::at(page, index.into());
                 entry.put(page, index.into());
-                self.usage.reserved -= u64::from(before.position == RESERVED);
+                let was_reserved = u64::from(before.position == RESERVED);
+                self.usage.reserved = self.usage.reserved.saturating_sub(was_reserved);
                 self.usage.stored += u64::from(!before.is_stored());
+                self.replayed.insert(Slot { page: id, index });
                 before
             }
             BlockName::Page(id) => {
@@ -441,16 +448,29 @@ impl<D: Device> Log<D> {
         // Pages that are dirty after the replay live in memory, not where they are referred to.
         for id in self.cache.dirty_pages() {
             let entry = self.page_entry(id)?;
-            if entry.is_stored() {
-                self.block_died(entry.position, entry.heat);
-            }
+            self.supersede(entry.position, entry.heat)?;
         }
         for table in self.tables.dirty_pages() {
-            let root = self.tables.root(table);
-            if root.is_stored() {
-                self.block_died(root.position, NO_HEAT);
-            }
+            self.supersede(self.tables.root(table).position, NO_HEAT)?;
         }
+        Ok(())
+    }
+
+    /// What lies at a position is newer in memory.
+    fn supersede(&mut self, position: u32, heat: Heat) -> Result<(), OpenError> {
+        if position == HOLE || position == RESERVED {
+            return Ok(());
+        }
+        let number = self.superblock.segment_of(position);
+        let is_counted = number.is_some_and(|number| {
+            let segments = self.machine().segments();
+            let sums = segments.heat(number);
+            segments.live(number) > 0 && sums.writes() >= u64::from(heat.writes) && sums.times() >= u64::from(heat.time)
+        });
+        if !is_counted {
+            return damaged(format!("block {position} is in use, and not counted in its segment"));
+        }
+        self.block_died(position, heat);
         Ok(())
     }
 }

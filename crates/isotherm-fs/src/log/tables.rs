@@ -43,6 +43,12 @@ impl Tables {
         self.roots.get(number as usize).map_or(Entry::default(), |root| root.entry)
     }
 
+    /// Sets how many pages each table page has.
+    pub fn set_used(&mut self, used: &[u16]) {
+        self.roots.iter_mut().zip(used).for_each(|(root, used)| root.used = *used);
+        self.first_free = 0;
+    }
+
     /// A table page was written.
     pub fn set_root(&mut self, number: u32, entry: Entry) {
         if self.roots.len() <= number as usize {

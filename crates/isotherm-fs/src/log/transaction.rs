@@ -62,6 +62,11 @@ impl<D: Device> Log<D> {
         self.transaction.as_ref().is_some_and(|transaction| transaction.dropped.contains(&slot))
     }
 
+    /// Space that the transaction under way gives back.
+    pub(super) fn released_by_transaction(&self) -> u64 {
+        self.transaction.as_ref().map_or(0, |transaction| (transaction.released.len() + transaction.freed.len()) as u64)
+    }
+
     /// Whether the transaction under way frees a page.
     pub(super) fn is_freed(&self, id: PageId) -> bool {
         self.transaction.as_ref().is_some_and(|transaction| transaction.freed.contains(&id))

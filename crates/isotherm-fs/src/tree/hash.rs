@@ -83,7 +83,7 @@ mod tests {
             let hash = NameHash { key: [7; 16], dropped_bits };
             for i in 0..1000_u32 {
                 let base = hash.base(&i.to_le_bytes());
-                assert!((256..1 << 63).contains(&base) && base % 256 == 0);
+                assert!((256..1 << 63).contains(&base) && base.is_multiple_of(256));
             }
         }
     }

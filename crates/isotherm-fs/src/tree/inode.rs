@@ -76,6 +76,18 @@ pub fn is_entry(page: &Page, index: u8) -> bool {
     }
 }
 
+/// The file that the block of a slot belongs to; none where no block's entry stands.
+pub fn owner_of(page: &Page, slot: Slot) -> Option<Ino> {
+    if !is_entry(page, slot.index) {
+        return None;
+    }
+    if page[0] == page_kind::MAP {
+        return Some(get_u64(page, 8));
+    }
+    let place = (u64::from(slot.index) - 1) / (INODE_BYTES / ENTRY_BYTES) as u64;
+    Some(u64::from(slot.page) * 16 + place + 1)
+}
+
 /// The file type bits of st_mode.
 pub(super) fn format_bits(kind: FileKind) -> u16 {
     match kind {

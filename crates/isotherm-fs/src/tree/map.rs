@@ -1,6 +1,8 @@
 //! Where the entries of a file's blocks stand: the first 8 in the inode, the others in leaves of 255 below a radix tree of
 //! pages with 1,020 numbers each. The tree grows at its top, so that no entry ever moves. What no block needs is not there.
 
+use std::ops::Range;
+
 use isotherm_vfs::Ino;
 
 use super::Tree;
@@ -31,6 +33,12 @@ impl Extent {
     /// The slot of one of its blocks.
     pub(super) fn slot_of(&self, block: u64) -> Option<Slot> {
         self.slot.map(|slot| Slot { page: slot.page, index: slot.index + (block - self.block) as u8 })
+    }
+
+    /// The page and the slots of all of them.
+    pub(super) fn slots(&self) -> Option<(PageId, Range<u16>)> {
+        let first = self.slot.map(|slot| (slot.page, u16::from(slot.index)));
+        first.map(|(page, first)| (page, first..first + self.count as u16))
     }
 
     /// The first block behind it.
@@ -158,12 +166,27 @@ impl<S: Store> Tree<S> {
         while let Some((above, i)) = path.pop() {
             self.set_child(above, i, 0)?;
             if get_u16(&self.store.page(above)?[..], 2) != 0 {
-                return Ok(());
+                return self.lower_map(inode);
             }
             self.store.free(above)?;
         }
         inode.root = 0;
         inode.height = 0;
+        Ok(())
+    }
+
+    /// The top of a map that leads to its first page alone goes.
+    fn lower_map(&mut self, inode: &mut Inode) -> Result<()> {
+        while inode.height > 1 {
+            let page = self.store.page(inode.root)?;
+            let first = get_u32(&page[..], child_at(0));
+            if get_u16(&page[..], 2) != 1 || first == 0 {
+                break;
+            }
+            self.store.free(inode.root)?;
+            inode.root = first;
+            inode.height -= 1;
+        }
         Ok(())
     }
 
@@ -237,15 +260,16 @@ impl<S: Store> Tree<S> {
         let mut block = first;
         while block < end {
             let extent = self.extent(ino, inode, block, end)?;
-            if let Some(slot) = extent.slot {
+            if let Some((page, slots)) = extent.slots() {
                 if *budget == 0 {
                     return Ok(block);
                 }
-                *budget -= 1;
-                let range = u16::from(slot.index)..u16::from(slot.index) + extent.count as u16;
-                let released = self.store.release_blocks(slot.page, range)?;
+                let released = self.store.release_blocks(page, slots)?;
                 inode.blocks = inode.blocks.saturating_sub(u64::from(released));
-                if block >= DIRECT_BLOCKS && self.is_empty_leaf(slot.page, extent.count)? {
+                let drops = block >= DIRECT_BLOCKS && self.is_empty_leaf(page, extent.count)?;
+                // Holes are free, so that a removal that begins anew in each transaction gets on however small the budget is.
+                *budget -= usize::from(released > 0 || drops);
+                if drops {
                     self.drop_leaf(ino, inode, (block - DIRECT_BLOCKS) / LEAF_ENTRIES)?;
                 }
             }

@@ -7,12 +7,12 @@
 //! Requests are those of [`isotherm_vfs::FileSystem`], with `&mut self`.
 
 mod access;
-mod acl;
 mod attributes;
 mod bytes;
 mod chain;
 pub mod check;
 mod copy;
+mod describe;
 mod directory;
 mod error;
 mod hash;
@@ -37,9 +37,13 @@ mod xattrs;
 
 use isotherm_vfs::{FileKind, ROOT, Time};
 
+pub use describe::{describe_entry, describe_page};
 pub use error::{Result, TreeError};
-pub use inode::is_entry;
+pub use inode::{is_entry, owner_of};
 pub use read::{Piece, ReadPlan};
+
+/// Pages without which there is no tree: that of the root directory's inode, and what the tree knows of itself.
+pub const ROOT_PAGES: [PageId; 2] = [0, root_page::ROOT_PAGE];
 
 use crate::store::{Heat, PageId, Purpose, Store};
 use error::damaged;

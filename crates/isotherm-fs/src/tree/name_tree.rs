@@ -44,6 +44,9 @@ impl<S: Store> NameTree<'_, S> {
             return Ok(None);
         }
         let (page, _, next) = self.descend(key, &mut Vec::new())?;
+        if next.is_some_and(|next| next <= key) {
+            return Err(damaged(format!("keys are out of order in the directory {}", self.owner)));
+        }
         Ok(Some(Leaf { first: pages::search(&page, key).0, page, next }))
     }
 
@@ -169,7 +172,7 @@ impl<S: Store> NameTree<'_, S> {
             let split_key = pages::child(&page, middle).0;
             let sibling = self.allocate(pages::level(&page))?;
             self.move_between(id, middle, sibling)?;
-            let (target, at) = if i + 1 <= middle { (id, i + 1) } else { (sibling, i + 1 - middle) };
+            let (target, at) = if i < middle { (id, i + 1) } else { (sibling, i + 1 - middle) };
             let fits = pages::insert_child(self.store.page_mut(target)?, at, key, right);
             debug_assert!(fits, "half a page has room");
             (key, right) = (split_key, sibling);

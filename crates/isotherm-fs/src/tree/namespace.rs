@@ -9,9 +9,6 @@ use super::error::Result;
 use super::inode::Inode;
 use crate::store::{Purpose, Store, page_kind};
 
-/// Names that a node, and directories that a directory can have: the field is 32 bits wide.
-pub(super) const LINKS_MAX: u32 = u32::MAX;
-
 impl<S: Store> Tree<S> {
     /// Answers with a node's attributes, which is a reference.
     pub(super) fn refer(&mut self, ino: Ino) -> Result<Attributes> {
@@ -112,7 +109,7 @@ impl<S: Store> Tree<S> {
             if inode.links == 0 {
                 return Err(Errno::NOENT.into());
             }
-            inode.links = inode.links.checked_add(1).filter(|links| *links <= LINKS_MAX).ok_or(Errno::MLINK)?;
+            inode.links = inode.links.checked_add(1).ok_or(Errno::MLINK)?;
             inode.changed = tree.now;
             tree.save_inode(ino, &inode)?;
             tree.add_name(parent, &mut directory, key, name, (ino, inode.kind))?;

@@ -12,7 +12,7 @@ use super::map::FILE_BLOCKS_MAX;
 use super::name_page::Record;
 use super::name_tree::NameTree;
 use super::root_page;
-use crate::store::{PageId, Purpose, Store, page_kind};
+use crate::store::{Found, PageId, Purpose, Store, page_kind};
 
 /// Kind of a record: the node has no name.
 pub(super) const NAMELESS: u8 = 0;
@@ -35,15 +35,25 @@ impl<S: Store> Tree<S> {
         root_page::set_orphans(&mut self.store, root)
     }
 
+    /// Puts a node without a name onto the list, in a transaction.
+    pub(super) fn list_nameless(&mut self, ino: Ino) -> Result<()> {
+        self.enlist(ino, NAMELESS, &[])
+    }
+
     /// Takes an inode off the list, if it is there.
-    fn delist(&mut self, ino: Ino) -> Result<()> {
-        let mut orphans = self.orphan_tree()?;
-        if orphans.get(ino)?.is_some() {
+    pub(super) fn delist(&mut self, ino: Ino) -> Result<()> {
+        if self.is_listed(ino)? {
+            let mut orphans = self.orphan_tree()?;
             orphans.remove(ino)?;
             let root = orphans.root;
             root_page::set_orphans(&mut self.store, root)?;
         }
         Ok(())
+    }
+
+    /// Whether an inode is on the list.
+    pub(super) fn is_listed(&mut self, ino: Ino) -> Result<bool> {
+        Ok(self.orphan_tree()?.get(ino)?.is_some())
     }
 
     /// A node has lost its last name, in a transaction: it goes at once, or onto the list.
@@ -92,12 +102,11 @@ impl<S: Store> Tree<S> {
 
     /// Frees what an inode holds; whether nothing is left. The inode is to be saved.
     fn free_contents(&mut self, ino: Ino, inode: &mut Inode, budget: &mut usize) -> Result<bool> {
+        let is_file = inode.kind == FileKind::Regular;
+        if is_file && self.release_range(ino, inode, 0, FILE_BLOCKS_MAX, budget)? < FILE_BLOCKS_MAX {
+            return Ok(false);
+        }
         match inode.kind {
-            FileKind::Regular => {
-                if self.release_range(ino, inode, 0, FILE_BLOCKS_MAX, budget)? < FILE_BLOCKS_MAX {
-                    return Ok(false);
-                }
-            }
             FileKind::Symlink => {
                 inode.root = chain::write(&mut self.store, inode.root, page_kind::TARGET, ino, &[])?;
             }
@@ -115,12 +124,18 @@ impl<S: Store> Tree<S> {
     pub(super) fn begin_cut(&mut self, ino: Ino, inode: &mut Inode, first: u64) -> Result<Option<u64>> {
         let next = self.release_range(ino, inode, first, FILE_BLOCKS_MAX, &mut self.batch_pages.clone())?;
         if next == FILE_BLOCKS_MAX {
+            self.end_cut(ino, inode)?;
             return Ok(None);
         }
         if inode.links > 0 {
             self.enlist(ino, CUT, &next.to_le_bytes())?;
         }
         Ok(Some(next))
+    }
+
+    /// Nothing lies behind the end of a file any more, in a transaction: a cut that was broken off must not be taken up again.
+    pub(super) fn end_cut(&mut self, ino: Ino, inode: &Inode) -> Result<()> {
+        if inode.links > 0 { self.delist(ino) } else { Ok(()) }
     }
 
     /// Frees the rest of what was cut, in as many transactions as it takes.
@@ -130,8 +145,8 @@ impl<S: Store> Tree<S> {
                 let mut inode = tree.inode(ino)?;
                 let next = tree.release_range(ino, &mut inode, next, FILE_BLOCKS_MAX, &mut tree.batch_pages.clone())?;
                 tree.save_inode(ino, &inode)?;
-                if next == FILE_BLOCKS_MAX && inode.links > 0 {
-                    tree.delist(ino)?;
+                if next == FILE_BLOCKS_MAX {
+                    tree.end_cut(ino, &inode)?;
                 }
                 Ok(next)
             })?;
@@ -159,12 +174,44 @@ impl<S: Store> Tree<S> {
         Ok(count)
     }
 
+    /// Counts the blocks of a regular file anew: after a crash the number may be off for files whose blocks became durable and
+    /// whose inode did not.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub fn recount(&mut self, ino: Ino) -> Result<()> {
+        let before = self.regular(ino)?;
+        let mut blocks = 0;
+        let mut block = 0;
+        while block < FILE_BLOCKS_MAX {
+            let extent = self.extent(ino, &before, block, FILE_BLOCKS_MAX)?;
+            if extent.slot.is_some() {
+                for i in extent.block..extent.end() {
+                    let slot = extent.slot_of(i).expect("the extent has slots");
+                    blocks += u64::from(!matches!(self.store.find_block(slot)?, Found::Hole));
+                }
+            }
+            block = extent.end();
+        }
+        if blocks == before.blocks {
+            return Ok(());
+        }
+        self.transaction(Purpose::Shrink, |tree| {
+            let mut inode = tree.inode(ino)?;
+            inode.blocks = blocks;
+            tree.save_inode(ino, &inode)
+        })
+    }
+
     /// The first record of the list whose inode is not lower.
     pub(super) fn next_orphan(&mut self, from: Ino) -> Result<Option<(Ino, u8, Vec<u8>)>> {
         let mut from = Some(from);
         while let Some(key) = from {
             let Some(leaf) = self.orphan_tree()?.leaf(key)? else { break };
             if let Some(record) = leaf.records().next() {
+                if record.ino != record.key || record.key < key {
+                    return Err(damaged(format!("inode {} is listed as an orphan in the wrong place", record.ino)));
+                }
                 return Ok(Some((record.ino, record.kind, record.name.to_vec())));
             }
             from = leaf.next;

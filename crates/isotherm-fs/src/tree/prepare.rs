@@ -69,6 +69,9 @@ impl<S: Store> Tree<S> {
             }
             block = extent.end();
         }
+        if inode.links > 0 && self.is_listed(ino)? {
+            self.transaction(Purpose::Shrink, |tree| tree.end_cut(ino, &inode))?;
+        }
         self.nodes.set_clean_tail(ino, true);
         Ok(())
     }

@@ -12,7 +12,8 @@ pub(super) const ROOT_PAGE: PageId = 1;
 pub(super) const NEXT: usize = 8;
 /// And the one before.
 pub(super) const PREVIOUS: usize = 12;
-const INODES_IN_USE: usize = 16;
+/// Where it counts inodes.
+pub(super) const INODES_IN_USE: usize = 16;
 const NEXT_GENERATION: usize = 24;
 const ORPHANS: usize = 28;
 const HASH_KEY: usize = 32;

@@ -34,8 +34,7 @@ impl<S: Store> Tree<S> {
             Allocation::ZeroRange { keep_size } => {
                 let waits = self.prepare_larger(ino, &inode, end, keep_size)?;
                 self.reserve(ino, offset, end)?;
-                self.punch(ino, offset, end)?;
-                self.reserve(ino, offset, end)?;
+                self.empty(ino, offset, end)?;
                 self.finish_allocation(ino, end, keep_size, waits)
             }
         }
@@ -62,16 +61,8 @@ impl<S: Store> Tree<S> {
     }
 
     /// Makes a range zeros: whole blocks become holes, parts of blocks are zeroed.
-    pub(super) fn punch(&mut self, ino: Ino, offset: u64, end: u64) -> Result<()> {
-        let inode = self.regular(ino)?;
-        let (first, last) = (offset.div_ceil(BLOCK), end / BLOCK);
-        if first > last {
-            self.zero_part(ino, &inode, offset, end)?;
-            return Ok(());
-        }
-        self.zero_part(ino, &inode, offset, first * BLOCK)?;
-        self.zero_part(ino, &inode, last * BLOCK, end)?;
-        let mut next = first;
+    fn punch(&mut self, ino: Ino, offset: u64, end: u64) -> Result<()> {
+        let (mut next, last) = self.zero_edges(ino, offset, end)?;
         while next < last {
             next = self.transaction(Purpose::Shrink, |tree| {
                 let mut inode = tree.inode(ino)?;
@@ -81,6 +72,43 @@ impl<S: Store> Tree<S> {
             })?;
         }
         Ok(())
+    }
+
+    /// Makes a range without holes zeros: whole blocks are set aside, parts of blocks are zeroed. Takes no space.
+    fn empty(&mut self, ino: Ino, offset: u64, end: u64) -> Result<()> {
+        let (mut next, last) = self.zero_edges(ino, offset, end)?;
+        while next < last {
+            next = self.transaction(Purpose::Shrink, |tree| {
+                let inode = tree.inode(ino)?;
+                let mut block = next;
+                for _ in 0..tree.batch_pages {
+                    if block == last {
+                        break;
+                    }
+                    let extent = tree.extent(ino, &inode, block, last)?;
+                    if let Some((page, slots)) = extent.slots() {
+                        tree.store.release_blocks(page, slots.clone())?;
+                        tree.store.reserve_blocks(page, slots)?;
+                    }
+                    block = extent.end();
+                }
+                Ok(block)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Zeros the parts of blocks at both ends of a range. Returns the whole blocks in it: the first, and the one behind the last.
+    fn zero_edges(&mut self, ino: Ino, offset: u64, end: u64) -> Result<(u64, u64)> {
+        let inode = self.regular(ino)?;
+        let (first, last) = (offset.div_ceil(BLOCK), end / BLOCK);
+        if first > last {
+            self.zero_part(ino, &inode, offset, end)?;
+        } else {
+            self.zero_part(ino, &inode, offset, first * BLOCK)?;
+            self.zero_part(ino, &inode, last * BLOCK, end)?;
+        }
+        Ok((first, last))
     }
 
     /// Sets space aside for the holes of a range; for all of them, or for none.
@@ -121,7 +149,6 @@ impl<S: Store> Tree<S> {
                     tree.make_leaf(ino, &mut inode, block)?;
                     extent = tree.extent(ino, &inode, block, end)?;
                 }
-                let slot = extent.slot.expect("the leaf is made");
                 for i in extent.block..extent.end() {
                     let slot = extent.slot_of(i).expect("the extent has slots");
                     if matches!(tree.store.find_block(slot)?, Found::Hole) {
@@ -131,8 +158,8 @@ impl<S: Store> Tree<S> {
                         }
                     }
                 }
-                let slots = u16::from(slot.index)..u16::from(slot.index) + extent.count as u16;
-                inode.blocks += u64::from(tree.store.reserve_blocks(slot.page, slots)?);
+                let (page, slots) = extent.slots().expect("the leaf is made");
+                inode.blocks += u64::from(tree.store.reserve_blocks(page, slots)?);
                 block = extent.end();
             }
             tree.save_inode(ino, &inode)?;

@@ -2,19 +2,15 @@
 //!
 //! In the chain each is the length of its name (1 byte), that of its value (4), the name and the value.
 
-use isotherm_vfs::{Caller, Errno, FileKind, Ino, SetXattr};
+use isotherm_vfs::{Caller, Errno, FileKind, Ino, SetXattr, acl};
 
 use super::Tree;
 use super::bytes::get_u32;
+use super::chain;
 use super::error::{Result, damaged};
 use super::inode::Inode;
-use super::{acl, chain};
 use crate::store::{Purpose, Store, page_kind};
 
-/// The ACL that says who may do what.
-pub(super) const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
-/// The ACL that new nodes of a directory get.
-pub(super) const ACL_DEFAULT: &[u8] = b"system.posix_acl_default";
 const VALUE_MAX: usize = 65_536;
 /// Bytes of all extended attributes of an inode, lengths included.
 pub(super) const ALL_MAX: usize = 128 << 10;
@@ -121,8 +117,8 @@ impl<S: Store> Tree<S> {
                 _ => {}
             }
             let value = match name {
-                ACL_ACCESS => set_access(caller, &mut inode, value)?,
-                ACL_DEFAULT => set_default(&inode, value)?,
+                acl::ACCESS => set_access(caller, &mut inode, value)?,
+                acl::DEFAULT => set_default(&inode, value)?,
                 _ if name.starts_with(b"system.") => return Err(Errno::OPNOTSUPP.into()),
                 _ => Some(value.to_vec()),
             };
@@ -154,9 +150,9 @@ impl<S: Store> Tree<S> {
     /// The access ACL follows chmod(2), in a transaction. The inode is to be saved.
     pub(super) fn chmod_acl(&mut self, ino: Ino, inode: &mut Inode) -> Result<()> {
         let mut all = self.load_xattrs(ino, inode)?;
-        let Some(access) = find(&all, ACL_ACCESS) else { return Ok(()) };
+        let Some(access) = find(&all, acl::ACCESS) else { return Ok(()) };
         let access = acl::chmod(access, inode.permissions);
-        put(&mut all, ACL_ACCESS, Some(access));
+        put(&mut all, acl::ACCESS, Some(access));
         self.save_xattrs(ino, inode, &all)
     }
 
@@ -191,13 +187,13 @@ impl<S: Store> Tree<S> {
             }
         }
         let mut all = Vec::new();
-        let default = find(&self.load_xattrs(parent, directory)?, ACL_DEFAULT).cloned();
+        let default = find(&self.load_xattrs(parent, directory)?, acl::DEFAULT).cloned();
         match default {
             Some(default) if node.kind != FileKind::Symlink => {
                 let inherited = acl::inherit(&default, permissions)?;
                 permissions = inherited.mode;
-                put(&mut all, ACL_ACCESS, inherited.access);
-                put(&mut all, ACL_DEFAULT, (node.kind == FileKind::Directory).then_some(default));
+                put(&mut all, acl::ACCESS, inherited.access);
+                put(&mut all, acl::DEFAULT, (node.kind == FileKind::Directory).then_some(default));
             }
             _ => permissions &= !(node.umask & 0o777),
         }

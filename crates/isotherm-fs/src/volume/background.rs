@@ -106,6 +106,9 @@ impl<D: Device> Volume<D> {
             return Ok(());
         }
         let mut writer = lock(&self.writer)?;
+        if lock(&self.tree)?.store_mut().free_empty_segments() > 0 {
+            return Ok(());
+        }
         if self.clean_one(&mut writer)? { self.carry_out(&mut writer, &Goal::Groups) } else { Ok(()) }
     }
 

@@ -1,5 +1,6 @@
 //! A mounted volume as a POSIX file system.
 
+use super::statistics::{STATISTICS_XATTR, SYNC_XATTR};
 use super::{Volume, Wanted, lock};
 use crate::device::Device;
 use crate::log::Log;
@@ -7,7 +8,7 @@ use crate::store::StoreError;
 use crate::tree::{self, Tree, TreeError};
 use isotherm_vfs::{
     Allocation, Attributes, Caller, Change, DirectoryEntry, Errno, FileSystem, Handle, Ino, NewNode, OpenFlags, Opened,
-    RenameMode, Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
+    ROOT, RenameMode, Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
 };
 
 fn errno(error: StoreError) -> Errno {
@@ -140,9 +141,15 @@ impl<D: Device> FileSystem for Volume<D> {
     }
 
     fn xattr(&self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
+        if ino == ROOT && name == STATISTICS_XATTR.as_bytes() {
+            return Ok(self.counters().map_err(errno)?.to_string().into_bytes());
+        }
         self.ask(|tree| tree.xattr(ino, name))
     }
     fn set_xattr(&self, caller: Caller, ino: Ino, name: &[u8], value: &[u8], how: SetXattr) -> Result<()> {
+        if ino == ROOT && name == SYNC_XATTR.as_bytes() {
+            return self.sync();
+        }
         self.change_tree(|tree| tree.set_xattr(caller, ino, name, value, how))
     }
     fn xattrs(&self, ino: Ino) -> Result<Vec<Vec<u8>>> {

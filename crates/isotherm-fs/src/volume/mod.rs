@@ -8,15 +8,17 @@ mod cleaner;
 mod filesystem;
 mod making;
 mod reading;
+mod statistics;
 mod writer;
 
 pub use background::{Background, Intervals};
 pub use making::make;
+pub use statistics::{STATISTICS_XATTR, SYNC_XATTR};
 
 use crate::device::Device;
 use crate::log::{Goal, Log, LogSettings, OpenError, Recovery};
 use crate::store::StoreError;
-use crate::tree::Tree;
+use crate::tree::{AccessTimes, Tree};
 use isotherm_vfs::Time;
 use std::sync::{Arc, Condvar, Mutex};
 use writer::{Requests, Wanted, Writer, lock};
@@ -56,6 +58,9 @@ impl<D: Device> Volume<D> {
         if !is_read_only {
             tree.set_now(clock());
             tree.recover_orphans().map_err(StoreError::from)?;
+            for ino in tree.store_mut().take_replayed_owners()? {
+                tree.recount(ino).map_err(StoreError::from)?;
+            }
         }
         let volume = Self::over(tree, device, is_read_only, clock);
         if !is_read_only {
@@ -67,7 +72,7 @@ impl<D: Device> Volume<D> {
         Ok((volume, recovery))
     }
 
-    fn over(
+    pub(crate) fn over(
         tree: Tree<Log<D>>,
         device: Arc<D>,
         is_read_only: bool,
@@ -113,6 +118,15 @@ impl<D: Device> Volume<D> {
     pub fn write_groups(&self) -> Result<(), StoreError> {
         let mut writer = lock(&self.writer)?;
         self.carry_out(&mut writer, &Goal::Groups)
+    }
+
+    /// Sets when reading sets a time.
+    ///
+    /// # Errors
+    /// An earlier request panicked.
+    pub fn set_access_times(&self, access_times: AccessTimes) -> Result<(), StoreError> {
+        lock(&self.tree)?.set_access_times(access_times);
+        Ok(())
     }
 
     /// Lets `look` see the tree and its log.

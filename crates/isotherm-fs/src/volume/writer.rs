@@ -182,6 +182,8 @@ impl<D: Device> Volume<D> {
         let (planned, jobs, image) = {
             let mut tree = lock(&self.tree)?;
             let log = tree.store_mut();
+            // They can be written over from this checkpoint on.
+            log.free_empty_segments();
             let planned = log.plan(&Goal::Pages)?;
             (planned, log.take_jobs(), log.checkpoint(is_last))
         };

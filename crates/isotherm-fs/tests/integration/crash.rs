@@ -76,7 +76,8 @@ impl Run {
             let unchanged = self.history.last().clone();
             return self.history.push(unchanged, event);
         }
-        assert_eq!(found, expected, "{operation:?} at {now}");
+        let failure = self.volume.inspect(|tree| tree.store().failure().map(str::to_owned)).expect("no panic");
+        assert_eq!(found, expected, "{operation:?} at {now}: {failure:?}");
         if found.is_err() {
             let unchanged = self.history.last().clone();
             return self.history.push(unchanged, event);

@@ -20,7 +20,7 @@ use std::thread;
 use isotherm_export::{Export, ExportError};
 
 use crate::mounting::error::MountError;
-use crate::mounting::mounted::{Mounted, Service};
+use crate::mounting::mounted::{Mounted, Service, Users};
 use filesystem::DriveFilesystem;
 
 /// A file that is an export.
@@ -100,7 +100,15 @@ pub fn mount(files: Vec<DiskFile>, mountpoint: &Path, options: &Options) -> Resu
     let filesystem =
         DriveFilesystem::new(files, options).map_err(|error| MountError::system("starting a thread", error))?;
     let Options { threads, read_only, allow_root, .. } = *options;
-    Mounted::new(filesystem, mountpoint, Service { threads, read_only, allow_root })
+    let service = Service {
+        kind: "isotherm",
+        source: "isotherm".into(),
+        threads,
+        read_only,
+        users: if allow_root { Users::OwnerAndRoot } else { Users::Owner },
+        privileged: false,
+    };
+    Mounted::new(filesystem, mountpoint, service)
 }
 
 fn check_names(files: &[DiskFile]) -> Result<(), MountError> {

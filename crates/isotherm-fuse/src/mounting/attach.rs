@@ -21,21 +21,25 @@ use super::error::MountError;
 
 /// The program that mounts for users who may not.
 pub(crate) const HELPER: &str = "fusermount3";
-/// What the kernel shows as the source, and as the type behind `fuse.`.
-const NAME: &str = "isotherm";
 const DEVICE: &str = "/dev/fuse";
 
 /// How a directory is mounted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Attach {
+pub(crate) struct Attach<'a> {
+    /// The type behind `fuse.`.
+    pub kind: &'a str,
+    /// What the mount table shows as the source.
+    pub source: &'a str,
     /// No writes.
     pub read_only: bool,
     /// Users other than the one who mounts get as far as the session, which then decides.
     pub allow_other: bool,
+    /// Set-user-ID bits and device nodes have their effect.
+    pub privileged: bool,
 }
 
 /// Mounts a file system without a server yet, and returns the descriptor to serve it by.
-pub(crate) fn attach(mountpoint: &Path, how: Attach) -> Result<OwnedFd, MountError> {
+pub(crate) fn attach(mountpoint: &Path, how: Attach<'_>) -> Result<OwnedFd, MountError> {
     if let Err(error) = Path::new(DEVICE).metadata() {
         return Err(MountError::NoDevice(error));
     }
@@ -58,7 +62,7 @@ fn open_device() -> rustix::io::Result<OwnedFd> {
     openat(CWD, DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
 }
 
-fn mount_directly(mountpoint: &Path, how: Attach) -> rustix::io::Result<OwnedFd> {
+fn mount_directly(mountpoint: &Path, how: Attach<'_>) -> rustix::io::Result<OwnedFd> {
     let device = open_device()?;
     let mut options = format!(
         "fd={},rootmode=40000,user_id={},group_id={},default_permissions",
@@ -70,14 +74,14 @@ fn mount_directly(mountpoint: &Path, how: Attach) -> rustix::io::Result<OwnedFd>
         options.push_str(",allow_other");
     }
     let options = CString::new(options).expect("the options hold no NUL");
-    let mut flags = MountFlags::NOSUID | MountFlags::NODEV;
+    let mut flags = if how.privileged { MountFlags::empty() } else { MountFlags::NOSUID | MountFlags::NODEV };
     flags.set(MountFlags::RDONLY, how.read_only);
-    rustix::mount::mount(NAME, mountpoint, format!("fuse.{NAME}"), flags, options.as_c_str())?;
+    rustix::mount::mount(how.source, mountpoint, format!("fuse.{}", how.kind), flags, options.as_c_str())?;
     Ok(device)
 }
 
-fn mount_by_helper(mountpoint: &Path, how: Attach) -> Result<OwnedFd, MountError> {
-    let mut options = format!("fsname={NAME},subtype={NAME},default_permissions,nosuid,nodev");
+fn mount_by_helper(mountpoint: &Path, how: Attach<'_>) -> Result<OwnedFd, MountError> {
+    let mut options = format!("fsname={},subtype={},default_permissions,nosuid,nodev", how.source, how.kind);
     if how.read_only {
         options.push_str(",ro");
     }

@@ -22,15 +22,32 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How long a mount is waited for when it is dropped: programs that look at new files (udev, indexers) close them by then.
 const PATIENCE_OF_DROP: Duration = Duration::from_secs(1);
 
+/// Who may use a mount.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Users {
+    /// Who mounted it.
+    Owner,
+    /// They, and root.
+    OwnerAndRoot,
+    /// Everybody, as far as permissions go.
+    All,
+}
+
 /// How a file system is mounted and served.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Service {
+    /// The type behind `fuse.`.
+    pub kind: &'static str,
+    /// What the mount table shows as the source.
+    pub source: String,
     /// Threads that take requests.
     pub threads: usize,
     /// No writes.
     pub read_only: bool,
-    /// Root may use a mount of another user.
-    pub allow_root: bool,
+    /// Who may use it.
+    pub users: Users,
+    /// Set-user-ID bits and device nodes have their effect.
+    pub privileged: bool,
 }
 
 /// A mounted file system. It is unmounted when this is dropped, as by [`unmount`](Mounted::unmount) with a second's patience.
@@ -63,10 +80,18 @@ impl Mounted {
         config.n_threads = Some(service.threads);
         // With a descriptor each, threads do not queue for one another's lock in the kernel.
         config.clone_fd = can_open_device();
-        if service.allow_root {
-            config.acl = SessionACL::RootAndOwner;
-        }
-        let how = Attach { read_only: service.read_only, allow_other: service.allow_root };
+        config.acl = match service.users {
+            Users::Owner => SessionACL::Owner,
+            Users::OwnerAndRoot => SessionACL::RootAndOwner,
+            Users::All => SessionACL::All,
+        };
+        let how = Attach {
+            kind: service.kind,
+            source: &service.source,
+            read_only: service.read_only,
+            allow_other: service.users != Users::Owner,
+            privileged: service.privileged,
+        };
         let descriptor = attach(&mountpoint, how)?;
         let device = facts(&mountpoint).map(|found| found.device);
         let (say_ended, ended) = channel();

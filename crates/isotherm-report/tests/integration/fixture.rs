@@ -2,7 +2,7 @@
 
 use isotherm_eval::compare::{Choice, PolicyList, combine, rank};
 use isotherm_eval::results::*;
-use isotherm_eval::{Control, Replay, RunSpec, Surveys, TraceSource, run_all};
+use isotherm_eval::{Control, Policies, Replay, RunSpec, Surveys, TraceSource, run_all};
 use isotherm_sfs::SystemSpec;
 use serde_json::{Map, Value};
 
@@ -15,7 +15,13 @@ const TRACE: &str = "synth:zipf,theta=0.99,pages=8192,writes=100000,reads=0.2,tr
 pub fn compare() -> ResultsFile {
     // Only a model with queues gives requests a latency.
     let device = SystemSpec::from_toml("", &["timing.mode=closed".to_owned()]).unwrap();
-    let base = RunSpec { trace: TraceSource::new(TRACE), device, replay: Replay::default(), seed: 1 };
+    let base = RunSpec {
+        trace: TraceSource::new(TRACE),
+        device,
+        replay: Replay::default(),
+        seed: 1,
+        policies: Policies::default(),
+    };
     let list = |text: &str| text.parse::<PolicyList>().unwrap().0;
     let placements = list("single,host_gc,epoch").into_iter().map(Choice::Placement).collect();
     let victims = list("greedy,cost_benefit").into_iter().map(Choice::Victim).collect();

@@ -22,7 +22,7 @@ fn spec(log: &str, below: &str) -> SystemSpec {
 }
 
 fn environment() -> Environment {
-    Environment { logical_bytes: BLOCKS * BLOCK, seed: 1, future: None }
+    Environment { logical_bytes: BLOCKS * BLOCK, seed: 1, ..Environment::default() }
 }
 
 /// Writes whole and in parts, reads, trims and flushes, at rising times.

@@ -30,7 +30,7 @@ fn device(log: &str, below: &str, utilisation: &str, blocks: u32) -> Box<dyn Rep
         "device.over_provisioning=10%".to_owned(),
     ];
     let spec = SystemSpec::from_toml("", &sets).unwrap();
-    build(&spec, &Environment { logical_bytes: u64::from(blocks) * 4096, seed: 1, future: None }).unwrap()
+    build(&spec, &Environment { logical_bytes: u64::from(blocks) * 4096, seed: 1, ..Environment::default() }).unwrap()
 }
 
 fn write(block: u32) -> Request {
@@ -242,7 +242,7 @@ fn in_place_needs_a_device_and_small_logs_are_refused_with_the_fix() {
     let spec = |sets: &[&str]| {
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
         let spec = SystemSpec::from_toml("", &sets).unwrap();
-        build(&spec, &Environment { logical_bytes: 64 << 20, seed: 1, future: None }).map(|_| ())
+        build(&spec, &Environment { logical_bytes: 64 << 20, seed: 1, ..Environment::default() }).map(|_| ())
     };
     let error = spec(&["log=in_place"]).unwrap_err().to_string();
     assert!(error.contains("log.below"), "{error}");
@@ -265,9 +265,17 @@ where
     let pages = (below_bytes(LOG_SEGMENTS, segment_blocks) / 4096) as u32;
     let geometry = Geometry::simple(pages / 8 * 5 / 4 + 4, 8, 4096);
     let (logical_pages, pages_per_block, blocks) = (pages, 8, geometry.blocks);
-    let context = PlacementContext { logical_pages, pages_per_block, page_bytes: 4096, blocks, seed: 5, future: None };
+    let context = PlacementContext {
+        logical_pages,
+        pages_per_block,
+        page_bytes: 4096,
+        blocks,
+        seed: 5,
+        future: None,
+        external: None,
+    };
     let placement = build_placement(&"single".parse().unwrap(), &context).unwrap();
-    let context = VictimContext { blocks, pages_per_block, logical_pages, seed: 5 };
+    let context = VictimContext { blocks, pages_per_block, logical_pages, seed: 5, ..VictimContext::default() };
     let victim = build_victim(&"greedy".parse().unwrap(), &context).unwrap();
     let options =
         StoreOptions { floor: 2, age: AgeBase::Closed, meta_streams: 0, meta_blocks: 0, wear_threshold: None };

@@ -501,6 +501,12 @@ fn a_restored_machine_goes_on_as_the_one_whose_state_it_was() {
     restored.restore(&machine.state());
     let state = restored.state();
     assert_eq!(state, machine.state());
+    let of_segments = |machine: &Machine| {
+        let segments = machine.segments();
+        (0..SEGMENTS).map(|s| (segments.state(s), segments.youngest(s), segments.written(s))).collect::<Vec<_>>()
+    };
+    assert_eq!(of_segments(&restored), of_segments(&machine));
+    assert!(of_segments(&machine).iter().any(|(_, _, written)| written.is_some_and(|(_, now)| now > 0)));
     let record = state.segments.iter().find(|record| record.live > 0).unwrap();
     assert_eq!(HeatSums::of(record.heat.writes(), record.heat.times()), record.heat);
     let mut other = array.clone();

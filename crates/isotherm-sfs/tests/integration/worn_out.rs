@@ -26,7 +26,7 @@ fn a_log_keeps_its_laws_when_the_device_below_wears_out() {
         let sets = [stack, &[endurance.as_str(), "device.over_provisioning=0.25"]].concat();
         let sets: Vec<String> = sets.into_iter().map(str::to_owned).collect();
         let spec = SystemSpec::from_toml("", &sets).unwrap();
-        let environment = Environment { logical_bytes: BLOCKS * 4096, seed: 1, future: None };
+        let environment = Environment { logical_bytes: BLOCKS * 4096, seed: 1, ..Environment::default() };
         let mut device = build(&spec, &environment).unwrap();
         let mut random = Random::new(3);
         let error = loop {

@@ -16,12 +16,12 @@ use crate::nand::array::NandArray;
 use crate::nand::content::{Bytes, Nothing};
 use crate::nand::payload::{HeapBytes, NoBytes, Payload};
 use crate::nand::timing::{Latency, TIMINGS, Timed};
-use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, build_placement};
+use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, SharedPlacement, build_placement};
 use crate::registry::{SpecError, find};
 use crate::spec::{self, DeviceSpec, Specification as _, TimingSection};
 use crate::ssd::Ssd;
 use crate::store::StoreOptions;
-use crate::victim::{VictimContext, build_victim};
+use crate::victim::{SharedVictim, VictimContext, build_victim};
 use std::sync::Arc;
 
 /// What a device depends on beside its specification.
@@ -33,6 +33,10 @@ pub struct Environment {
     pub seed: u64,
     /// When every page is written next, for placement by future writes.
     pub future: Option<Arc<Future>>,
+    /// What decides where a specification names the placement `external`.
+    pub placement: Option<SharedPlacement>,
+    /// What decides where a specification names the victim policy `external`.
+    pub victim: Option<SharedVictim>,
 }
 
 /// The device that a specification describes, before it is built.
@@ -179,6 +183,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         blocks: geometry.blocks,
         seed: environment.seed,
         future: environment.future.clone(),
+        external: environment.placement.clone(),
     };
     let (placement, placer) = match ftl.own_placement(&context) {
         Some(own) => (own, &spec.ftl.name),
@@ -344,6 +349,7 @@ where
         pages_per_block: geometry.pages_per_block(),
         logical_pages: plan.logical_pages,
         seed: environment.seed,
+        external: environment.victim.clone(),
     };
     let victim = build_victim(&spec.gc.victim, &context)?;
     let (array, found) = match array(&geometry)? {

@@ -4,10 +4,10 @@ use crate::dram::buffer::BUFFERS;
 use crate::dram::partition::check_split;
 use crate::ftl::FTLS;
 use crate::nand::timing::TIMINGS;
-use crate::placement::PLACEMENTS;
+use crate::placement::check_placement;
 use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
 use crate::spec::DeviceSpec;
-use crate::victim::VICTIMS;
+use crate::victim::check_victim;
 
 /// Looks up every policy that a specification names, and the keys of its parameters.
 ///
@@ -15,8 +15,8 @@ use crate::victim::VICTIMS;
 /// An unknown name or parameter.
 pub fn check_names(spec: &DeviceSpec) -> Result<(), SpecError> {
     check_name(FTLS, "ftl.name", &spec.ftl.name)?;
-    check_name(PLACEMENTS, "placement.name", &spec.placement.name)?;
-    check_name(VICTIMS, "gc.victim", &spec.gc.victim)?;
+    check_placement(&spec.placement.name)?;
+    check_victim(&spec.gc.victim)?;
     check_name(TIMINGS, "timing.preset", &spec.timing.preset.parse()?)?;
     if let Some(policy) = spec.dram.buffer.as_ref().filter(|policy| policy.name != "none") {
         check_name(BUFFERS, "dram.buffer", policy)?;

@@ -305,6 +305,14 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
         self.ftl.logical_pages()
     }
     /// What is written soon is looked up here; the map below hears of it when it is evicted.
+    fn wants_batches(&self) -> bool {
+        // Pages reach the placement when the buffer lets them go.
+        false
+    }
+    fn announce(&mut self, _: &[Lpn]) {}
+    fn check_policies(&self) -> Result<(), DeviceError> {
+        self.ftl.check_policies()
+    }
     fn wants_sources(&self) -> bool {
         self.ftl.wants_sources()
     }

@@ -39,6 +39,15 @@ pub trait Ftl {
     fn wants_sources(&self) -> bool;
     /// The host is about to write a page on behalf of `source`.
     fn attribute(&mut self, lpn: Lpn, source: u16);
+    /// Whether the placement decides for many pages at a time, and writes reach it in the order of the host.
+    fn wants_batches(&self) -> bool;
+    /// The host is about to write these pages, in this order, and to trim none between.
+    fn announce(&mut self, lpns: &[Lpn]);
+    /// Reports a policy that could not decide.
+    ///
+    /// # Errors
+    /// What it said.
+    fn check_policies(&self) -> Result<(), DeviceError>;
     /// Whether a page holds data. Touches no flash.
     fn is_mapped(&self, lpn: Lpn) -> bool;
     /// Reads a page; false if it holds no data, and then `out` is left alone.

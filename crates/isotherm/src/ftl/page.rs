@@ -86,6 +86,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
         self.map.entries.len() as u32
     }
 
+    fn wants_batches(&self) -> bool {
+        self.store.placement().wants_batches()
+    }
+    fn announce(&mut self, lpns: &[Lpn]) {
+        self.store.announce(lpns);
+    }
+    fn check_policies(&self) -> Result<(), DeviceError> {
+        self.store.check_policies()
+    }
     fn wants_sources(&self) -> bool {
         self.store.placement().wants_sources()
     }

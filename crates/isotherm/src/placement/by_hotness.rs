@@ -74,6 +74,7 @@ mod tests {
             blocks: 32,
             seed: 1,
             future: None,
+            external: None,
         };
         build_placement(&text.parse()?, &context)
     }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub use crate::future::Future;
 pub use crate::hotness::history::PageHistory;
 pub use asa::{AsaCounters, AsaResults};
+pub use external::{CopyBatch, ExternalPlacement, SharedPlacement, WriteBatch};
 
 /// A page that the host writes.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +114,20 @@ pub trait Placement {
     fn victim_source(&mut self, _now: u64) -> VictimSource {
         VictimSource::Everywhere
     }
+    /// Whether the placement decides for many pages at a time: then [`announce`](Placement::announce) tells it of host writes ahead,
+    /// where they are known, and [`announce_copies`](Placement::announce_copies) of the pages of a victim. The same as long as it lives.
+    fn wants_batches(&self) -> bool {
+        false
+    }
+    /// The host is about to write these pages, in this order, the first at the time `now`, and to trim none between. Announced
+    /// writes that did not happen are forgotten.
+    fn announce(&mut self, _lpns: &[Lpn], _now: u64) {}
+    /// [`gc`](Placement::gc) is about to be called for these pages, in this order.
+    fn announce_copies(&mut self, _lpns: &[Lpn], _now: u64, _from: StreamId, _stamp: u64) {}
+    /// Why the placement could not decide, once that happened: its choices mean nothing from then on.
+    fn failure(&self) -> Option<&str> {
+        None
+    }
     /// Brings what choices for `lpns` read towards the cache. Many at a time, because each call is a dispatch.
     #[inline(always)]
     fn prefetch(&self, _lpns: impl Iterator<Item = Lpn>) {}
@@ -156,6 +171,8 @@ pub struct PlacementContext {
     pub seed: u64,
     /// When every page is written next; given only where a placement asks for it.
     pub future: Option<Arc<Future>>,
+    /// What decides for the placement `external`.
+    pub external: Option<SharedPlacement>,
 }
 
 /// How a placement is built, and what it has to be told for that.
@@ -175,8 +192,10 @@ impl BuildPlacement {
 }
 
 /// Declares every placement, one line each (its module and its type): the enum that dispatches to it, and the table of entries.
+/// The last group has no name that a user could give.
 macro_rules! placements {
-    ($($module:ident :: $variant:ident),* $(,)?) => {
+    ($($module:ident :: $variant:ident),* $(,)?; $unnamed:ident :: $other:ident in $held:ty) => {
+        pub(crate) mod $unnamed;
         $(
             pub(crate) mod $module;
             pub use $module::$variant;
@@ -188,69 +207,81 @@ macro_rules! placements {
         #[derive(Clone, Debug)]
         // A device has one: what a small variant wastes is nothing beside the tables, and a box would cost a load a call.
         #[allow(missing_docs, clippy::large_enum_variant)]
-        pub enum AnyPlacement { $($variant($variant)),* }
+        pub enum AnyPlacement { $($variant($variant),)* $other($held) }
 
         impl Placement for AnyPlacement {
             fn streams(&self) -> u16 {
-                match self { $(Self::$variant(placement) => placement.streams()),* }
+                match self { $(Self::$variant(placement) => placement.streams(),)* Self::$other(placement) => placement.streams() }
             }
             fn gc_streams(&self) -> u16 {
-                match self { $(Self::$variant(placement) => placement.gc_streams()),* }
+                match self { $(Self::$variant(placement) => placement.gc_streams(),)* Self::$other(placement) => placement.gc_streams() }
             }
             fn history_pages(&self) -> u32 {
-                match self { $(Self::$variant(placement) => placement.history_pages()),* }
+                match self { $(Self::$variant(placement) => placement.history_pages(),)* Self::$other(placement) => placement.history_pages() }
             }
             #[inline(always)]
             fn host(&mut self, write: &HostWrite, history: &mut PageHistory) -> StreamId {
-                match self { $(Self::$variant(placement) => placement.host(write, history)),* }
+                match self { $(Self::$variant(placement) => placement.host(write, history),)* Self::$other(placement) => placement.host(write, history) }
             }
             fn copies_to(&self) -> Option<StreamId> {
-                match self { $(Self::$variant(placement) => placement.copies_to()),* }
+                match self { $(Self::$variant(placement) => placement.copies_to(),)* Self::$other(placement) => placement.copies_to() }
             }
             #[inline(always)]
             fn gc(&mut self, copy: &GcCopy, history: &PageHistory) -> StreamId {
-                match self { $(Self::$variant(placement) => placement.gc(copy, history)),* }
+                match self { $(Self::$variant(placement) => placement.gc(copy, history),)* Self::$other(placement) => placement.gc(copy, history) }
             }
             fn wants_sources(&self) -> bool {
-                match self { $(Self::$variant(placement) => placement.wants_sources()),* }
+                match self { $(Self::$variant(placement) => placement.wants_sources(),)* Self::$other(placement) => placement.wants_sources() }
             }
             fn attribute(&mut self, lpn: Lpn, source: u16) {
-                match self { $(Self::$variant(placement) => placement.attribute(lpn, source)),* }
+                match self { $(Self::$variant(placement) => placement.attribute(lpn, source),)* Self::$other(placement) => placement.attribute(lpn, source) }
             }
             fn on_trim(&mut self, lpn: Lpn) {
-                match self { $(Self::$variant(placement) => placement.on_trim(lpn)),* }
+                match self { $(Self::$variant(placement) => placement.on_trim(lpn),)* Self::$other(placement) => placement.on_trim(lpn) }
             }
             fn on_close(&mut self, block: BlockId, stream: StreamId) {
-                match self { $(Self::$variant(placement) => placement.on_close(block, stream)),* }
+                match self { $(Self::$variant(placement) => placement.on_close(block, stream),)* Self::$other(placement) => placement.on_close(block, stream) }
             }
             fn victim_source(&mut self, now: u64) -> VictimSource {
-                match self { $(Self::$variant(placement) => placement.victim_source(now)),* }
+                match self { $(Self::$variant(placement) => placement.victim_source(now),)* Self::$other(placement) => placement.victim_source(now) }
             }
             fn on_reclaim(&mut self, reclaim: &Reclaim) {
-                match self { $(Self::$variant(placement) => placement.on_reclaim(reclaim)),* }
+                match self { $(Self::$variant(placement) => placement.on_reclaim(reclaim),)* Self::$other(placement) => placement.on_reclaim(reclaim) }
+            }
+            fn wants_batches(&self) -> bool {
+                match self { $(Self::$variant(placement) => placement.wants_batches(),)* Self::$other(placement) => placement.wants_batches() }
+            }
+            fn announce(&mut self, lpns: &[Lpn], now: u64) {
+                match self { $(Self::$variant(placement) => placement.announce(lpns, now),)* Self::$other(placement) => placement.announce(lpns, now) }
+            }
+            fn announce_copies(&mut self, lpns: &[Lpn], now: u64, from: StreamId, stamp: u64) {
+                match self { $(Self::$variant(placement) => placement.announce_copies(lpns, now, from, stamp),)* Self::$other(placement) => placement.announce_copies(lpns, now, from, stamp) }
+            }
+            fn failure(&self) -> Option<&str> {
+                match self { $(Self::$variant(placement) => placement.failure(),)* Self::$other(placement) => placement.failure() }
             }
             #[inline(always)]
             fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
-                match self { $(Self::$variant(placement) => placement.prefetch(lpns)),* }
+                match self { $(Self::$variant(placement) => placement.prefetch(lpns),)* Self::$other(placement) => placement.prefetch(lpns) }
             }
             #[inline(always)]
             fn metadata_reads(&self) -> &[Lpn] {
-                match self { $(Self::$variant(placement) => placement.metadata_reads()),* }
+                match self { $(Self::$variant(placement) => placement.metadata_reads(),)* Self::$other(placement) => placement.metadata_reads() }
             }
             fn forget_metadata_reads(&mut self) {
-                match self { $(Self::$variant(placement) => placement.forget_metadata_reads()),* }
+                match self { $(Self::$variant(placement) => placement.forget_metadata_reads(),)* Self::$other(placement) => placement.forget_metadata_reads() }
             }
             fn fill_snapshot(&self, snapshot: &mut Snapshot) {
-                match self { $(Self::$variant(placement) => placement.fill_snapshot(snapshot)),* }
+                match self { $(Self::$variant(placement) => placement.fill_snapshot(snapshot),)* Self::$other(placement) => placement.fill_snapshot(snapshot) }
             }
             fn check(&self, blocks: &BlockTable) -> Result<(), String> {
-                match self { $(Self::$variant(placement) => placement.check(blocks)),* }
+                match self { $(Self::$variant(placement) => placement.check(blocks),)* Self::$other(placement) => placement.check(blocks) }
             }
             fn memory_bytes(&self) -> u64 {
-                match self { $(Self::$variant(placement) => placement.memory_bytes()),* }
+                match self { $(Self::$variant(placement) => placement.memory_bytes(),)* Self::$other(placement) => placement.memory_bytes() }
             }
             fn simulator_bytes(&self) -> u64 {
-                match self { $(Self::$variant(placement) => placement.simulator_bytes()),* }
+                match self { $(Self::$variant(placement) => placement.simulator_bytes(),)* Self::$other(placement) => placement.simulator_bytes() }
             }
         }
 
@@ -273,13 +304,28 @@ placements! {
     midas::Midas,
     sfs::SfsGroups,
     by_hotness::ByHotness,
-    asa::Asa,
+    asa::Asa;
+    external::External in Box<external::External>
+}
+
+/// The entry of the placement that `name` names.
+fn entry(name: &PolicyName) -> Result<&'static Entry<BuildPlacement>, SpecError> {
+    // A program that embeds the simulator brings this one along; a list of what can be named has no place for it.
+    if name.name == external::ENTRY.name { Ok(&external::ENTRY) } else { find(PLACEMENTS, "placement", name) }
+}
+
+/// Looks up a placement, and the keys of its parameters.
+///
+/// # Errors
+/// Unknown name, unknown parameter, or a value out of range.
+pub fn check_placement(name: &PolicyName) -> Result<(), SpecError> {
+    Parameters::new(name, entry(name)?.parameters).map(|_| ())
 }
 
 /// Whether the placement that `name` names has to be told the future (see [`PlacementContext::future`]). A name or parameter
 /// that does not exist needs nothing: it is refused where it is built.
 pub fn needs_future(name: &PolicyName) -> bool {
-    let Ok(entry) = find(PLACEMENTS, "placement", name) else { return false };
+    let Ok(entry) = entry(name) else { return false };
     Parameters::new(name, entry.parameters).is_ok_and(|parameters| (entry.build.needs_future)(&parameters))
 }
 
@@ -288,6 +334,6 @@ pub fn needs_future(name: &PolicyName) -> bool {
 /// # Errors
 /// Unknown name, unknown parameter, or a value out of range.
 pub fn build_placement(name: &PolicyName, context: &PlacementContext) -> Result<AnyPlacement, SpecError> {
-    let entry = find(PLACEMENTS, "placement", name)?;
+    let entry = entry(name)?;
     (entry.build.build)(&Parameters::new(name, entry.parameters)?, context)
 }

@@ -211,6 +211,7 @@ mod tests {
             blocks: 2 * pages / 16,
             seed: 1,
             future: None,
+            external: None,
         };
         match build_placement(&text.parse().unwrap(), &context).unwrap() {
             AnyPlacement::SfsGroups(placement) => placement,

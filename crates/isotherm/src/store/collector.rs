@@ -297,6 +297,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     fn copy_moves(&mut self, victim: BlockId, moves: &mut [Move], cause: Cause) -> Result<(), DeviceError> {
         let (from, stamp) = (self.blocks.stream(victim), self.blocks.stamp(victim));
         let all_to = self.placement.copies_to();
+        if all_to.is_none() && self.placement.wants_batches() {
+            let data = moves.iter().filter(|entry| entry.owner.kind() == Kind::Data);
+            let lpns: Vec<Lpn> = data.map(|entry| Lpn(entry.owner.address())).collect();
+            self.placement.announce_copies(&lpns, self.now, from, stamp);
+        }
         let mut rest = &mut *moves;
         let mut next = rest.first().map(|first| self.destination(first.owner, all_to, from, stamp, cause));
         while let Some((stream, cause_here)) = next {

@@ -215,6 +215,22 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         }
     }
 
+    /// The host is about to write these pages and to trim none between, for a placement that wants to know ahead.
+    pub fn announce(&mut self, lpns: &[Lpn]) {
+        self.placement.announce(lpns, self.now);
+    }
+
+    /// Reports a policy that could not decide.
+    ///
+    /// # Errors
+    /// What it said.
+    pub fn check_policies(&self) -> Result<(), DeviceError> {
+        match self.placement.failure().or_else(|| self.victim.failure()) {
+            Some(detail) => Err(DeviceError::Policy { detail: detail.to_owned() }),
+            None => Ok(()),
+        }
+    }
+
     /// Stream of a host write.
     #[inline(always)]
     pub fn place(&mut self, lpn: Lpn, rewrite: bool) -> StreamId {

@@ -16,6 +16,7 @@ use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find}
 use crate::stats::Snapshot;
 
 pub use crate::hotness::history::PageHistory;
+pub use external::{ClosedBlocks, ExternalVictim, SharedVictim};
 
 /// What a page that was just programmed holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +75,10 @@ pub trait VictimPolicy {
     /// Brings what the deaths of `pages` will touch towards the cache, for a policy that `watches_pages`.
     #[inline(always)]
     fn prefetch_pages(&self, _pages: impl Iterator<Item = Ppn>) {}
+    /// Why the policy could not decide, once that happened: its choices mean nothing from then on.
+    fn failure(&self) -> Option<&str> {
+        None
+    }
     /// Adds what the policy counted to `snapshot`.
     fn fill_snapshot(&self, _snapshot: &mut Snapshot) {}
     /// Bytes of state, the history that is shared aside.
@@ -81,7 +86,7 @@ pub trait VictimPolicy {
 }
 
 /// What a victim policy may need to be built.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct VictimContext {
     /// Number of blocks.
     pub blocks: u32,
@@ -91,14 +96,18 @@ pub struct VictimContext {
     pub logical_pages: u32,
     /// Seed of the run.
     pub seed: u64,
+    /// What decides for the policy `external`.
+    pub external: Option<SharedVictim>,
 }
 
 /// Builds a policy from its checked parameters.
 pub type BuildVictim = fn(&Parameters<'_>, &VictimContext) -> Result<AnyVictim, SpecError>;
 
 /// Declares every policy, one line each (its module and its type): the enum that dispatches to it, and the table of entries.
+/// The last one has no name that a user could give.
 macro_rules! victims {
-    ($($module:ident :: $variant:ident),* $(,)?) => {
+    ($($module:ident :: $variant:ident),* $(,)?; $unnamed:ident :: $other:ident in $held:ty) => {
+        mod $unnamed;
         $(
             mod $module;
             pub use $module::$variant;
@@ -109,63 +118,66 @@ macro_rules! victims {
         #[repr(u8)]
         #[derive(Clone, Debug)]
         #[allow(missing_docs)]
-        pub enum AnyVictim { $($variant($variant)),* }
+        pub enum AnyVictim { $($variant($variant),)* $other($held) }
 
         impl VictimPolicy for AnyVictim {
             #[inline(always)]
             fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
-                match self { $(Self::$variant(policy) => policy.on_close(block, blocks)),* }
+                match self { $(Self::$variant(policy) => policy.on_close(block, blocks),)* Self::$other(policy) => policy.on_close(block, blocks) }
             }
             #[inline(always)]
             fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
-                match self { $(Self::$variant(policy) => policy.on_invalidate(block, blocks)),* }
+                match self { $(Self::$variant(policy) => policy.on_invalidate(block, blocks),)* Self::$other(policy) => policy.on_invalidate(block, blocks) }
             }
             fn watches_pages(&self) -> bool {
-                match self { $(Self::$variant(policy) => policy.watches_pages()),* }
+                match self { $(Self::$variant(policy) => policy.watches_pages(),)* Self::$other(policy) => policy.watches_pages() }
             }
             fn history_pages(&self) -> u32 {
-                match self { $(Self::$variant(policy) => policy.history_pages()),* }
+                match self { $(Self::$variant(policy) => policy.history_pages(),)* Self::$other(policy) => policy.history_pages() }
             }
             #[inline(always)]
             fn on_program(&mut self, at: Ppn, written: Written, history: &mut PageHistory) {
-                match self { $(Self::$variant(policy) => policy.on_program(at, written, history)),* }
+                match self { $(Self::$variant(policy) => policy.on_program(at, written, history),)* Self::$other(policy) => policy.on_program(at, written, history) }
             }
             #[inline(always)]
             fn on_copies(&mut self, moves: &[Move]) {
-                match self { $(Self::$variant(policy) => policy.on_copies(moves)),* }
+                match self { $(Self::$variant(policy) => policy.on_copies(moves),)* Self::$other(policy) => policy.on_copies(moves) }
             }
             #[inline(always)]
             fn on_page_death(&mut self, at: Ppn) {
-                match self { $(Self::$variant(policy) => policy.on_page_death(at)),* }
+                match self { $(Self::$variant(policy) => policy.on_page_death(at),)* Self::$other(policy) => policy.on_page_death(at) }
             }
             #[inline(always)]
             fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
-                match self { $(Self::$variant(policy) => policy.on_remove(block, blocks)),* }
+                match self { $(Self::$variant(policy) => policy.on_remove(block, blocks),)* Self::$other(policy) => policy.on_remove(block, blocks) }
             }
             #[inline(always)]
             fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
-                match self { $(Self::$variant(policy) => policy.pick(blocks, now)),* }
+                match self { $(Self::$variant(policy) => policy.pick(blocks, now),)* Self::$other(policy) => policy.pick(blocks, now) }
             }
             fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
-                match self { $(Self::$variant(policy) => policy.pick_within(blocks, now, streams)),* }
+                match self { $(Self::$variant(policy) => policy.pick_within(blocks, now, streams),)* Self::$other(policy) => policy.pick_within(blocks, now, streams) }
             }
             #[inline(always)]
             fn upcoming(&self) -> [Option<BlockId>; 2] {
-                match self { $(Self::$variant(policy) => policy.upcoming()),* }
+                match self { $(Self::$variant(policy) => policy.upcoming(),)* Self::$other(policy) => policy.upcoming() }
             }
             #[inline(always)]
             fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
-                match self { $(Self::$variant(policy) => policy.prefetch(lpns)),* }
+                match self { $(Self::$variant(policy) => policy.prefetch(lpns),)* Self::$other(policy) => policy.prefetch(lpns) }
             }
             #[inline(always)]
             fn prefetch_pages(&self, pages: impl Iterator<Item = Ppn>) {
-                match self { $(Self::$variant(policy) => policy.prefetch_pages(pages)),* }
+                match self { $(Self::$variant(policy) => policy.prefetch_pages(pages),)* Self::$other(policy) => policy.prefetch_pages(pages) }
+            }
+            fn failure(&self) -> Option<&str> {
+                match self { $(Self::$variant(policy) => policy.failure(),)* Self::$other(policy) => policy.failure() }
             }
             fn fill_snapshot(&self, snapshot: &mut Snapshot) {
-                match self { $(Self::$variant(policy) => policy.fill_snapshot(snapshot)),* }
+                match self { $(Self::$variant(policy) => policy.fill_snapshot(snapshot),)* Self::$other(policy) => policy.fill_snapshot(snapshot) }
             }
             fn memory_bytes(&self) -> u64 {
-                match self { $(Self::$variant(policy) => policy.memory_bytes()),* }
+                match self { $(Self::$variant(policy) => policy.memory_bytes(),)* Self::$other(policy) => policy.memory_bytes() }
             }
         }
 
@@ -183,7 +195,22 @@ victims! {
     windowed::Windowed,
     cat::Cat,
     cost_hotness::CostHotness,
-    mdc::Mdc,
+    mdc::Mdc;
+    external::External in Box<external::External>
+}
+
+/// The entry of the policy that `name` names.
+fn entry(name: &PolicyName) -> Result<&'static Entry<BuildVictim>, SpecError> {
+    // A program that embeds the simulator brings this one along; a list of what can be named has no place for it.
+    if name.name == external::ENTRY.name { Ok(&external::ENTRY) } else { find(VICTIMS, "victim", name) }
+}
+
+/// Looks up a policy, and the keys of its parameters.
+///
+/// # Errors
+/// Unknown name, unknown parameter, or a value out of range.
+pub fn check_victim(name: &PolicyName) -> Result<(), SpecError> {
+    Parameters::new(name, entry(name)?.parameters).map(|_| ())
 }
 
 /// No parameters.
@@ -194,6 +221,6 @@ const NONE: &[Parameter] = &[];
 /// # Errors
 /// Unknown name, unknown parameter, or a value out of range.
 pub fn build_victim(name: &PolicyName, context: &VictimContext) -> Result<AnyVictim, SpecError> {
-    let entry = find(VICTIMS, "victim", name)?;
+    let entry = entry(name)?;
     (entry.build)(&Parameters::new(name, entry.parameters)?, context)
 }

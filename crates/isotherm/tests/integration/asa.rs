@@ -26,7 +26,7 @@ fn run(ftl: &str, spare: &str, hot: f64, drive_writes: u32, sets: &[&str]) -> Ru
     let mut sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
     sets.extend([format!("ftl.name={ftl}"), format!("device.spare={spare}"), "wear.leveling=false".to_owned()]);
     let spec = DeviceSpec::from_toml("", &sets).unwrap();
-    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, future: None };
+    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, ..Environment::default() };
     let mut device = build(&spec, &environment).unwrap();
     let (mut random, tenth) = (Random::new(11), PAGES / 10);
     let mut marks = Vec::new();

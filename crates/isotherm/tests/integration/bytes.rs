@@ -39,7 +39,7 @@ fn spec(sets: &[&str]) -> DeviceSpec {
 }
 
 fn environment() -> Environment {
-    Environment { logical_bytes: PAGES * PAGE, seed: 3, future: None }
+    Environment { logical_bytes: PAGES * PAGE, seed: 3, ..Environment::default() }
 }
 
 /// Requests that begin and end anywhere.

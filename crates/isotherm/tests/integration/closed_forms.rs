@@ -17,7 +17,7 @@ fn workload(pages: u32, drive_writes: u32) -> Vec<u32> {
 fn last_third(sets: &[&str], pages: u32, order: &[u32], future: Option<Arc<Future>>) -> f64 {
     let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
     let spec = DeviceSpec::from_toml("", &sets).unwrap();
-    let environment = Environment { logical_bytes: u64::from(pages) * 4096, seed: 1, future };
+    let environment = Environment { logical_bytes: u64::from(pages) * 4096, seed: 1, future, ..Environment::default() };
     let mut device = build(&spec, &environment).unwrap();
     let (first, last) = order.split_at(order.len() / 3 * 2);
     let mut programs = Vec::new();

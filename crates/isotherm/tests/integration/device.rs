@@ -15,7 +15,7 @@ fn spec(sets: &[&str]) -> DeviceSpec {
 }
 
 fn device(logical_bytes: u64, sets: &[&str]) -> Box<dyn Replay> {
-    build(&spec(sets), &Environment { logical_bytes, seed: 1, future: None }).unwrap()
+    build(&spec(sets), &Environment { logical_bytes, seed: 1, ..Environment::default() }).unwrap()
 }
 
 fn request(op: Op, offset: u64, length: u64) -> Request {
@@ -267,7 +267,7 @@ fn wrong_specifications_name_the_key_and_the_fix() {
         (&["device.logical_size=1TB", "device.page_size=512"], "logical_size"),
         (&["placement=offline"], "offline"),
     ] {
-        let environment = Environment { logical_bytes: 4 * MIB, seed: 1, future: None };
+        let environment = Environment { logical_bytes: 4 * MIB, seed: 1, ..Environment::default() };
         let owned: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         let built = DeviceSpec::from_toml("", &owned).and_then(|spec| build(&spec, &environment));
         let Err(error) = built else { panic!("{sets:?} was accepted") };
@@ -279,14 +279,17 @@ fn wrong_specifications_name_the_key_and_the_fix() {
 #[test]
 fn lean_mode_needs_at_most_ten_bytes_a_physical_page() {
     for placement in ["placement=single", "placement=host_gc"] {
-        let plan = plan(&spec(&[placement]), &Environment { logical_bytes: 1 << 40, seed: 1, future: None }).unwrap();
+        let plan =
+            plan(&spec(&[placement]), &Environment { logical_bytes: 1 << 40, seed: 1, ..Environment::default() })
+                .unwrap();
         let per_page = plan.memory_bytes as f64 / f64::from(plan.geometry.pages());
         assert!(per_page <= 10.0, "{per_page} bytes a page");
         // The estimate is what a built device takes.
         let built = device(1 << 30, &[placement]).snapshot();
         let tables: u64 = built.dram.iter().map(|(_, bytes)| bytes).sum();
         let owners = u64::from(device(1 << 30, &[placement]).physical_pages()) * 4;
-        let estimate = self::plan(&spec(&[placement]), &Environment { logical_bytes: 1 << 30, seed: 1, future: None });
+        let estimate =
+            self::plan(&spec(&[placement]), &Environment { logical_bytes: 1 << 30, seed: 1, ..Environment::default() });
         let ratio = (tables + owners) as f64 / estimate.unwrap().memory_bytes as f64;
         assert!((0.85..=1.0).contains(&ratio), "{ratio}");
     }

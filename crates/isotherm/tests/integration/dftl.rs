@@ -14,7 +14,7 @@ const PAGES: u32 = 1 << 15;
 fn device(sets: &[&str]) -> Box<dyn Replay> {
     let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
     let spec = DeviceSpec::from_toml("", &sets).unwrap();
-    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, future: None };
+    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, ..Environment::default() };
     build(&spec, &environment).unwrap()
 }
 
@@ -96,7 +96,7 @@ fn plans_state_the_spare_that_translation_blocks_leave() {
     let sets = |space: &str| {
         ["device.spare=0.1".to_owned(), format!("ftl.name=dftl:translation_entry_bytes=16,translation_space={space}")]
     };
-    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, future: None };
+    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, ..Environment::default() };
     let plan = |space| plan(&DeviceSpec::from_toml("", &sets(space)).unwrap(), &environment).unwrap();
     let (on_top, inside) = (plan("on_top"), plan("inside"));
     assert_eq!(on_top.spare_left, on_top.spare);
@@ -109,7 +109,7 @@ fn plans_state_the_spare_that_translation_blocks_leave() {
 #[test]
 fn a_cache_that_holds_nothing_is_refused() {
     let spec = DeviceSpec::from_toml("", &["ftl.name=dftl".to_owned(), "dram.cache_bytes=128".to_owned()]).unwrap();
-    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, future: None };
+    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, ..Environment::default() };
     let error = plan(&spec, &environment).unwrap_err().to_string();
     assert!(error.contains("dram.cache_bytes") && error.contains("give at least 136"), "{error}");
 }
@@ -124,7 +124,7 @@ fn the_least_floor_is_enough_and_a_smaller_one_is_refused() {
             .chain([format!("gc.floor={floor}")])
             .collect::<Vec<_>>()
     };
-    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, future: None };
+    let environment = Environment { logical_bytes: u64::from(PAGES) * 4096, seed: 1, ..Environment::default() };
     let error = plan(&DeviceSpec::from_toml("", &sets(1, "single")).unwrap(), &environment).unwrap_err().to_string();
     assert!(error.contains("gc.floor") && error.contains("give 2 to 65536 blocks, or leave it out for 4"), "{error}");
     // Hardly any spare space and hardly any cache: victims are nearly full, and nearly every copy costs a translation page.

@@ -28,7 +28,7 @@ const CRATES: &[(&str, &[&str])] = &[
     (
         "isotherm-eval",
         &[
-            "sweep validate",
+            "sweep validate comparison",
             "compare",
             "run hotness",
             "pool",

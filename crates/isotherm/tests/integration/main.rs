@@ -5,6 +5,7 @@ mod bytes;
 mod closed_forms;
 mod device;
 mod dftl;
+mod external;
 mod fast_device;
 mod fast_merges;
 mod fast_oracle;

@@ -32,10 +32,16 @@ fn policies(placement: &str, victim: &str) -> (AnyPlacement, AnyVictim) {
         blocks: BLOCKS,
         seed: 5,
         future: Some(Arc::new(Future { deaths: (0..1000).map(|i| i + 1 + i % 90).collect() })),
+        external: None,
     };
     let placement = build_placement(&placement.parse::<PolicyName>().unwrap(), &context).unwrap();
-    let context =
-        VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 5 };
+    let context = VictimContext {
+        blocks: BLOCKS,
+        pages_per_block: PAGES_PER_BLOCK,
+        logical_pages: LOGICAL_PAGES,
+        seed: 5,
+        ..VictimContext::default()
+    };
     (placement, build_victim(&PolicyName::plain(victim), &context).unwrap())
 }
 

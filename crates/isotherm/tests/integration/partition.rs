@@ -14,7 +14,7 @@ fn device(sets: &[&str]) -> Box<dyn Replay> {
     let base = ["device.page_size=2KiB", "device.over_provisioning=0.1", "timing.preset=slc", "dram.size=512KiB"];
     let sets: Vec<String> = base.iter().chain(sets).map(|s| (*s).to_owned()).collect();
     let spec = DeviceSpec::from_toml("", &sets).unwrap();
-    build(&spec, &Environment { logical_bytes: PAGES * PAGE, seed: 3, future: None }).unwrap()
+    build(&spec, &Environment { logical_bytes: PAGES * PAGE, seed: 3, ..Environment::default() }).unwrap()
 }
 
 fn request(op: Op, page: u64, pages: u64) -> Request {
@@ -112,7 +112,7 @@ fn what_cannot_be_split_is_refused_with_a_way_out() {
     let refused = |sets: &[&str]| {
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
         let spec = DeviceSpec::from_toml("", &sets).unwrap();
-        let environment = Environment { logical_bytes: 1 << 26, seed: 0, future: None };
+        let environment = Environment { logical_bytes: 1 << 26, seed: 0, ..Environment::default() };
         build(&spec, &environment).err().expect("refused").to_string()
     };
     assert!(refused(&["dram.size=1MiB", "dram.split=30%"]).contains("the FTL dftl"));

@@ -8,7 +8,7 @@ use isotherm::spec::DeviceSpec;
 
 fn device(sets: &[String], pages: u32) -> Box<dyn Replay> {
     let spec = DeviceSpec::from_toml("", sets).unwrap();
-    build(&spec, &Environment { logical_bytes: u64::from(pages) * 4096, seed: 1, future: None }).unwrap()
+    build(&spec, &Environment { logical_bytes: u64::from(pages) * 4096, seed: 1, ..Environment::default() }).unwrap()
 }
 
 /// WA of a run of `drive_writes`, of which the first `discarded` are not measured; the first one fills the device.

@@ -61,8 +61,13 @@ impl VictimPolicy for Checked {
 }
 
 fn victim(name: &str) -> AnyVictim {
-    let context =
-        VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 3 };
+    let context = VictimContext {
+        blocks: BLOCKS,
+        pages_per_block: PAGES_PER_BLOCK,
+        logical_pages: LOGICAL_PAGES,
+        seed: 3,
+        ..VictimContext::default()
+    };
     build_victim(&name.parse::<PolicyName>().unwrap(), &context).unwrap()
 }
 
@@ -434,8 +439,13 @@ fn a_window_of_one_is_fifo_and_a_window_of_all_is_greedy() {
 
 #[test]
 fn every_policy_states_its_memory_and_refuses_unknown_parameters() {
-    let context =
-        VictimContext { blocks: BLOCKS, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 3 };
+    let context = VictimContext {
+        blocks: BLOCKS,
+        pages_per_block: PAGES_PER_BLOCK,
+        logical_pages: LOGICAL_PAGES,
+        seed: 3,
+        ..VictimContext::default()
+    };
     for entry in VICTIMS {
         let wrong = format!("{}:no_such_key=1", entry.name).parse().unwrap();
         let error = build_victim(&wrong, &context).unwrap_err();
@@ -489,7 +499,8 @@ fn what_a_victim_policy_counts_stands_in_the_snapshot_of_its_device() {
     let array = NandArray::without_bytes(Geometry::simple(20, 8, 4096), 0, false);
     let options =
         StoreOptions { floor: 1, age: AgeBase::Closed, meta_streams: 0, meta_blocks: 0, wear_threshold: None };
-    let context = VictimContext { blocks: 20, pages_per_block: 8, logical_pages: 100, seed: 1 };
+    let context =
+        VictimContext { blocks: 20, pages_per_block: 8, logical_pages: 100, seed: 1, ..VictimContext::default() };
     let inner = build_victim(&PolicyName::plain("fifo"), &context).unwrap();
     let policy = Counting { inner, counters: PickCounters::default() };
     let mut device = Ssd::new(PageFtl::new(array, Single, policy, 100, options), false);

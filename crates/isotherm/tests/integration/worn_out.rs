@@ -36,10 +36,17 @@ fn medium(blocks: u32, seed: u64) -> TestMedium {
 
 fn policies(blocks: u32, placement: &str, victim: &str) -> (AnyPlacement, AnyVictim) {
     let (logical_pages, pages_per_block) = (LOGICAL_PAGES, PAGES_PER_BLOCK);
-    let context =
-        PlacementContext { logical_pages, pages_per_block, page_bytes: PAGE_BYTES, blocks, seed: 5, future: None };
+    let context = PlacementContext {
+        logical_pages,
+        pages_per_block,
+        page_bytes: PAGE_BYTES,
+        blocks,
+        seed: 5,
+        future: None,
+        external: None,
+    };
     let placement = build_placement(&placement.parse::<PolicyName>().unwrap(), &context).unwrap();
-    let context = VictimContext { blocks, pages_per_block, logical_pages, seed: 5 };
+    let context = VictimContext { blocks, pages_per_block, logical_pages, seed: 5, ..VictimContext::default() };
     (placement, build_victim(&PolicyName::plain(victim), &context).unwrap())
 }
 

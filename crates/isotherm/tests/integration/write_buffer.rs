@@ -44,8 +44,15 @@ fn policies(blocks: u32) -> (AnyPlacement, AnyVictim) {
         blocks,
         seed: 1,
         future: None,
+        external: None,
     };
-    let victim = VictimContext { blocks, pages_per_block: PAGES_PER_BLOCK, logical_pages: LOGICAL_PAGES, seed: 1 };
+    let victim = VictimContext {
+        blocks,
+        pages_per_block: PAGES_PER_BLOCK,
+        logical_pages: LOGICAL_PAGES,
+        seed: 1,
+        ..VictimContext::default()
+    };
     (
         build_placement(&"single".parse().unwrap(), &placement).unwrap(),
         build_victim(&"greedy".parse().unwrap(), &victim).unwrap(),

@@ -105,7 +105,7 @@ impl<S: Store> Tree<S> {
         let place = Place::Inode(ino);
         let mut map = Map { ino, blocks: 0 };
         for block in 0..DIRECT_BLOCKS {
-            map.blocks += u64::from(self.is_block(direct_slot(ino, block))?);
+            map.blocks += u64::from(self.is_block(check, direct_slot(ino, block))?);
         }
         if inode.height > HEIGHT_MAX || (inode.root == 0) != (inode.height == 0) {
             check.find(FindingKind::Map, place, format!("its map has the height {}", inode.height));
@@ -134,7 +134,7 @@ impl<S: Store> Tree<S> {
                 check.find(FindingKind::Map, place, format!("it is no leaf with the number {first}"));
             }
             for index in 1..=LEAF_ENTRIES as u8 {
-                map.blocks += u64::from(self.is_block(Slot { page: id, index })?);
+                map.blocks += u64::from(self.is_block(check, Slot { page: id, index })?);
             }
             return Ok(());
         }
@@ -153,8 +153,10 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    fn is_block(&mut self, slot: Slot) -> Result<bool> {
-        Ok(!matches!(self.store.find_block(slot)?, Found::Hole))
+    fn is_block(&mut self, check: &mut Check, slot: Slot) -> Result<bool> {
+        let found = self.store.find_block(slot).map_err(Into::into);
+        let found = check.damage(FindingKind::Map, Place::Page(slot.page), found)?;
+        Ok(found.is_some_and(|found| !matches!(found, Found::Hole)))
     }
 
     fn check_directory(&mut self, check: &mut Check, ino: Ino, inode: &Inode) -> Result<()> {

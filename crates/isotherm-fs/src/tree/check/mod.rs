@@ -3,6 +3,7 @@
 
 mod inodes;
 mod names;
+mod repair;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,6 +123,10 @@ impl<S: Store> Tree<S> {
     /// # Errors
     /// Of the device. Damage is no error but a finding.
     pub fn check(&mut self) -> Result<Vec<Finding>> {
+        Ok(self.run_check()?.findings)
+    }
+
+    fn run_check(&mut self) -> Result<Check> {
         let mut check = Check::default();
         check.reached.insert(ROOT_PAGE);
         let mut from = Some(0);
@@ -145,7 +150,7 @@ impl<S: Store> Tree<S> {
             check.find(FindingKind::Inode, Place::Volume, text);
         }
         self.check_reach(&mut check)?;
-        Ok(check.findings)
+        Ok(check)
     }
 
     fn check_ring(&mut self, check: &mut Check) -> Result<()> {

@@ -1,6 +1,13 @@
 //! Tests of the tree over a store in memory.
 
+mod crash;
+mod files;
+mod links;
+mod model;
 mod names;
+mod operations;
+mod random;
+mod spoilt;
 
 use isotherm_vfs::{Attributes, Caller, Errno, FileKind, Ino, NewNode, ROOT, Time, WriteFlags};
 

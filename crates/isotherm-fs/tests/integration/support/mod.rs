@@ -6,5 +6,6 @@ pub mod model;
 pub mod operation;
 pub mod random;
 pub mod recording;
+pub mod sample;
 pub mod snapshot;
 pub mod workload;

@@ -193,6 +193,15 @@ impl<F: MappingSpace<Side = MapSide>> Ftl for Partition<F> {
     fn logical_pages(&self) -> u32 {
         self.buffer.logical_pages()
     }
+    fn wants_batches(&self) -> bool {
+        self.buffer.wants_batches()
+    }
+    fn announce(&mut self, lpns: &[Lpn]) {
+        self.buffer.announce(lpns);
+    }
+    fn check_policies(&self) -> Result<(), DeviceError> {
+        self.buffer.check_policies()
+    }
     fn wants_sources(&self) -> bool {
         self.buffer.wants_sources()
     }

@@ -226,6 +226,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
         self.map.layout.logical_pages
     }
 
+    fn wants_batches(&self) -> bool {
+        self.store.placement().wants_batches()
+    }
+    fn announce(&mut self, lpns: &[Lpn]) {
+        self.store.announce(lpns);
+    }
+    fn check_policies(&self) -> Result<(), DeviceError> {
+        self.store.check_policies()
+    }
     fn wants_sources(&self) -> bool {
         self.store.placement().wants_sources()
     }

@@ -68,6 +68,7 @@ impl Setup {
             blocks: LOGICAL_PAGES / PAGES_PER_BLOCK + SPARE_BLOCKS,
             seed: 1,
             future: Some(Arc::new(Future { deaths: (0..1000).map(|i| i + 1 + i % 90).collect() })),
+            external: None,
         };
         let placement = build_placement(&self.placement.parse().unwrap(), &context).unwrap();
         let victims = VictimContext {
@@ -75,6 +76,7 @@ impl Setup {
             pages_per_block: PAGES_PER_BLOCK,
             logical_pages: LOGICAL_PAGES,
             seed: 1,
+            external: None,
         };
         (placement, build_victim(&self.victim.parse().unwrap(), &victims).unwrap())
     }

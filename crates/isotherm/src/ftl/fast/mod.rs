@@ -409,6 +409,13 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
         self.entries.len() as u32
     }
 
+    fn wants_batches(&self) -> bool {
+        false
+    }
+    fn announce(&mut self, _: &[Lpn]) {}
+    fn check_policies(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
     fn wants_sources(&self) -> bool {
         false
     }

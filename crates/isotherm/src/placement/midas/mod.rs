@@ -346,6 +346,7 @@ mod tests {
             blocks: 150,
             seed: 1,
             future: None,
+            external: None,
         };
         let name = "midas:groups=4".parse().unwrap();
         let AnyPlacement::Midas(mut midas) = build_placement(&name, &context).unwrap() else { unreachable!() };

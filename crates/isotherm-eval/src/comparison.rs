@@ -1,15 +1,19 @@
 //! What a comparison will run: every combination on every trace with every seed, looked at before anything runs.
 
-use super::tables::TRACE_FROM_DEVICE;
-use isotherm_eval::compare::{Choice, combine};
-use isotherm_eval::results::{Skipped, TraceSummary};
-use isotherm_eval::{EvalError, Job, RunSpec, Surveys, TraceSource, startable};
+use crate::compare::{Choice, combine};
+use crate::error::EvalError;
+use crate::pool::{Job, Surveys, startable};
+use crate::results::{Skipped, TraceSummary};
+use crate::run::RunSpec;
 use isotherm_trace::{Profile, synth};
 use serde_json::{Map, Value};
 
+/// What parts the name of a trace from that of a device in a label.
+pub const TRACE_FROM_DEVICE: &str = ": ";
+
 /// The runs of a comparison.
 #[derive(Default)]
-pub struct Plan {
+pub struct Comparison {
     /// The runs that can start.
     pub jobs: Vec<Job<RunSpec>>,
     /// What is known of their traces.
@@ -22,7 +26,7 @@ pub struct Plan {
     pub first_problem: Option<EvalError>,
 }
 
-impl Plan {
+impl Comparison {
     /// Adds every combination of `axes` over `base`, on the trace of `base` and with `seeds` seeds from its own on. Among
     /// several traces, `name` is that of this one.
     ///
@@ -91,7 +95,7 @@ fn other_draw(base: &RunSpec, step: u64) -> Result<RunSpec, EvalError> {
     let mut spec = RunSpec { seed: base.seed.wrapping_add(step), ..base.clone() };
     if let Some(workload) = base.trace.name.strip_prefix("synth:").filter(|_| step > 0) {
         let name = format!("synth:{}", synth::reseeded(workload, step)?);
-        spec.trace = TraceSource::with_options(&name, base.trace.options.clone());
+        spec.trace = base.trace.clone().renamed(&name);
     }
     Ok(spec)
 }

@@ -1,9 +1,14 @@
 //! POSIX ACLs (withdrawn draft 1003.1e) in Linux' encoding of extended attributes: a version, and entries of tag, permissions
-//! and identifier.
+//! and identifier. Here is their arithmetic; a file system keeps them as the values of two extended attributes.
+//!
+//! Functions that take an ACL as it is kept take one that [`check`] has let pass; an access ACL after [`chmod`] passes again.
 
-use isotherm_vfs::{Errno, Result};
+use crate::{Errno, Result};
 
-use super::bytes::{get_u16, get_u32, put_u16};
+/// The extended attribute that holds the ACL which says who may do what.
+pub const ACCESS: &[u8] = b"system.posix_acl_access";
+/// The extended attribute that holds the ACL which new nodes of a directory get.
+pub const DEFAULT: &[u8] = b"system.posix_acl_default";
 
 const VERSION: u32 = 2;
 const HEADER_BYTES: usize = 4;
@@ -17,20 +22,24 @@ const OTHER: u16 = 32;
 
 /// What a new node gets of its directory's default ACL.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Inherited {
+pub struct Inherited {
     /// Its permissions.
-    pub(super) mode: u16,
+    pub mode: u16,
     /// Its ACL, where the permissions do not say it all.
-    pub(super) access: Option<Vec<u8>>,
+    pub access: Option<Vec<u8>>,
 }
 
 /// Whether an ACL has no entries: setting it removes what is there.
-pub(super) fn is_empty(acl: &[u8]) -> bool {
+#[must_use]
+pub fn is_empty(acl: &[u8]) -> bool {
     acl.len() == HEADER_BYTES && get_u32(acl, 0) == VERSION
 }
 
 /// Checks an ACL: entries in order, a mask where users or groups are named.
-pub(super) fn check(acl: &[u8]) -> Result<()> {
+///
+/// # Errors
+/// `EINVAL`; `EOPNOTSUPP` for another version of the encoding.
+pub fn check(acl: &[u8]) -> Result<()> {
     let entries = acl.len().checked_sub(HEADER_BYTES).ok_or(Errno::INVAL)?;
     if entries % ENTRY_BYTES != 0 {
         return Err(Errno::INVAL);
@@ -53,6 +62,18 @@ pub(super) fn check(acl: &[u8]) -> Result<()> {
     let base = USER_OBJ | GROUP_OBJ | OTHER;
     let needs_mask = seen & (USER | GROUP) != 0;
     if seen & base == base && (!needs_mask || seen & MASK != 0) { Ok(()) } else { Err(Errno::INVAL) }
+}
+
+fn get_u16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn get_u32(bytes: &[u8], at: usize) -> u32 {
+    u32::from(get_u16(bytes, at)) | u32::from(get_u16(bytes, at + 2)) << 16
+}
+
+fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
 }
 
 fn places(acl: &[u8]) -> impl Iterator<Item = usize> + use<> {
@@ -80,8 +101,12 @@ fn mode_places(acl: &[u8]) -> Vec<(usize, u16)> {
     plain.chain(group_place(acl).map(|at| (at, 3))).collect()
 }
 
-/// What a new node gets: the permissions asked for and those of the default ACL, each cut down to the other.
-pub(super) fn inherit(default: &[u8], mode: u16) -> Result<Inherited> {
+/// What a new node gets: the permissions asked for and those of the default ACL, each cut down to the other. The umask has no
+/// say where there is a default ACL.
+///
+/// # Errors
+/// Of [`check`].
+pub fn inherit(default: &[u8], mode: u16) -> Result<Inherited> {
     check(default)?;
     let mut access = default.to_vec();
     let mut mode = mode;
@@ -94,7 +119,10 @@ pub(super) fn inherit(default: &[u8], mode: u16) -> Result<Inherited> {
 }
 
 /// The mode that an access ACL sets, and the ACL where the mode does not say it all.
-pub(super) fn mode_of(access: &[u8], mode: u16) -> Result<(u16, Option<Vec<u8>>)> {
+///
+/// # Errors
+/// Of [`check`].
+pub fn mode_of(access: &[u8], mode: u16) -> Result<(u16, Option<Vec<u8>>)> {
     check(access)?;
     let mut mode = mode;
     for (at, shift) in mode_places(access) {
@@ -104,7 +132,8 @@ pub(super) fn mode_of(access: &[u8], mode: u16) -> Result<(u16, Option<Vec<u8>>)
 }
 
 /// The access ACL after chmod(2).
-pub(super) fn chmod(access: &[u8], mode: u16) -> Vec<u8> {
+#[must_use]
+pub fn chmod(access: &[u8], mode: u16) -> Vec<u8> {
     let mut changed = access.to_vec();
     for (at, shift) in mode_places(access) {
         put_u16(&mut changed, at + 2, (mode >> shift) & 7);

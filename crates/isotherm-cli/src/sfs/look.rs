@@ -1,0 +1,179 @@
+//! `sfs ls`, `cat` and `cp` on a volume that is not mounted, `sync` and `stats` on one that is.
+
+use super::device::{Access, open};
+use anyhow::{Context as _, bail};
+use clap::Args;
+use isotherm_fs::device::FileDevice;
+use isotherm_fs::log::LogSettings;
+use isotherm_fs::volume::{STATISTICS_XATTR, SYNC_XATTR, Volume};
+use isotherm_vfs::{Attributes, FileKind, FileSystem as _, Ino, ROOT};
+use rustix::fs::{XattrFlags, getxattr, setxattr};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Arguments of `sync` and `stats`.
+#[derive(Args)]
+pub struct MountpointArgs {
+    /// Where the volume is mounted
+    mountpoint: PathBuf,
+}
+
+/// Arguments of `ls` and `cat`.
+#[derive(Args)]
+pub struct PathArgs {
+    /// File or block device that holds the volume
+    device: PathBuf,
+    /// Path in the volume
+    #[arg(default_value = "/")]
+    path: PathBuf,
+}
+
+/// Arguments of `cp`.
+#[derive(Args)]
+pub struct CopyArgs {
+    /// File or block device that holds the volume
+    device: PathBuf,
+    /// Path in the volume
+    path: PathBuf,
+    /// Where to: a new file or directory
+    target: PathBuf,
+}
+
+/// Makes a mounted volume durable.
+pub fn sync(args: &MountpointArgs) -> anyhow::Result<ExitCode> {
+    setxattr(&args.mountpoint, SYNC_XATTR, b"", XattrFlags::empty())
+        .with_context(|| format!("{}: is it where a volume is mounted?", args.mountpoint.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what a mounted volume counts.
+pub fn stats(args: &MountpointArgs) -> anyhow::Result<ExitCode> {
+    let mut room = vec![0; 64 << 10];
+    let length = getxattr(&args.mountpoint, STATISTICS_XATTR, &mut room)
+        .with_context(|| format!("{}: is it where a volume is mounted?", args.mountpoint.display()))?;
+    io::stdout().write_all(&room[..length])?;
+    println!();
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Opened {
+    volume: Volume<FileDevice>,
+}
+
+impl Opened {
+    fn new(device: &Path) -> anyhow::Result<Self> {
+        let settings = LogSettings { read_only: true, ..LogSettings::default() };
+        let (volume, _) = Volume::open(open(device, Access::Read)?, settings, super::mount::now)
+            .with_context(|| device.display().to_string())?;
+        Ok(Self { volume })
+    }
+
+    fn find(&self, path: &Path) -> anyhow::Result<Attributes> {
+        let mut found = self.volume.attributes(ROOT)?;
+        for part in path.components() {
+            if let std::path::Component::Normal(name) = part {
+                let next = self.volume.lookup(found.ino, name.as_bytes());
+                found = next.with_context(|| format!("{}: {}", path.display(), name.display()))?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn list(&self, ino: Ino) -> anyhow::Result<Vec<(Vec<u8>, Attributes)>> {
+        let mut entries = Vec::new();
+        self.volume.read_directory_plus(ino, 0, &mut |entry, attributes| {
+            if entry.name != b"." && entry.name != b".." {
+                entries.push((entry.name.to_vec(), *attributes));
+            }
+            true
+        })?;
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(entries)
+    }
+
+    fn print(&self, found: &Attributes, out: &mut dyn Write) -> anyhow::Result<()> {
+        let mut at = 0;
+        while at < found.size {
+            let mut bytes = Vec::new();
+            self.volume.read(found.ino, 0, at, 1 << 20, &mut bytes)?;
+            out.write_all(&bytes)?;
+            at += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn copy(&self, found: &Attributes, target: &Path) -> anyhow::Result<()> {
+        match found.kind {
+            FileKind::Directory => {
+                fs::create_dir(target).with_context(|| target.display().to_string())?;
+                for (name, entry) in self.list(found.ino)? {
+                    self.copy(&entry, &target.join(std::ffi::OsStr::from_bytes(&name)))?;
+                }
+            }
+            FileKind::Regular => {
+                let mut file = File::create_new(target).with_context(|| target.display().to_string())?;
+                self.print(found, &mut file)?;
+            }
+            FileKind::Symlink => {
+                let to = self.volume.read_link(found.ino)?;
+                std::os::unix::fs::symlink(std::ffi::OsStr::from_bytes(&to), target)
+                    .with_context(|| target.display().to_string())?;
+            }
+            _ => eprintln!("{}: a special file, left out", target.display()),
+        }
+        Ok(())
+    }
+}
+
+/// Lists a directory, or one file.
+pub fn ls(args: &PathArgs) -> anyhow::Result<ExitCode> {
+    let opened = Opened::new(&args.device)?;
+    let found = opened.find(&args.path)?;
+    let entries = if found.kind == FileKind::Directory {
+        opened.list(found.ino)?
+    } else {
+        vec![(args.path.as_os_str().as_bytes().to_vec(), found)]
+    };
+    for (name, entry) in entries {
+        let kind = match entry.kind {
+            FileKind::Regular => '-',
+            FileKind::Directory => 'd',
+            FileKind::Symlink => 'l',
+            FileKind::BlockDevice => 'b',
+            FileKind::CharacterDevice => 'c',
+            FileKind::Fifo => 'p',
+            FileKind::Socket => 's',
+        };
+        println!(
+            "{kind}{:04o} {:>5} {:>6} {:>6} {:>14} {}",
+            entry.permissions,
+            entry.links,
+            entry.uid,
+            entry.gid,
+            entry.size,
+            String::from_utf8_lossy(&name)
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a file.
+pub fn cat(args: &PathArgs) -> anyhow::Result<ExitCode> {
+    let opened = Opened::new(&args.device)?;
+    let found = opened.find(&args.path)?;
+    if found.kind != FileKind::Regular {
+        bail!("{}: no regular file", args.path.display());
+    }
+    opened.print(&found, &mut io::stdout().lock())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Copies out.
+pub fn cp(args: &CopyArgs) -> anyhow::Result<ExitCode> {
+    let opened = Opened::new(&args.device)?;
+    opened.copy(&opened.find(&args.path)?, &args.target)?;
+    Ok(ExitCode::SUCCESS)
+}

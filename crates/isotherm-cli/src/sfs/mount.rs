@@ -1,0 +1,159 @@
+//! `sfs mount` and `sfs serve`.
+
+use super::device::{Access, open};
+use super::options::{HELP, MountOptions};
+use anyhow::{Context as _, bail};
+use clap::Args;
+use isotherm_fs::device::FileDevice;
+use isotherm_fs::volume::{Background, Volume};
+use isotherm_fuse::files::{FilesOptions, mount as mount_files};
+use isotherm_vfs::Time;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::mount::{MountFlags, mount_remount};
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long a mount may take; rolling a log forward is the longest part.
+const START_MAX: Duration = Duration::from_secs(600);
+/// How often a server looks whether it was unmounted or interrupted.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long files may be open after an interrupt.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Arguments of `mount` and `serve`.
+#[derive(Args)]
+#[command(after_help = format!("Options of -o: {HELP}"))]
+pub struct MountArgs {
+    /// File or block device that holds the volume
+    device: PathBuf,
+    /// Empty directory
+    mountpoint: PathBuf,
+    /// Mount options, separated by commas
+    #[arg(short, long = "options", value_name = "OPTIONS")]
+    options: Vec<String>,
+    /// Verbose, as mount(8) passes it on; without effect
+    #[arg(short, hide = true)]
+    verbose: bool,
+}
+
+/// The time that files are marked with.
+pub fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() }
+}
+
+/// Mounts in the background: returns when the volume is there.
+pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
+    let options = MountOptions::parse(&args.options)?;
+    if options.remount {
+        return remount(args, &options);
+    }
+    let before = device_number(&args.mountpoint)?;
+    let mut command = Command::new(std::env::current_exe().context("the program's own file cannot be found")?);
+    command.args(["sfs", "serve"]).arg(&args.device).arg(&args.mountpoint);
+    for options in &args.options {
+        command.args(["-o", options]);
+    }
+    // Not a pipe: the server outlives whoever would read it.
+    let said = File::from(memfd_create("sfs-mount", MemfdFlags::CLOEXEC).context("memory for messages")?);
+    let mut server = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(File::from(said.try_clone().context("a descriptor")?))
+        .process_group(0)
+        .spawn()
+        .context("the server cannot be started")?;
+    let mounted = wait_for_mount(&mut server, &args.mountpoint, before);
+    let mut message = String::new();
+    let mut said = said;
+    said.rewind().and_then(|()| said.read_to_string(&mut message)).context("messages of the server")?;
+    eprint!("{message}");
+    mounted
+}
+
+/// Makes a mounted volume read-only, or writable again: the kernel refuses writes.
+fn remount(args: &MountArgs, options: &MountOptions) -> anyhow::Result<ExitCode> {
+    let mut flags = MountFlags::empty();
+    flags.set(MountFlags::RDONLY, options.settings.read_only);
+    if !options.privileged {
+        flags |= MountFlags::NOSUID | MountFlags::NODEV;
+    }
+    mount_remount(&args.mountpoint, flags, "")
+        .with_context(|| format!("{}: cannot be mounted again in another way", args.mountpoint.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wait_for_mount(server: &mut Child, mountpoint: &Path, before: u64) -> anyhow::Result<ExitCode> {
+    let deadline = Instant::now() + START_MAX;
+    while device_number(mountpoint)? == before {
+        if let Some(status) = server.try_wait().context("the server cannot be waited for")? {
+            // It has said why.
+            return Ok(ExitCode::from(status.code().map_or(1, |code| code as u8)));
+        }
+        if Instant::now() > deadline {
+            bail!("{}: not mounted after {} s", mountpoint.display(), START_MAX.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn device_number(mountpoint: &Path) -> anyhow::Result<u64> {
+    Ok(mountpoint.metadata().with_context(|| mountpoint.display().to_string())?.dev())
+}
+
+/// Mounts, and serves until the end.
+pub fn serve(args: &MountArgs) -> anyhow::Result<ExitCode> {
+    let options = MountOptions::parse(&args.options)?;
+    let read_only = options.settings.read_only;
+    let device = open(&args.device, if read_only { Access::Read } else { Access::Write })?;
+    let (volume, recovery) =
+        Volume::open(device, options.settings.clone(), now).with_context(|| args.device.display().to_string())?;
+    volume.set_access_times(options.access_times)?;
+    if !recovery.was_clean {
+        eprintln!(
+            "{}: was not unmounted; {} writes of the log since the last checkpoint were found, {} transactions",
+            args.device.display(),
+            recovery.writes,
+            recovery.transactions
+        );
+    }
+    let volume = Arc::new(volume);
+    let served = serve_volume(args, &options, &volume);
+    let closed = volume.close().with_context(|| args.device.display().to_string());
+    served.and(closed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn serve_volume(args: &MountArgs, options: &MountOptions, volume: &Arc<Volume<FileDevice>>) -> anyhow::Result<()> {
+    let mut files = FilesOptions {
+        source: args.device.display().to_string().replace([',', '\\'], "_"),
+        read_only: options.settings.read_only,
+        privileged: options.privileged,
+        writeback: options.writeback,
+        on_panic: Arc::new(|what| eprintln!("isotherm: {what} panicked; unmount the volume and check it")),
+        ..FilesOptions::default()
+    };
+    files.allow_other = options.allow_other.unwrap_or(files.allow_other);
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = interrupted.clone();
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("signals cannot be caught")?;
+    let mut mounted = mount_files(volume.clone(), &args.mountpoint, &files)?;
+    let background = if options.settings.read_only {
+        None
+    } else {
+        Some(Background::start(volume.clone(), options.intervals).context("no thread can be started")?)
+    };
+    while mounted.wait(LOOK) && !interrupted.load(Ordering::Relaxed) {}
+    let ended = mounted.unmount(PATIENCE);
+    drop(background);
+    let _ = ended?;
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! `isotherm sfs` from outside: volumes that are made, mounted, killed, checked, and looked at without a mount.
+
+use crate::command::isotherm;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long a server may take to begin or to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Stage(TempDir);
+
+impl Stage {
+    fn new() -> Self {
+        let stage = Self(tempfile::tempdir().expect("a temporary folder"));
+        fs::create_dir(stage.path("mnt")).expect("a folder");
+        stage.ok(&["mkfs", &stage.text("disk"), "--size", "64MiB"]);
+        stage
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().expect("temporary folders have names in UTF-8").to_owned()
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        isotherm(&[&["sfs"], words].concat())
+    }
+
+    /// Runs `isotherm sfs`, which must succeed; its standard output.
+    #[track_caller]
+    fn ok(&self, words: &[&str]) -> String {
+        let output = self.run(words);
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", said(&output));
+        String::from_utf8(output.stdout).expect("output is UTF-8")
+    }
+
+    fn serve(&self, options: &str) -> Server {
+        let child = Command::new(env!("CARGO_BIN_EXE_isotherm"))
+            .args(["sfs", "serve", &self.text("disk"), &self.text("mnt"), "-o", options])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let mut server = Server { child, mountpoint: self.path("mnt") };
+        let start = Instant::now();
+        while !is_mounted(&self.path("mnt")) {
+            assert!(server.child.try_wait().expect("it can be asked").is_none(), "the server ended");
+            assert!(start.elapsed() < PATIENCE, "not mounted");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        server
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+fn is_mounted(folder: &std::path::Path) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mounts").expect("mounts can be listed");
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    mounts.lines().any(|line| line.split(' ').nth(1).map(OsStr::new) == Some(folder.as_os_str()))
+}
+
+struct Server {
+    child: Child,
+    mountpoint: PathBuf,
+}
+
+impl Server {
+    /// Unmounts, and waits until the last checkpoint is made.
+    fn unmount(mut self) {
+        let done = Command::new("umount").arg(&self.mountpoint).status().expect("umount starts");
+        assert!(done.success(), "umount failed");
+        let start = Instant::now();
+        while self.child.try_wait().expect("it can be asked").is_none() {
+            assert!(start.elapsed() < PATIENCE, "the server does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it was killed");
+        let _ = Command::new("umount").arg("-l").arg(&self.mountpoint).status();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.mountpoint).stderr(Stdio::null()).status();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether this machine can mount; if not, says so.
+fn can_mount() -> bool {
+    let can = rustix::process::getuid().is_root() && PathBuf::from("/dev/fuse").exists();
+    if !can {
+        let thread = std::thread::current();
+        writeln!(
+            std::io::stderr(),
+            "skipped: {}: mounting needs root and /dev/fuse",
+            thread.name().unwrap_or("a test")
+        )
+        .expect("standard error is open");
+    }
+    can
+}
+
+#[test]
+fn what_was_written_to_a_mount_is_there_without_it_and_the_volume_is_clean() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    let server = stage.serve("suid,dev");
+    let mount = stage.path("mnt");
+    fs::create_dir(mount.join("d")).expect("a folder");
+    fs::write(mount.join("d/file"), b"hello\n").expect("a file");
+    fs::hard_link(mount.join("d/file"), mount.join("link")).expect("a link");
+    std::os::unix::fs::symlink("d/file", mount.join("soft")).expect("a link");
+    fs::set_permissions(mount.join("link"), fs::Permissions::from_mode(0o4711)).expect("it is ours");
+    stage.ok(&["sync", &stage.text("mnt")]);
+    let stats: serde_json::Value = serde_json::from_str(&stage.ok(&["stats", &stage.text("mnt")])).expect("JSON");
+    assert_eq!(stats["blocks_waiting"], 0, "{stats}");
+    assert!(stats["transactions"].as_u64() >= Some(4), "{stats}");
+    server.unmount();
+    assert!(stage.ok(&["fsck", &stage.text("disk"), "--data"]).contains("clean"));
+    assert_eq!(stage.ok(&["cat", &stage.text("disk"), "/link"]), "hello\n");
+    let listed = stage.ok(&["ls", &stage.text("disk"), "/"]);
+    assert!(listed.contains("-4711     2") && listed.contains("soft"), "{listed}");
+    stage.ok(&["cp", &stage.text("disk"), "/", &stage.text("copy")]);
+    assert_eq!(fs::read(stage.path("copy/d/file")).expect("it was copied"), b"hello\n");
+    assert!(stage.ok(&["dump", &stage.text("disk"), "directory", "1"]).contains("link"));
+}
+
+#[test]
+fn what_was_synced_is_there_after_the_server_was_killed() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    for round in 0..5u8 {
+        let server = stage.serve("commit=0.2,checkpoint=0.5");
+        let mount = stage.path("mnt");
+        for earlier in 0..round {
+            let content = fs::read(mount.join(format!("kept{earlier}"))).expect("it was synced");
+            assert_eq!(content, vec![earlier; 100_000 + usize::from(earlier)], "round {round}");
+        }
+        let mut file = fs::File::create(mount.join(format!("kept{round}"))).expect("a file");
+        file.write_all(&vec![round; 100_000 + usize::from(round)]).expect("there is room");
+        file.sync_all().expect("it becomes durable");
+        fs::write(mount.join("lost"), vec![round; 300_000]).expect("there is room");
+        server.kill();
+        let check = stage.run(&["fsck", "-n", "--data", &stage.text("disk")]);
+        assert_eq!(check.status.code(), Some(0), "round {round}: {}", said(&check));
+    }
+}
+
+#[test]
+fn a_volume_that_is_mounted_is_locked() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    let server = stage.serve("ro");
+    assert!(fs::write(stage.path("mnt/x"), b"").is_err(), "a read-only mount was written to");
+    // Others may read what is mounted read-only.
+    assert!(stage.ok(&["fsck", "-n", &stage.text("disk")]).contains("clean"));
+    server.unmount();
+}
+
+#[test]
+fn wrong_input_is_an_error_that_names_the_place() {
+    let stage = Stage::new();
+    let disk = stage.text("disk");
+    fs::write(stage.path("foreign"), vec![7; 1 << 20]).expect("a file");
+    for (words, part) in [
+        (vec!["mkfs", disk.as_str()], "--force"),
+        (vec!["mkfs", &stage.text("small"), "--size", "1MiB"], "larger device"),
+        (vec!["mkfs", &stage.text("odd"), "--size", "64MiB", "--segment", "300KB"], "multiple of 4 KiB"),
+        (vec!["ls", &stage.text("foreign")], "no SFS volume"),
+        (vec!["ls", &stage.text("nowhere")], "cannot be opened"),
+        (vec!["cat", disk.as_str(), "/nothing"], "nothing"),
+        (vec!["mount", disk.as_str(), &stage.text("mnt"), "-o", "group=4"], "no such option"),
+        (vec!["mount", disk.as_str(), &stage.text("mnt"), "-o", "groups=99"], "groups"),
+        (vec!["dump", disk.as_str(), "page"], "number is missing"),
+    ] {
+        let output = stage.run(&words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", said(&output));
+        assert!(said(&output).contains(part), "{words:?}: {}", said(&output));
+    }
+    let check = stage.run(&["fsck", &stage.text("foreign")]);
+    assert_eq!(check.status.code(), Some(8), "{}", said(&check));
+}

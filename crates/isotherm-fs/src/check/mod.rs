@@ -1,0 +1,135 @@
+//! Checks a volume that is out of use, and repairs it: what fsck does.
+//!
+//! From below: both superblocks, both checkpoints, roll-forward, the table of pages, the entries of all blocks and the counters of
+//! segments, the writes that lie in segments, then the tree of files. What lies above something that cannot be read is not checked.
+//! A repair is followed by a second check: what that one still finds was not repaired.
+
+pub mod dump;
+mod log;
+mod places;
+mod repair;
+mod report;
+
+pub use report::{Action, Finding, Place, Report, Severity};
+
+use crate::device::Device;
+use crate::log::census::Census;
+use crate::log::{Log, LogSettings, OpenError};
+use crate::store::StoreError;
+use crate::tree::Tree;
+use crate::tree::check::FindingKind;
+use isotherm_vfs::Time;
+use std::sync::Arc;
+
+/// Whether damage is repaired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Repair {
+    /// Nothing is written.
+    #[default]
+    No,
+    /// Where it can be done.
+    Yes,
+}
+
+/// What is checked, and what becomes of damage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Whether damage is repaired.
+    pub repair: Repair,
+    /// Whether all file data is read and its checksums verified.
+    pub verifies_data: bool,
+    /// The time that repaired files are marked with.
+    pub now: Time,
+}
+
+impl From<Repair> for Options {
+    fn from(repair: Repair) -> Self {
+        Self { repair, ..Self::default() }
+    }
+}
+
+/// Checks the volume on `device`, which nobody else uses.
+pub fn check<D: Device>(device: Arc<D>, options: impl Into<Options>) -> Report {
+    let options = options.into();
+    let mut first = scan(&device, options);
+    if options.repair == Repair::No || first.is_as_it_should_be() {
+        return first;
+    }
+    let mut failure = None;
+    match repair::repair(&device, options) {
+        Ok(actions) => first.actions = actions,
+        Err(error) => {
+            failure = Some((severity(&error), format!("it was not repaired to the end: {error}")));
+        }
+    }
+    let mut report = first.settle(scan(&device, options));
+    if let Some((severity, what)) = failure {
+        report.find(severity, Place::Volume, what);
+    }
+    report
+}
+
+/// A device that fails says nothing of the volume.
+fn severity(error: &OpenError) -> Severity {
+    if matches!(error, OpenError::Store(StoreError::Device(_))) { Severity::Operation } else { Severity::Error }
+}
+
+/// How the log is opened: nothing is written but by a repair.
+fn settings(repair: Repair) -> LogSettings {
+    LogSettings { read_only: repair == Repair::No, discard: false, ..LogSettings::default() }
+}
+
+/// Checks without changing anything.
+fn scan<D: Device>(device: &Arc<D>, options: Options) -> Report {
+    let mut report = Report::default();
+    let Some(superblock) = places::check_superblocks(&**device, &mut report) else { return report };
+    if !places::check_checkpoints(&**device, &superblock, &mut report) {
+        return report;
+    }
+    let (mut log, recovery) = match Log::open(device.clone(), settings(Repair::No)) {
+        Ok(opened) => opened,
+        Err(error) => {
+            report.find(severity(&error), Place::Log, error.to_string());
+            return report;
+        }
+    };
+    report.recovery = Some(recovery);
+    if recovery.writes > 0 {
+        let text = format!("{} writes since the last checkpoint are rolled forward", recovery.writes);
+        report.find(Severity::Note, Place::Log, text);
+    }
+    let census = log.census(options.verifies_data);
+    log::check_counts(&log, &census, &mut report);
+    log::check_summaries(&**device, &mut log, &census, &mut report);
+    if census.lacks_tables() {
+        report.find(Severity::Error, Place::Volume, "the tree is not checked: nobody knows which pages exist");
+        return report;
+    }
+    check_tree(log, &census, &mut report);
+    report
+}
+
+fn check_tree<D: Device>(log: Log<D>, census: &Census, report: &mut Report) {
+    (report.pages, report.data_blocks) = (census.pages, census.stored);
+    let mut tree = match Tree::open_store(log) {
+        Ok(tree) => tree,
+        Err(error) => {
+            report.find(Severity::Error, Place::Volume, format!("the tree cannot be opened: {error}"));
+            return;
+        }
+    };
+    match tree.check() {
+        Ok(findings) => {
+            for finding in findings {
+                // Blocks of files that were written when power failed are counted at their next change.
+                let is_harmless = finding.kind == FindingKind::BlockCount;
+                let severity = if is_harmless { Severity::Note } else { Severity::Error };
+                report.find(severity, finding.place.into(), finding.text);
+            }
+        }
+        Err(error) => {
+            let severity = severity(&OpenError::Store(error.clone().into()));
+            report.find(severity, Place::Volume, format!("the check of the tree ended: {error}"));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Nodes without a name: those that were deleted are freed, the others get a name in `lost+found`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use isotherm_vfs::{Caller, FileKind, Ino, NewNode, ROOT};
+
+use super::super::super::{Result, Tree};
+use super::Mending;
+use crate::store::{Purpose, Store};
+
+/// Where nodes are put that lost their names.
+const LOST_AND_FOUND: &[u8] = b"lost+found";
+
+impl<S: Store> Tree<S> {
+    /// Makes every node a name or one that is to be freed, and lets every directory lie below the root.
+    pub(super) fn connect(&mut self, mending: &mut Mending) -> Result<()> {
+        let check = self.run_check()?;
+        let mut parents: BTreeMap<Ino, Ino> = BTreeMap::new();
+        let mut lost: Vec<Ino> = Vec::new();
+        for (ino, seen) in check.inodes.iter().filter(|(ino, _)| **ino != ROOT) {
+            let Some((kind, links, _)) = seen.stored else { continue };
+            if seen.names > 0 {
+                if let (FileKind::Directory, Some((_, parent))) = (kind, seen.named) {
+                    parents.insert(*ino, parent);
+                }
+                if links == 0 {
+                    // Its name says that it was not deleted.
+                    self.transaction(Purpose::Shrink, |tree| tree.delist(*ino))?;
+                }
+                continue;
+            }
+            let holds_names = kind == FileKind::Directory && self.stored_inode(*ino)?.size > 0;
+            if links == 0 && !holds_names {
+                self.transaction(Purpose::Shrink, |tree| tree.list_nameless(*ino))?;
+            } else {
+                lost.push(*ino);
+            }
+        }
+        for (ino, parent) in circles(&parents, &lost) {
+            self.cut_loose(ino, parent)?;
+            lost.push(ino);
+        }
+        for ino in lost {
+            self.find_again(mending, ino)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the name of a directory out of its parent.
+    fn cut_loose(&mut self, ino: Ino, parent: Ino) -> Result<()> {
+        let mut key = None;
+        self.read_directory(parent, 0, &mut |entry| {
+            if entry.ino == ino && entry.cookie >= 256 {
+                key = Some(entry.cookie);
+            }
+            key.is_none()
+        })?;
+        let Some(key) = key else { return Ok(()) };
+        self.transaction(Purpose::Shrink, |tree| {
+            let mut directory = tree.inode(parent)?;
+            tree.drop_name(parent, &mut directory, key)?;
+            tree.save_inode(parent, &directory)
+        })
+    }
+
+    /// Gives a node a name in `lost+found`.
+    fn find_again(&mut self, mending: &mut Mending, ino: Ino) -> Result<()> {
+        let above = self.lost_and_found()?;
+        let mut name = format!("#{ino}");
+        let directory = self.directory(above)?;
+        while self.maybe_entry(above, &directory, name.as_bytes())?.is_some() {
+            name.push('~');
+        }
+        self.transaction(Purpose::Shrink, |tree| {
+            tree.delist(ino)?;
+            let mut directory = tree.directory(above)?;
+            let key = tree.free_key(above, &directory, name.as_bytes())?;
+            let mut inode = tree.inode(ino)?;
+            if inode.is_directory() {
+                inode.parent = above;
+            }
+            inode.links = inode.links.max(1);
+            tree.save_inode(ino, &inode)?;
+            tree.add_name(above, &mut directory, key, name.as_bytes(), (ino, inode.kind))?;
+            tree.save_inode(above, &directory)
+        })?;
+        mending.act(ino, format!("it had no name, and is lost+found/{name} now"));
+        Ok(())
+    }
+
+    fn lost_and_found(&mut self) -> Result<Ino> {
+        let mut name = LOST_AND_FOUND.to_vec();
+        loop {
+            let root = self.directory(ROOT)?;
+            match self.maybe_entry(ROOT, &root, &name)? {
+                Some(entry) if entry.kind == FileKind::Directory => return Ok(entry.ino),
+                // Something else has the name.
+                Some(_) => name.push(b'~'),
+                None => {
+                    let node = NewNode { kind: FileKind::Directory, permissions: 0o700, umask: 0, device: 0 };
+                    return self
+                        .transaction(Purpose::Shrink, |tree| tree.add_node(Caller::default(), ROOT, &name, node, &[]));
+                }
+            }
+        }
+    }
+}
+
+/// A directory of each circle, and the directory that has its name. Those below one that has no name are in none.
+fn circles(parents: &BTreeMap<Ino, Ino>, nameless: &[Ino]) -> Vec<(Ino, Ino)> {
+    let mut below: BTreeSet<Ino> = nameless.iter().copied().chain([ROOT]).collect();
+    let mut found = Vec::new();
+    for ino in parents.keys() {
+        let mut path = BTreeSet::new();
+        let mut at = *ino;
+        while !below.contains(&at) && path.insert(at) {
+            match parents.get(&at) {
+                Some(parent) => at = *parent,
+                None => break,
+            }
+        }
+        if !below.contains(&at)
+            && let Some(parent) = parents.get(&at)
+        {
+            found.push((at, *parent));
+        }
+        below.append(&mut path);
+    }
+    found
+}

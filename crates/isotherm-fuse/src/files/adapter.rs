@@ -1,0 +1,520 @@
+//! The tree as the kernel asks for it: one method for each operation of the FUSE protocol (include/uapi/linux/fuse.h).
+//!
+//! Locks, polling and mapping of blocks are left to `fuser`'s defaults, which answer `ENOSYS`: the kernel then does them itself, or
+//! without.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fuser::{
+    BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, IoctlFlags,
+    KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
+    ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr,
+    Request, TimeOrNow, WriteFlags,
+};
+use isotherm_vfs::{
+    Allocation, Attributes, Caller, Change, Errno, FileKind, FileSystem, NewNode, Opened, RenameMode, Result, SeekFrom,
+    SetXattr,
+};
+
+use super::OnPanic;
+use super::convert::{attributes, errno, kind, kind_of_mode, new_time, open_flags};
+
+/// The largest read or write, bytes: what the kernel allows at most without a change of its settings.
+const REQUEST_BYTES: u32 = 1 << 20;
+/// Asynchronous requests that the kernel sends at a time; the rest waits there.
+const BACKGROUND: u16 = 64;
+/// How long the kernel may remember names and attributes: all changes pass through it.
+const LASTS: Duration = Duration::from_secs(86_400);
+/// fstrim(8)'s ioctl: `_IOWR('X', 121, struct fstrim_range)`.
+const FITRIM: u32 = 0xC018_5879;
+/// Bytes of that structure: start, length, smallest piece.
+const TRIM_RANGE_BYTES: usize = 24;
+
+/// See the module's text.
+pub(super) struct Adapter<F> {
+    files: Arc<F>,
+    writeback: bool,
+    on_panic: OnPanic,
+}
+
+impl<F: FileSystem> Adapter<F> {
+    pub(super) fn new(files: Arc<F>, writeback: bool, on_panic: OnPanic) -> Self {
+        Self { files, writeback, on_panic }
+    }
+
+    /// Asks the file system. A panic is an error of this one request: if it ended the thread, programs would wait for an answer for
+    /// ever, and could not even be killed.
+    fn ask<T>(&self, what: &str, request: impl FnOnce(&F) -> Result<T>) -> Result<T> {
+        catch_unwind(AssertUnwindSafe(|| request(&self.files))).unwrap_or_else(|_| {
+            (self.on_panic)(what);
+            Err(Errno::IO)
+        })
+    }
+
+    fn answer_empty(&self, done: Result<()>, reply: ReplyEmpty) {
+        match done {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn answer_entry(&self, found: Result<Attributes>, reply: ReplyEntry) {
+        match found {
+            Ok(found) => reply.entry(&LASTS, &attributes(&found), Generation(found.generation.into())),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn answer_xattr(&self, value: Result<Vec<u8>>, size: u32, reply: ReplyXattr) {
+        match value {
+            Ok(value) if size == 0 => reply.size(value.len() as u32),
+            Ok(value) if value.len() > size as usize => reply.error(errno(Errno::RANGE)),
+            Ok(value) => reply.data(&value),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn opened(&self, opened: Opened) -> (FileHandle, FopenFlags) {
+        // Errors of writes are told by fsync(2); closing need not ask for them.
+        let mut flags = FopenFlags::FOPEN_NOFLUSH | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
+        if opened.keeps_cache {
+            flags |= FopenFlags::FOPEN_KEEP_CACHE;
+        }
+        (FileHandle(opened.handle), flags)
+    }
+}
+
+fn caller(request: &Request) -> Caller {
+    Caller { uid: request.uid(), gid: request.gid(), pid: request.pid() }
+}
+
+impl<F: FileSystem> Filesystem for Adapter<F> {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        let mut wished = vec![
+            InitFlags::FUSE_ASYNC_DIO,
+            InitFlags::FUSE_PARALLEL_DIROPS,
+            InitFlags::FUSE_DO_READDIRPLUS,
+            InitFlags::FUSE_READDIRPLUS_AUTO,
+            InitFlags::FUSE_EXPORT_SUPPORT,
+            InitFlags::FUSE_CACHE_SYMLINKS,
+            InitFlags::FUSE_DONT_MASK,
+            InitFlags::FUSE_POSIX_ACL,
+            InitFlags::FUSE_HAS_IOCTL_DIR,
+            InitFlags::FUSE_HANDLE_KILLPRIV_V2,
+        ];
+        if self.writeback {
+            wished.push(InitFlags::FUSE_WRITEBACK_CACHE);
+        }
+        for flag in wished {
+            // A kernel that knows less does the rest itself, or without.
+            let _ = config.add_capabilities(flag);
+        }
+        let _ = config.set_max_write(REQUEST_BYTES);
+        let _ = config.set_max_background(BACKGROUND);
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        self.answer_entry(self.ask("lookup", |files| files.lookup(parent.0, name.as_bytes())), reply);
+    }
+
+    fn forget(&self, _: &Request, ino: INodeNo, references: u64) {
+        // Nobody waits for an answer.
+        let _ = self.ask("forget", |files| {
+            files.forget(ino.0, references);
+            Ok(())
+        });
+    }
+
+    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        match self.ask("getattr", |files| files.attributes(ino.0)) {
+            Ok(found) => reply.attr(&LASTS, &attributes(&found)),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn setattr(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        accessed: Option<TimeOrNow>,
+        modified: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let change = Change {
+            permissions: mode.map(|mode| (mode & 0o7777) as u16),
+            uid,
+            gid,
+            size,
+            accessed: accessed.map(new_time),
+            modified: modified.map(new_time),
+            // The protocol's own flag for it does not get here; root alone may keep the bits over a truncation.
+            kills_privileges: mode.is_none()
+                && (uid.is_some() || gid.is_some() || size.is_some() && request.uid() != 0),
+        };
+        match self.ask("setattr", |files| files.change(caller(request), ino.0, change)) {
+            Ok(found) => reply.attr(&LASTS, &attributes(&found)),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {
+        match self.ask("readlink", |files| files.read_link(ino.0)) {
+            Ok(target) => reply.data(&target),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        device: u32,
+        reply: ReplyEntry,
+    ) {
+        let made = kind_of_mode(mode).ok_or(Errno::INVAL).and_then(|kind| {
+            let node = NewNode { kind, permissions: (mode & 0o7777) as u16, umask: umask as u16, device };
+            self.ask("mknod", |files| files.make_node(caller(request), parent.0, name.as_bytes(), node))
+        });
+        self.answer_entry(made, reply);
+    }
+
+    fn mkdir(&self, request: &Request, parent: INodeNo, name: &OsStr, mode: u32, umask: u32, reply: ReplyEntry) {
+        let node =
+            NewNode { kind: FileKind::Directory, permissions: (mode & 0o7777) as u16, umask: umask as u16, device: 0 };
+        let made = self.ask("mkdir", |files| files.make_node(caller(request), parent.0, name.as_bytes(), node));
+        self.answer_entry(made, reply);
+    }
+
+    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.answer_empty(self.ask("unlink", |files| files.unlink(parent.0, name.as_bytes())), reply);
+    }
+
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.answer_empty(self.ask("rmdir", |files| files.remove_directory(parent.0, name.as_bytes())), reply);
+    }
+
+    fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
+        let target = target.as_os_str().as_bytes();
+        let made = self.ask("symlink", |files| files.symlink(caller(request), parent.0, name.as_bytes(), target));
+        self.answer_entry(made, reply);
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let mode = match flags {
+            RenameFlags::RENAME_NOREPLACE => RenameMode::NoReplace,
+            RenameFlags::RENAME_EXCHANGE => RenameMode::Exchange,
+            flags if flags.is_empty() => RenameMode::Replace,
+            _ => return reply.error(errno(Errno::INVAL)),
+        };
+        let moved = self
+            .ask("rename", |files| files.rename(parent.0, name.as_bytes(), new_parent.0, new_name.as_bytes(), mode));
+        self.answer_empty(moved, reply);
+    }
+
+    fn link(&self, _: &Request, ino: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        self.answer_entry(self.ask("link", |files| files.link(ino.0, parent.0, name.as_bytes())), reply);
+    }
+
+    fn open(&self, _: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        match self.ask("open", |files| files.open(ino.0, open_flags(flags.0))) {
+            Ok(opened) => {
+                let (handle, flags) = self.opened(opened);
+                reply.opened(handle, flags);
+            }
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn create(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let node =
+            NewNode { kind: FileKind::Regular, permissions: (mode & 0o7777) as u16, umask: umask as u16, device: 0 };
+        let made = self
+            .ask("create", |files| files.create(caller(request), parent.0, name.as_bytes(), node, open_flags(flags)));
+        match made {
+            Ok((found, opened)) => {
+                let (handle, flags) = self.opened(opened);
+                reply.created(&LASTS, &attributes(&found), Generation(found.generation.into()), handle, flags);
+            }
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let mut out = Vec::new();
+        match self.ask("read", |files| files.read(ino.0, handle.0, offset, size, &mut out)) {
+            Ok(()) => reply.data(&out),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        flags: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let flags = isotherm_vfs::WriteFlags {
+            kills_privileges: flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID),
+            // The kernel knows where the end is, and says so.
+            append: false,
+        };
+        match self.ask("write", |files| files.write(ino.0, handle.0, offset, data, flags)) {
+            Ok(()) => reply.written(data.len() as u32),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn flush(&self, _: &Request, ino: INodeNo, handle: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        self.answer_empty(self.ask("flush", |files| files.flush(ino.0, handle.0)), reply);
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        let done = self.ask("release", |files| {
+            files.release(ino.0, handle.0);
+            Ok(())
+        });
+        self.answer_empty(done, reply);
+    }
+
+    fn fsync(&self, _: &Request, ino: INodeNo, _: FileHandle, data_only: bool, reply: ReplyEmpty) {
+        self.answer_empty(self.ask("fsync", |files| files.fsync(ino.0, data_only)), reply);
+    }
+
+    fn fallocate(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        let keep_size = mode & libc::FALLOC_FL_KEEP_SIZE != 0;
+        let how = match mode & !libc::FALLOC_FL_KEEP_SIZE {
+            0 => Allocation::Reserve { keep_size },
+            libc::FALLOC_FL_PUNCH_HOLE if keep_size => Allocation::PunchHole,
+            libc::FALLOC_FL_ZERO_RANGE => Allocation::ZeroRange { keep_size },
+            _ => return reply.error(errno(Errno::OPNOTSUPP)),
+        };
+        let done = self.ask("fallocate", |files| files.allocate(ino.0, handle.0, offset, length, how));
+        self.answer_empty(done, reply);
+    }
+
+    fn lseek(&self, _: &Request, ino: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
+        let to = match whence {
+            libc::SEEK_DATA => SeekFrom::Data,
+            libc::SEEK_HOLE => SeekFrom::Hole,
+            _ => return reply.error(errno(Errno::INVAL)),
+        };
+        let Ok(offset) = u64::try_from(offset) else { return reply.error(errno(Errno::NXIO)) };
+        match self.ask("lseek", |files| files.seek(ino.0, offset, to)) {
+            Ok(found) => reply.offset(found as i64),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn copy_file_range(
+        &self,
+        _: &Request,
+        from: INodeNo,
+        _: FileHandle,
+        from_offset: u64,
+        to: INodeNo,
+        _: FileHandle,
+        to_offset: u64,
+        length: u64,
+        _: CopyFileRangeFlags,
+        reply: ReplyWrite,
+    ) {
+        // The answer has room for 32 bits; who asks for more asks again.
+        let length = length.min(1 << 30);
+        match self.ask("copy_file_range", |files| files.copy_range((from.0, from_offset), (to.0, to_offset), length)) {
+            Ok(copied) => reply.written(copied as u32),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        match self.ask("opendir", |files| files.open_directory(ino.0)) {
+            Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn readdir(&self, _: &Request, ino: INodeNo, _: FileHandle, cookie: u64, mut reply: ReplyDirectory) {
+        let listed = self.ask("readdir", |files| {
+            files.read_directory(ino.0, cookie, &mut |entry| {
+                !reply.add(INodeNo(entry.ino), entry.cookie, kind(entry.kind), OsStr::from_bytes(entry.name))
+            })
+        });
+        match listed {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn readdirplus(&self, _: &Request, ino: INodeNo, _: FileHandle, cookie: u64, mut reply: ReplyDirectoryPlus) {
+        let listed = self.ask("readdirplus", |files| {
+            files.read_directory_plus(ino.0, cookie, &mut |entry, found| {
+                let name = OsStr::from_bytes(entry.name);
+                let generation = Generation(found.generation.into());
+                !reply.add(INodeNo(entry.ino), entry.cookie, name, &LASTS, &attributes(found), generation)
+            })
+        });
+        match listed {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn releasedir(&self, _: &Request, ino: INodeNo, handle: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
+        let done = self.ask("releasedir", |files| {
+            files.release_directory(ino.0, handle.0);
+            Ok(())
+        });
+        self.answer_empty(done, reply);
+    }
+
+    fn fsyncdir(&self, _: &Request, ino: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.answer_empty(self.ask("fsyncdir", |files| files.fsync_directory(ino.0)), reply);
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        match self.ask("statfs", |files| files.statistics()) {
+            Ok(found) => reply.statfs(
+                found.blocks,
+                found.blocks_free,
+                found.blocks_available,
+                found.inodes,
+                found.inodes_free,
+                found.block_bytes,
+                255,
+                found.block_bytes,
+            ),
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    fn setxattr(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _: u32,
+        reply: ReplyEmpty,
+    ) {
+        let how = match flags {
+            libc::XATTR_CREATE => SetXattr::Create,
+            libc::XATTR_REPLACE => SetXattr::Replace,
+            _ => SetXattr::Any,
+        };
+        let done = self.ask("setxattr", |files| files.set_xattr(caller(request), ino.0, name.as_bytes(), value, how));
+        self.answer_empty(done, reply);
+    }
+
+    fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        self.answer_xattr(self.ask("getxattr", |files| files.xattr(ino.0, name.as_bytes())), size, reply);
+    }
+
+    fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        let names = self
+            .ask("listxattr", |files| files.xattrs(ino.0))
+            .map(|names| names.into_iter().flat_map(|name| name.into_iter().chain([0])).collect());
+        self.answer_xattr(names, size, reply);
+    }
+
+    fn removexattr(&self, _: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.answer_empty(self.ask("removexattr", |files| files.remove_xattr(ino.0, name.as_bytes())), reply);
+    }
+
+    fn ioctl(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: IoctlFlags,
+        command: u32,
+        input: &[u8],
+        _: u32,
+        reply: ReplyIoctl,
+    ) {
+        if command != FITRIM || input.len() != TRIM_RANGE_BYTES {
+            return reply.error(fuser::Errno::from_i32(libc::ENOTTY));
+        }
+        let number = |at: usize| u64::from_ne_bytes(input[at..at + 8].try_into().expect("8 bytes"));
+        match self.ask("ioctl", |files| files.discard_free(number(16))) {
+            Ok(discarded) => {
+                let mut output = input.to_vec();
+                output[8..16].copy_from_slice(&discarded.to_ne_bytes());
+                reply.ioctl(0, &output);
+            }
+            Err(error) => reply.error(errno(error)),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Words of the protocol and words of the trait.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fuser::{FileAttr, FileType, INodeNo, TimeOrNow};
+use isotherm_vfs::{Attributes, FileKind, NewTime, OpenFlags, Time};
+
+/// Bytes that programs had best read and write at a time.
+const BLOCK_BYTES: u32 = 4096;
+
+pub(super) fn errno(errno: isotherm_vfs::Errno) -> fuser::Errno {
+    fuser::Errno::from_i32(errno.raw_os_error())
+}
+
+pub(super) fn kind(kind: FileKind) -> FileType {
+    match kind {
+        FileKind::Regular => FileType::RegularFile,
+        FileKind::Directory => FileType::Directory,
+        FileKind::Symlink => FileType::Symlink,
+        FileKind::BlockDevice => FileType::BlockDevice,
+        FileKind::CharacterDevice => FileType::CharDevice,
+        FileKind::Fifo => FileType::NamedPipe,
+        FileKind::Socket => FileType::Socket,
+    }
+}
+
+/// The kind that mknod(2) asks for.
+pub(super) fn kind_of_mode(mode: u32) -> Option<FileKind> {
+    Some(match mode & libc::S_IFMT {
+        libc::S_IFREG | 0 => FileKind::Regular,
+        libc::S_IFBLK => FileKind::BlockDevice,
+        libc::S_IFCHR => FileKind::CharacterDevice,
+        libc::S_IFIFO => FileKind::Fifo,
+        libc::S_IFSOCK => FileKind::Socket,
+        _ => return None,
+    })
+}
+
+pub(super) fn attributes(attributes: &Attributes) -> FileAttr {
+    FileAttr {
+        ino: INodeNo(attributes.ino),
+        size: attributes.size,
+        blocks: attributes.blocks_512,
+        atime: system_time(attributes.accessed),
+        mtime: system_time(attributes.modified),
+        ctime: system_time(attributes.changed),
+        // Linux' protocol has no room for it.
+        crtime: UNIX_EPOCH,
+        kind: kind(attributes.kind),
+        perm: attributes.permissions,
+        nlink: attributes.links,
+        uid: attributes.uid,
+        gid: attributes.gid,
+        rdev: attributes.device,
+        blksize: BLOCK_BYTES,
+        flags: 0,
+    }
+}
+
+fn system_time(time: Time) -> SystemTime {
+    let whole = Duration::from_secs(time.seconds.unsigned_abs());
+    let since = if time.seconds < 0 { UNIX_EPOCH - whole } else { UNIX_EPOCH + whole };
+    since + Duration::from_nanos(time.nanoseconds.into())
+}
+
+pub(super) fn new_time(time: TimeOrNow) -> NewTime {
+    let time = match time {
+        TimeOrNow::Now => return NewTime::Now,
+        TimeOrNow::SpecificTime(time) => time,
+    };
+    NewTime::At(match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => Time { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() },
+        Err(before) => {
+            let before = before.duration();
+            let rest = before.subsec_nanos();
+            let seconds = -(before.as_secs() as i64) - i64::from(rest > 0);
+            Time { seconds, nanoseconds: if rest > 0 { 1_000_000_000 - rest } else { 0 } }
+        }
+    })
+}
+
+pub(super) fn open_flags(flags: i32) -> OpenFlags {
+    let access = flags & libc::O_ACCMODE;
+    OpenFlags {
+        read: access != libc::O_WRONLY,
+        write: access != libc::O_RDONLY,
+        truncate: flags & libc::O_TRUNC != 0,
+        kills_privileges: false,
+        exclusive: flags & libc::O_EXCL != 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_before_1970_come_back_as_they_were() {
+        for time in [
+            Time { seconds: -1, nanoseconds: 1 },
+            Time { seconds: -2, nanoseconds: 0 },
+            Time { seconds: 3, nanoseconds: 999_999_999 },
+        ] {
+            assert_eq!(new_time(TimeOrNow::SpecificTime(system_time(time))), NewTime::At(time));
+        }
+    }
+}
