@@ -4,4 +4,5 @@ mod check;
 mod crash;
 mod dump;
 mod log;
+mod repair;
 mod support;

@@ -1,5 +1,6 @@
 //! What the tests share.
 
+pub mod damage;
 pub mod driver;
 pub mod history;
 pub mod model;
