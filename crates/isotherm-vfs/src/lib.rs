@@ -3,6 +3,7 @@
 //! A server (FUSE) turns the kernel's requests into calls of [`FileSystem`]; tests call it directly, without any mount.
 
 pub mod acl;
+pub mod exercise;
 mod filesystem;
 pub mod memory;
 mod node;

@@ -16,10 +16,10 @@ use fuser::{
 use isotherm_export::Due;
 use rustix::process::{getgid, getuid};
 
-use super::buffers::Buffers;
 use super::disk::{Disk, Sought};
 use super::held::Held;
 use super::{DiskFile, Options};
+use crate::buffers::Buffers;
 
 /// The largest read or write, bytes: what the kernel allows at most without a change of its settings.
 const REQUEST_BYTES: u32 = 1 << 20;

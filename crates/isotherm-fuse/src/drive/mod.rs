@@ -7,7 +7,6 @@
 //! is served from memory or held back in it. Several threads take requests; the kernel lets writes to one file go side by side
 //! (`FOPEN_PARALLEL_DIRECT_WRITES`), but takes each `fallocate` and `fsync` of a file alone.
 
-mod buffers;
 mod disk;
 mod filesystem;
 mod held;

@@ -22,8 +22,9 @@ use isotherm_vfs::{
     SetXattr,
 };
 
-use super::OnPanic;
-use super::convert::{attributes, errno, kind, kind_of_mode, new_time, open_flags};
+use super::convert::{attributes, errno, kind, kind_of_mode, new_time, no_attributes, open_flags};
+use super::{OnPanic, trim};
+use crate::buffers::Buffers;
 
 /// The largest read or write, bytes: what the kernel allows at most without a change of its settings.
 const REQUEST_BYTES: u32 = 1 << 20;
@@ -31,21 +32,18 @@ const REQUEST_BYTES: u32 = 1 << 20;
 const BACKGROUND: u16 = 64;
 /// How long the kernel may remember names and attributes: all changes pass through it.
 const LASTS: Duration = Duration::from_secs(86_400);
-/// fstrim(8)'s ioctl: `_IOWR('X', 121, struct fstrim_range)`.
-const FITRIM: u32 = 0xC018_5879;
-/// Bytes of that structure: start, length, smallest piece.
-const TRIM_RANGE_BYTES: usize = 24;
 
 /// See the module's text.
 pub(super) struct Adapter<F> {
     files: Arc<F>,
     writeback: bool,
     on_panic: OnPanic,
+    buffers: Buffers,
 }
 
 impl<F: FileSystem> Adapter<F> {
     pub(super) fn new(files: Arc<F>, writeback: bool, on_panic: OnPanic) -> Self {
-        Self { files, writeback, on_panic }
+        Self { files, writeback, on_panic, buffers: Buffers::default() }
     }
 
     /// Asks the file system. A panic is an error of this one request: if it ended the thread, programs would wait for an answer for
@@ -98,6 +96,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let mut wished = vec![
             InitFlags::FUSE_ASYNC_DIO,
+            InitFlags::FUSE_ATOMIC_O_TRUNC,
             InitFlags::FUSE_PARALLEL_DIROPS,
             InitFlags::FUSE_DO_READDIRPLUS,
             InitFlags::FUSE_READDIRPLUS_AUTO,
@@ -120,8 +119,17 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         Ok(())
     }
 
+    fn destroy(&mut self) {
+        // Nobody is left who could be told of an error.
+        let _ = self.ask("destroy", |files| files.sync());
+    }
+
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        self.answer_entry(self.ask("lookup", |files| files.lookup(parent.0, name.as_bytes())), reply);
+        match self.ask("lookup", |files| files.lookup(parent.0, name.as_bytes())) {
+            // The kernel remembers that there is no such name until it makes one.
+            Err(Errno::NOENT) => reply.entry(&LASTS, &no_attributes(), Generation(0)),
+            found => self.answer_entry(found, reply),
+        }
     }
 
     fn forget(&self, _: &Request, ino: INodeNo, references: u64) {
@@ -244,8 +252,9 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         self.answer_entry(self.ask("link", |files| files.link(ino.0, parent.0, name.as_bytes())), reply);
     }
 
-    fn open(&self, _: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        match self.ask("open", |files| files.open(ino.0, open_flags(flags.0))) {
+    fn open(&self, request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let flags = open_flags(flags.0, request.uid());
+        match self.ask("open", |files| files.open(ino.0, flags)) {
             Ok(opened) => {
                 let (handle, flags) = self.opened(opened);
                 reply.opened(handle, flags);
@@ -266,8 +275,8 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
     ) {
         let node =
             NewNode { kind: FileKind::Regular, permissions: (mode & 0o7777) as u16, umask: umask as u16, device: 0 };
-        let made = self
-            .ask("create", |files| files.create(caller(request), parent.0, name.as_bytes(), node, open_flags(flags)));
+        let flags = open_flags(flags, request.uid());
+        let made = self.ask("create", |files| files.create(caller(request), parent.0, name.as_bytes(), node, flags));
         match made {
             Ok((found, opened)) => {
                 let (handle, flags) = self.opened(opened);
@@ -288,11 +297,13 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let mut out = Vec::new();
+        let mut out = self.buffers.take(0);
+        out.clear();
         match self.ask("read", |files| files.read(ino.0, handle.0, offset, size, &mut out)) {
             Ok(()) => reply.data(&out),
             Err(error) => reply.error(errno(error)),
         }
+        self.buffers.give(out);
     }
 
     fn write(
@@ -482,10 +493,12 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         self.answer_xattr(self.ask("getxattr", |files| files.xattr(ino.0, name.as_bytes())), size, reply);
     }
 
-    fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        let names = self
-            .ask("listxattr", |files| files.xattrs(ino.0))
-            .map(|names| names.into_iter().flat_map(|name| name.into_iter().chain([0])).collect());
+    /// Names that begin with `trusted.` are there for root only, as on other file systems.
+    fn listxattr(&self, request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        let names = self.ask("listxattr", |files| files.xattrs(ino.0)).map(|mut names| {
+            names.retain(|name| request.uid() == 0 || !name.starts_with(b"trusted."));
+            names.into_iter().flat_map(|name| name.into_iter().chain([0])).collect()
+        });
         self.answer_xattr(names, size, reply);
     }
 
@@ -495,7 +508,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
 
     fn ioctl(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         _: FileHandle,
         _: IoctlFlags,
@@ -504,16 +517,11 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         _: u32,
         reply: ReplyIoctl,
     ) {
-        if command != FITRIM || input.len() != TRIM_RANGE_BYTES {
-            return reply.error(fuser::Errno::from_i32(libc::ENOTTY));
+        if command != trim::FITRIM {
+            return reply.error(errno(Errno::NOTTY));
         }
-        let number = |at: usize| u64::from_ne_bytes(input[at..at + 8].try_into().expect("8 bytes"));
-        match self.ask("ioctl", |files| files.discard_free(number(16))) {
-            Ok(discarded) => {
-                let mut output = input.to_vec();
-                output[8..16].copy_from_slice(&discarded.to_ne_bytes());
-                reply.ioctl(0, &output);
-            }
+        match self.ask("ioctl", |files| trim::discard(files, request.uid(), input)) {
+            Ok(range) => reply.ioctl(0, &range),
             Err(error) => reply.error(errno(error)),
         }
     }

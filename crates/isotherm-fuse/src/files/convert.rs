@@ -57,6 +57,27 @@ pub(super) fn attributes(attributes: &Attributes) -> FileAttr {
     }
 }
 
+/// What says that there is no node: the number 0.
+pub(super) fn no_attributes() -> FileAttr {
+    FileAttr {
+        ino: INodeNo(0),
+        size: 0,
+        blocks: 0,
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind: FileType::RegularFile,
+        perm: 0,
+        nlink: 0,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        blksize: BLOCK_BYTES,
+        flags: 0,
+    }
+}
+
 fn system_time(time: Time) -> SystemTime {
     let whole = Duration::from_secs(time.seconds.unsigned_abs());
     let since = if time.seconds < 0 { UNIX_EPOCH - whole } else { UNIX_EPOCH + whole };
@@ -70,22 +91,23 @@ pub(super) fn new_time(time: TimeOrNow) -> NewTime {
     };
     NewTime::At(match time.duration_since(UNIX_EPOCH) {
         Ok(since) => Time { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() },
+        // The protocol counts nanoseconds forward at all times; `fuser` 0.18 takes those before 1970 to count backward, which is
+        // undone here.
         Err(before) => {
             let before = before.duration();
-            let rest = before.subsec_nanos();
-            let seconds = -(before.as_secs() as i64) - i64::from(rest > 0);
-            Time { seconds, nanoseconds: if rest > 0 { 1_000_000_000 - rest } else { 0 } }
+            Time { seconds: (before.as_secs() as i64).wrapping_neg(), nanoseconds: before.subsec_nanos() }
         }
     })
 }
 
-pub(super) fn open_flags(flags: i32) -> OpenFlags {
+/// What open(2)'s flags ask for. The flag that says that set-user-ID goes by a truncation does not get here; root alone may keep it.
+pub(super) fn open_flags(flags: i32, uid: u32) -> OpenFlags {
     let access = flags & libc::O_ACCMODE;
     OpenFlags {
         read: access != libc::O_WRONLY,
         write: access != libc::O_RDONLY,
         truncate: flags & libc::O_TRUNC != 0,
-        kills_privileges: false,
+        kills_privileges: flags & libc::O_TRUNC != 0 && uid != 0,
         exclusive: flags & libc::O_EXCL != 0,
     }
 }
@@ -95,12 +117,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_before_1970_come_back_as_they_were() {
-        for time in [
-            Time { seconds: -1, nanoseconds: 1 },
-            Time { seconds: -2, nanoseconds: 0 },
-            Time { seconds: 3, nanoseconds: 999_999_999 },
-        ] {
+    fn times_before_1970_are_what_the_protocol_says() {
+        let quarter = Time { seconds: -3, nanoseconds: 250_000_000 };
+        assert_eq!(system_time(quarter), UNIX_EPOCH - Duration::from_millis(2750));
+        let as_fuser_reads_it = UNIX_EPOCH - Duration::new(3, 250_000_000);
+        assert_eq!(new_time(TimeOrNow::SpecificTime(as_fuser_reads_it)), NewTime::At(quarter));
+        for time in [Time { seconds: -2, nanoseconds: 0 }, Time { seconds: 3, nanoseconds: 999_999_999 }] {
             assert_eq!(new_time(TimeOrNow::SpecificTime(system_time(time))), NewTime::At(time));
         }
     }

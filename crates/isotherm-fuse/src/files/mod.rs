@@ -4,10 +4,12 @@
 //! them by the requests that pass through it: nobody else changes the file system, so what it remembers stays right.
 //!
 //! Not to be had through FUSE: `O_TMPFILE`, birth times, FIEMAP, reflinks, collapsing and inserting ranges; sync(2) and syncfs(2) do
-//! not reach a server.
+//! not reach a server. A read that the kernel's cache answers sets no time of access. Of a truncation `fuser` does not tell whether
+//! the caller may keep set-user-ID: root may, others may not.
 
 mod adapter;
 mod convert;
+mod trim;
 
 use std::path::Path;
 use std::sync::Arc;

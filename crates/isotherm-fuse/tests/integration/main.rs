@@ -7,9 +7,11 @@ mod end;
 mod errors;
 mod file;
 mod file_systems;
+mod files;
 mod fio;
 mod fixture;
 mod held;
 #[path = "../../examples/memory_disk/memory.rs"]
 mod memory;
+mod observed;
 mod user;

@@ -7,13 +7,13 @@ const KEPT: usize = 16;
 
 /// Buffers that are not in use.
 #[derive(Default, Debug)]
-pub(super) struct Buffers {
+pub(crate) struct Buffers {
     free: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Buffers {
     /// A buffer of at least `length` bytes, with anything in it.
-    pub(super) fn take(&self, length: usize) -> Vec<u8> {
+    pub(crate) fn take(&self, length: usize) -> Vec<u8> {
         let mut buffer = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         if buffer.len() < length {
             buffer = vec![0; length];
@@ -22,7 +22,7 @@ impl Buffers {
     }
 
     /// Gives a buffer back.
-    pub(super) fn give(&self, buffer: Vec<u8>) {
+    pub(crate) fn give(&self, buffer: Vec<u8>) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if free.len() < KEPT {
             free.push(buffer);

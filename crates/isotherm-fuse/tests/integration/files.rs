@@ -1,0 +1,273 @@
+//! A whole file system, mounted: what the kernel makes of a program's calls, and of the answers.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use isotherm_fuse::Ending;
+use isotherm_fuse::files::FilesOptions;
+use rustix::fs::{
+    CWD, FallocateFlags, RenameFlags, SeekFrom, Timespec, Timestamps, XattrFlags, copy_file_range, fallocate, getxattr,
+    listxattr, renameat_with, seek, setxattr, utimensat,
+};
+
+use crate::fixture::{errno, has_programs, pattern, skip_privilege};
+use crate::observed::Files;
+
+/// Set for the process that is started as another user: the folder of the mount.
+const AS_USER: &str = "ISOTHERM_TEST_FILES_AS_USER";
+/// The user `nobody`, and its group.
+const NOBODY: u32 = 65534;
+
+fn open(path: &Path) -> File {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
+}
+
+#[test]
+fn content_is_where_it_was_put() {
+    for writeback in [false, true] {
+        let options = FilesOptions { writeback, ..FilesOptions::default() };
+        let Some(files) = Files::with(&options) else { return };
+        let (a, b) = (files.path().join("a"), files.path().join("b"));
+        let file = open(&a);
+        let data = pattern(1, 3 << 20);
+        file.write_all_at(&data, 5000).unwrap();
+        file.sync_all().unwrap();
+        fallocate(&file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 1 << 20, 1 << 20).unwrap();
+        assert_eq!(seek(&file, SeekFrom::Hole(10_000)).unwrap(), 1 << 20);
+        assert_eq!(seek(&file, SeekFrom::Data(1 << 20)).unwrap(), 2 << 20);
+        let target = open(&b);
+        let (mut from, mut to) = (5000, 7);
+        while from < 5000 + data.len() as u64 {
+            let rest = 5000 + data.len() - from as usize;
+            assert!(copy_file_range(&file, Some(&mut from), &target, Some(&mut to), rest).unwrap() > 0);
+        }
+        let mut expected = data;
+        expected[(1 << 20) - 5000..(2 << 20) - 5000].fill(0);
+        assert!(fs::read(&b).unwrap()[7..] == expected);
+        OpenOptions::new().append(true).open(&b).unwrap().write_all(b"end").unwrap();
+        assert!(fs::read(&b).unwrap().ends_with(b"end"));
+        // Past the kernel's cache, and with it.
+        let direct = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(&a).unwrap();
+        let mut found = vec![0; 100];
+        file.write_all_at(b"new", 8192).unwrap();
+        file.sync_data().unwrap();
+        direct.read_exact_at(&mut found, 8192).unwrap();
+        assert_eq!(&found[..3], b"new");
+        assert_eq!(
+            errno(fallocate(&file, FallocateFlags::COLLAPSE_RANGE, 0, 4096).map_err(Into::into)),
+            libc::EOPNOTSUPP
+        );
+    }
+}
+
+#[test]
+fn names_move_and_are_listed_once() {
+    let Some(files) = Files::new() else { return };
+    let path = |name: &str| files.path().join(name);
+    fs::create_dir(path("d")).unwrap();
+    let all: BTreeSet<OsString> = (0..3000).map(|i| OsString::from(format!("a rather long name {i}"))).collect();
+    for name in &all {
+        File::create(path("d").join(name)).unwrap();
+    }
+    let mut seen = BTreeSet::new();
+    for entry in fs::read_dir(path("d")).unwrap() {
+        let entry = entry.unwrap();
+        assert!(seen.insert(entry.file_name()) && entry.file_type().unwrap().is_file());
+        // Those that are gone take none that are still there with them.
+        fs::remove_file(entry.path()).unwrap();
+    }
+    assert_eq!(seen, all);
+    fs::remove_dir(path("d")).unwrap();
+
+    fs::write(path("x"), "x").unwrap();
+    fs::create_dir(path("y")).unwrap();
+    renameat_with(CWD, path("x"), CWD, path("y"), RenameFlags::EXCHANGE).unwrap();
+    assert_eq!(fs::read(path("y")).unwrap(), b"x");
+    let refused = renameat_with(CWD, path("x"), CWD, path("y"), RenameFlags::NOREPLACE);
+    assert_eq!(errno(refused.map_err(Into::into)), libc::EEXIST);
+    fs::hard_link(path("y"), path("x/link")).unwrap();
+    assert_eq!(fs::metadata(path("y")).unwrap().nlink(), 2);
+    symlink("y", path("s")).unwrap();
+    assert_eq!(fs::read(path("s")).unwrap(), b"x");
+    let orphan = open(&path("y"));
+    fs::remove_file(path("y")).unwrap();
+    fs::remove_file(path("x/link")).unwrap();
+    orphan.write_all_at(b"still", 1).unwrap();
+    let mut found = [0; 6];
+    orphan.read_exact_at(&mut found, 0).unwrap();
+    assert_eq!((&found, orphan.metadata().unwrap().nlink()), (b"xstill", 0));
+}
+
+#[test]
+fn the_kernel_remembers_what_is_and_what_is_not_there() {
+    let Some(files) = Files::new() else { return };
+    let path = files.path().join("file");
+    assert!(!path.exists());
+    files.asked.count("lookup");
+    assert!(!path.exists());
+    assert_eq!(files.asked.count("lookup"), 0);
+    fs::write(&path, "content").unwrap();
+    let size = |path: &Path| fs::metadata(path).unwrap().len();
+    assert_eq!(size(&path), 7);
+    for request in ["lookup", "attributes", "read"] {
+        files.asked.count(request);
+    }
+    assert_eq!(fs::read(&path).unwrap(), b"content");
+    files.asked.count("read");
+    assert_eq!((fs::read(&path).unwrap().len(), size(&path)), (7, 7));
+    assert_eq!((files.asked.count("lookup"), files.asked.count("read")), (0, 0));
+    // One request opens and cuts.
+    files.asked.count("change");
+    File::create(&path).unwrap();
+    assert_eq!((size(&path), files.asked.count("change")), (0, 0));
+}
+
+#[test]
+fn times_and_attributes_are_what_was_set() {
+    let Some(files) = Files::new() else { return };
+    let path = files.path().join("file");
+    File::create(&path).unwrap();
+    for (seconds, nanoseconds) in [(-3, 250_000_000), (-1, 0), (0, 1), (1 << 33, 999_999_999)] {
+        let time = Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
+        let times = Timestamps { last_access: time, last_modification: time };
+        utimensat(CWD, &path, &times, rustix::fs::AtFlags::empty()).unwrap();
+        let is = fs::metadata(&path).unwrap();
+        assert_eq!((is.mtime(), is.mtime_nsec()), (seconds, nanoseconds));
+        assert_eq!((is.atime(), is.atime_nsec()), (seconds, nanoseconds));
+    }
+    fs::set_permissions(&path, Permissions::from_mode(0o6751)).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o6751);
+}
+
+/// An ACL in Linux' encoding.
+fn acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
+    let mut bytes = 2u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        bytes.extend(tag.to_le_bytes());
+        bytes.extend(permissions.to_le_bytes());
+        bytes.extend(id.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn a_default_acl_takes_the_place_of_the_umask() {
+    const NONE: u32 = u32::MAX;
+    let Some(files) = Files::new() else { return };
+    let folder = files.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    let default = acl(&[(1, 7, NONE), (2, 7, NOBODY), (4, 7, NONE), (16, 7, NONE), (32, 7, NONE)]);
+    setxattr(&folder, "system.posix_acl_default", &default, XattrFlags::empty()).unwrap();
+    let file = folder.join("file");
+    OpenOptions::new().write(true).create_new(true).mode(0o666).open(&file).unwrap();
+    assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o666);
+    let mut access = vec![0; 100];
+    let length = getxattr(&file, "system.posix_acl_access", &mut access).unwrap();
+    let expected = acl(&[(1, 6, NONE), (2, 7, NOBODY), (4, 7, NONE), (16, 6, NONE), (32, 6, NONE)]);
+    assert_eq!(&access[..length], expected);
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    let length = getxattr(&file, "system.posix_acl_access", &mut access).unwrap();
+    assert_eq!(&access[..length], acl(&[(1, 6, NONE), (2, 7, NOBODY), (4, 7, NONE), (16, 0, NONE), (32, 0, NONE)]));
+}
+
+#[test]
+fn a_panic_is_an_error_of_one_request() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    let options = FilesOptions {
+        on_panic: Arc::new(move |request| hears.lock().unwrap().push(request.to_owned())),
+        threads: 1,
+        ..FilesOptions::default()
+    };
+    let Some(files) = Files::with(&options) else { return };
+    let path = files.path().join("file");
+    fs::write(&path, "before").unwrap();
+    files.asked.panic_in(Some("write"));
+    assert_eq!(errno(fs::write(&path, "while")), libc::EIO);
+    files.asked.panic_in(None);
+    fs::write(&path, "after").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"after");
+    assert_eq!(*heard.lock().unwrap(), ["write"]);
+}
+
+#[test]
+fn unmounting_syncs() {
+    let Some(mut files) = Files::new() else { return };
+    fs::write(files.path().join("file"), "content").unwrap();
+    files.asked.count("sync");
+    assert_eq!(files.mounted.take().unwrap().unmount(Duration::from_secs(5)).unwrap(), Ending::Clean);
+    assert_eq!(files.asked.count("sync"), 1);
+}
+
+/// The part that runs as another user: the test below starts it.
+#[test]
+fn as_another_user() {
+    let Some(folder) = std::env::var_os(AS_USER) else { return };
+    let path = |name: &str| Path::new(&folder).join(name);
+    assert_eq!(rustix::process::geteuid().as_raw(), NOBODY);
+    open(&path("written")).write_all(b"x").unwrap();
+    OpenOptions::new().write(true).truncate(true).open(path("opened")).unwrap();
+    OpenOptions::new().write(true).open(path("cut")).unwrap().set_len(1).unwrap();
+    let mut names = vec![0; 100];
+    let length = listxattr(path("written"), &mut names).unwrap();
+    assert_eq!(&names[..length], b"user.one\0");
+    assert_eq!(errno(fs::read(path("secret"))), libc::EACCES);
+    let trimmed = Command::new("fstrim").arg(&folder).output().unwrap();
+    assert!(!trimmed.status.success());
+}
+
+#[test]
+fn what_other_users_do_takes_rights_and_shows_less() {
+    if !rustix::process::geteuid().is_root() {
+        skip_privilege("becoming another user needs root");
+        return;
+    }
+    if !has_programs(&["fstrim"]) {
+        return;
+    }
+    let Some(files) = Files::new() else { return };
+    let path = |name: &str| files.path().join(name);
+    fs::set_permissions(files.path(), Permissions::from_mode(0o755)).unwrap();
+    for name in ["written", "opened", "cut"] {
+        fs::write(path(name), "content").unwrap();
+        fs::set_permissions(path(name), Permissions::from_mode(0o6777)).unwrap();
+        setxattr(path(name), "trusted.one", b"1", XattrFlags::empty()).unwrap();
+        setxattr(path(name), "user.one", b"1", XattrFlags::empty()).unwrap();
+    }
+    fs::write(path("secret"), "content").unwrap();
+    fs::set_permissions(path("secret"), Permissions::from_mode(0o600)).unwrap();
+    files.asked.count("discard_free");
+    // A copy that the user can execute, wherever the tests were built.
+    let copy = tempfile::tempdir().unwrap();
+    fs::set_permissions(copy.path(), Permissions::from_mode(0o755)).unwrap();
+    fs::copy(std::env::current_exe().unwrap(), copy.path().join("tests")).unwrap();
+    let mut child = Command::new(copy.path().join("tests"));
+    child.args(["--exact", "files::as_another_user", "--nocapture"]).env(AS_USER, files.path()).current_dir("/");
+    let output = child.uid(NOBODY).gid(NOBODY).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    for name in ["written", "opened", "cut"] {
+        assert_eq!(fs::metadata(path(name)).unwrap().mode() & 0o7777, 0o777, "{name}");
+    }
+    assert_eq!(files.asked.count("discard_free"), 0);
+    let trimmed = Command::new("fstrim").arg("-v").arg(files.path()).output().unwrap();
+    assert!(String::from_utf8_lossy(&trimmed.stdout).contains("1 MiB"), "{trimmed:?}");
+    // Only a part of it cannot be asked for.
+    assert!(!Command::new("fstrim").args(["-l", "4096"]).arg(files.path()).output().unwrap().status.success());
+    // A new owner takes the rights too, root's or not.
+    fs::set_permissions(path("cut"), Permissions::from_mode(0o6777)).unwrap();
+    std::os::unix::fs::chown(path("cut"), Some(1), Some(1)).unwrap();
+    assert_eq!(fs::metadata(path("cut")).unwrap().mode() & 0o7777, 0o777);
+}
