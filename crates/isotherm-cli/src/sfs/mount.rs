@@ -66,7 +66,7 @@ pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
     let mut server = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(File::from(said.try_clone().context("a descriptor")?))
+        .stderr(said.try_clone().context("a descriptor")?)
         .process_group(0)
         .spawn()
         .context("the server cannot be started")?;

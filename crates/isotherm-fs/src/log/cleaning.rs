@@ -1,7 +1,7 @@
 //! Cleaning, as far as it needs the lock: what of a segment is live, and taking it out.
 
 use super::Log;
-use super::waiting::Origin;
+use super::waiting::{Beginning, Origin};
 use crate::device::Device;
 use crate::format::checkpoint::TABLE_ENTRIES;
 use crate::format::entry::Entry;
@@ -56,7 +56,15 @@ impl<D: Device> Log<D> {
                 let slot = Slot { page, index };
                 let entry = self.entry_of(slot)?;
                 self.block_died(position, entry.heat);
-                self.waiting.insert(slot, NOBODY, content, Origin::Cleaning, entry, entry.heat, Heat::default());
+                self.waiting.insert(Beginning {
+                    slot,
+                    owner: NOBODY,
+                    content,
+                    origin: Origin::Cleaning,
+                    entry,
+                    heat: entry.heat,
+                    file: Heat::default(),
+                });
             }
             BlockName::Page(id) => {
                 let entry = self.page_entry(id)?;

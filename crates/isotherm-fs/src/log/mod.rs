@@ -46,7 +46,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tables::{Tables, exists};
 use transaction::Transaction;
-use waiting::{Origin, Waiting};
+use waiting::{Beginning, Origin, Waiting};
 
 /// What takes space, in blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -328,11 +328,11 @@ impl<D: Device> Store for Log<D> {
         self.check_writable()?;
         debug_assert!(self.transaction.is_none(), "blocks are written outside of transactions");
         let now = self.clock() as u32;
-        let number = self.waiting.number(slot).map(|number| {
+        let number = self.waiting.number(slot);
+        if let Some(number) = number {
             // What the cleaner took belongs to no file.
             self.waiting.set_owner(number, owner);
-            number
-        });
+        }
         if let Some(number) = number {
             let block = self.waiting.get_mut(number);
             block.content = content;
@@ -352,7 +352,7 @@ impl<D: Device> Store for Log<D> {
                 position => self.block_died(position, entry.heat),
             }
             let heat = Heat { writes: entry.heat.writes.saturating_add(1), time: now };
-            self.waiting.insert(slot, owner, content, Origin::Host, entry, heat, file);
+            self.waiting.insert(Beginning { slot, owner, content, origin: Origin::Host, entry, heat, file });
         }
         self.machine_mut().on_host_write();
         self.counters.host_blocks += 1;

@@ -100,6 +100,20 @@ impl<D: Device> Log<D> {
         }
     }
 
+    /// Whether there is room for what `goal` asks for with all that waits to be settled, or what gives room.
+    pub fn room_for(&self, goal: &Goal) -> Planned {
+        let blocks = match goal {
+            Goal::Files(files) => files.iter().map(|file| self.waiting.count_of(*file)).sum(),
+            Goal::Groups | Goal::Everything => self.waiting.len() as u64,
+            Goal::Cleaned | Goal::Pages => return Planned::Done,
+        };
+        // Settling may fill a segment with transactions.
+        match self.check_room(self.machine(), blocks + self.payload_of_segment()) {
+            Err(Stop::Planned(planned)) => planned,
+            Ok(()) | Err(Stop::Failed(_)) => Planned::Done,
+        }
+    }
+
     /// The writes that were planned, in order.
     pub fn take_jobs(&mut self) -> Vec<Job> {
         std::mem::take(&mut self.jobs)

@@ -34,6 +34,20 @@ pub(crate) struct Block {
     next: u32,
 }
 
+/// What is known of a block when it begins to wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Beginning {
+    pub slot: Slot,
+    pub owner: u64,
+    pub content: Arc<Page>,
+    pub origin: Origin,
+    /// Its entry.
+    pub entry: Entry,
+    pub heat: Heat,
+    /// Of its file.
+    pub file: Heat,
+}
+
 /// No number.
 const NONE: u32 = u32::MAX;
 
@@ -108,16 +122,8 @@ impl Waiting {
     }
 
     /// A block that did not wait begins to.
-    pub fn insert(
-        &mut self,
-        slot: Slot,
-        owner: u64,
-        content: Arc<Page>,
-        origin: Origin,
-        entry: Entry,
-        heat: Heat,
-        file: Heat,
-    ) {
+    pub fn insert(&mut self, beginning: Beginning) {
+        let Beginning { slot, owner, content, origin, entry, heat, file } = beginning;
         let number = self.unused.pop().unwrap_or_else(|| {
             self.blocks.push(None);
             self.blocks.len() as u32 - 1
@@ -207,6 +213,11 @@ impl Waiting {
 mod tests {
     use super::*;
 
+    fn beginning(slot: Slot, owner: u64, content: Arc<Page>) -> Beginning {
+        let (entry, heat) = (Entry::default(), Heat::default());
+        Beginning { slot, owner, content, origin: Origin::Host, entry, heat, file: heat }
+    }
+
     #[test]
     fn blocks_are_found_by_slot_and_by_file() {
         let mut waiting = Waiting::default();
@@ -214,15 +225,7 @@ mod tests {
         let page: Arc<Page> = Arc::new([0; 4096]);
         for index in 1..=6 {
             let owner = u64::from(index % 2);
-            waiting.insert(
-                slot(index),
-                owner,
-                page.clone(),
-                Origin::Host,
-                Entry::default(),
-                Heat::default(),
-                Heat::default(),
-            );
+            waiting.insert(beginning(slot(index), owner, page.clone()));
         }
         let of = |waiting: &Waiting, owner| waiting.of(owner).map(|n| waiting.get(n).slot.index).collect::<Vec<_>>();
         assert_eq!(of(&waiting, 1), [1, 3, 5]);
@@ -232,7 +235,7 @@ mod tests {
         }
         waiting.tidy();
         assert_eq!((of(&waiting, 1), of(&waiting, 0)), (vec![1, 5], vec![4]));
-        waiting.insert(slot(3), 1, page, Origin::Host, Entry::default(), Heat::default(), Heat::default());
+        waiting.insert(beginning(slot(3), 1, page));
         assert_eq!((of(&waiting, 1), waiting.count_of(1), waiting.len()), (vec![1, 5, 3], 3, 4));
         assert_eq!(waiting.numbers().len(), 4);
     }

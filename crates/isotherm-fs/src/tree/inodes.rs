@@ -1,7 +1,7 @@
 //! Pages of inodes: those with room form a ring through the root page, so that a place is found in O(1). Page 0 has the root
 //! directory and stands on the ring like the others; it is never freed.
 
-use isotherm_vfs::{Errno, Ino};
+use isotherm_vfs::{Errno, FileKind, Ino};
 
 use super::Tree;
 use super::bytes::{get_u16, get_u32, put_u16, put_u32};
@@ -76,12 +76,15 @@ impl<S: Store> Tree<S> {
         Ok(Inode::decode(&page, at)?.ok_or(Errno::STALE)?)
     }
 
-    /// Saves an inode, in a transaction. A size that waits for its data does not get into the page.
+    /// Saves an inode, in a transaction. A file's size that waits for its data does not get into the page.
     pub(super) fn save_inode(&mut self, ino: Ino, inode: &Inode) -> Result<()> {
         let (id, at) = place(ino).ok_or(Errno::STALE)?;
         let mut stored = *inode;
         if self.nodes.lazy(ino).is_some() {
-            stored.size = stored.size.min(self.stored_inode(ino)?.size);
+            // That of a directory is the number of its names, which waits for nothing.
+            if inode.kind == FileKind::Regular {
+                stored.size = stored.size.min(self.stored_inode(ino)?.size);
+            }
             self.nodes.keep(ino, inode);
         }
         stored.encode(self.store.page_mut(id)?, at);

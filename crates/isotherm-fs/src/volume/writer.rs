@@ -85,16 +85,23 @@ impl<D: Device> Volume<D> {
         loop {
             let (planned, jobs) = {
                 let mut tree = lock(&self.tree)?;
-                match goal {
-                    Goal::Files(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
-                    Goal::Groups => drop(tree.settle_idle()?),
-                    Goal::Everything => tree.settle_all()?,
-                    Goal::Pages | Goal::Cleaned => {}
+                let mut planned = tree.store_mut().room_for(goal);
+                // A checkpoint that came before the data would make sizes durable that have none.
+                if planned == Planned::Done {
+                    match goal {
+                        Goal::Files(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
+                        Goal::Groups => drop(tree.settle_idle()?),
+                        Goal::Everything => tree.settle_all()?,
+                        Goal::Pages | Goal::Cleaned => {}
+                    }
+                    planned = tree.store_mut().plan(goal)?;
                 }
-                let planned = tree.store_mut().plan(goal)?;
                 (planned, tree.store_mut().take_jobs())
             };
-            self.perform(writer, &jobs)?;
+            match goal {
+                Goal::Files(_) | Goal::Everything => self.perform_as_one(writer, &jobs)?,
+                Goal::Groups | Goal::Pages | Goal::Cleaned => self.perform(writer, &jobs)?,
+            }
             match planned {
                 Planned::Done => return Ok(()),
                 Planned::NeedsCheckpoint => self.commit(writer, false)?,
@@ -137,6 +144,25 @@ impl<D: Device> Volume<D> {
             self.room.notify_all();
         }
         Ok(())
+    }
+
+    /// The same, so that a crash keeps all of them or none: the first holds sizes whose data is in the others. It is written
+    /// when they are durable, and a replay reaches them only through it.
+    fn perform_as_one(&self, writer: &mut Writer, jobs: &[Job]) -> Result<(), StoreError> {
+        if let [_, others @ ..] = jobs
+            && !others.is_empty()
+        {
+            for job in others {
+                writer.is_unflushed = true;
+                job.perform(&*self.device).map_err(|error| self.fail(&error.to_string()))?;
+            }
+            self.flush(writer)?;
+            self.perform(writer, &jobs[..1])?;
+            lock(&self.tree)?.store_mut().finish(others);
+            self.room.notify_all();
+            return Ok(());
+        }
+        self.perform(writer, jobs)
     }
 
     /// Makes durable what was written.

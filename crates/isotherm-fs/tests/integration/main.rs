@@ -1,6 +1,7 @@
 //! Tests of the file system over devices that remember, and crash.
 
 mod check;
+mod crash;
 mod dump;
 mod exercise;
 mod log;

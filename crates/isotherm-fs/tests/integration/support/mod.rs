@@ -2,6 +2,11 @@
 
 pub mod damage;
 pub mod driver;
+pub mod history;
+pub mod model;
+pub mod operation;
 pub mod random;
 pub mod recording;
 pub mod sample;
+pub mod snapshot;
+pub mod workload;

@@ -1,0 +1,290 @@
+//! Volumes of files, crashed at every write, against a model of what happened.
+
+use crate::support::history::{Durable, History};
+use crate::support::model::Model;
+use crate::support::operation::Operation;
+use crate::support::random::Random;
+use crate::support::recording::{Content, Event, RecordingDevice};
+use crate::support::snapshot::{perform, snapshot};
+use crate::support::workload::{self, Mix};
+use isotherm_fs::geometry::{Wishes, divide};
+use isotherm_fs::log::LogSettings;
+use isotherm_fs::tree::FormatOptions;
+use isotherm_fs::tree::check::{Finding, FindingKind};
+use isotherm_fs::volume::{Volume, make};
+use isotherm_vfs::{Errno, FileSystem, Time};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+const DEVICE_BYTES: u64 = 8 << 20;
+
+fn settings() -> LogSettings {
+    LogSettings { cache_bytes: 256 << 10, ..LogSettings::parse("sfs:groups=3").expect("it is one") }
+}
+
+/// A device with an empty volume.
+fn empty() -> Content {
+    let wishes = Wishes {
+        segment_bytes: Some(256 << 10),
+        erase_block_bytes: 0,
+        label: String::new(),
+        data_checksums: true,
+        uuid: [5; 16],
+        created_seconds: 0,
+    };
+    let device = Arc::new(RecordingDevice::new(DEVICE_BYTES, Content::default()));
+    let options = FormatOptions { permissions: 0o755, ..FormatOptions::default() };
+    make(&device, &divide(DEVICE_BYTES, &wishes).expect("it can be divided"), &options).expect("memory");
+    device.into_parts().0
+}
+
+/// A mounted volume and the states that it went through.
+struct Run {
+    volume: Volume<RecordingDevice>,
+    device: Arc<RecordingDevice>,
+    /// What the device held at first.
+    start: Content,
+    /// Operations so far, which is the time.
+    clock: Arc<AtomicI64>,
+    history: History,
+    /// Requests that found no space.
+    refused: u64,
+    random: Random,
+}
+
+impl Run {
+    /// Mounts what a device holds; that is the first state. Crashes are told from there on.
+    fn mount(start: Content, seed: u64, clock: i64) -> Result<Self, String> {
+        let device = Arc::new(RecordingDevice::new(DEVICE_BYTES, start.clone()));
+        let clock = Arc::new(AtomicI64::new(clock));
+        let volume = open(&device, &clock)?;
+        let seen = snapshot(&volume).map_err(|error| format!("not all can be read: {error}"))?;
+        let history = History::new(Model::of(&seen));
+        Ok(Self { volume, device, start, clock, history, refused: 0, random: Random(seed) })
+    }
+
+    /// Carries out one operation on the volume and on the model, which have to agree on how it ends.
+    fn step(&mut self, operation: &Operation) {
+        let now = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
+        let event = self.device.events();
+        let mut model = self.history.last().clone();
+        let expected = model.apply(operation, now);
+        let found = perform(&self.volume, operation);
+        if found == Err(Errno::NOSPC) && expected.is_ok() {
+            self.refused += 1;
+            let unchanged = self.history.last().clone();
+            return self.history.push(unchanged, event);
+        }
+        let failure = self.volume.inspect(|tree| tree.store().failure().map(str::to_owned)).expect("no panic");
+        assert_eq!(found, expected, "{operation:?} at {now}: {failure:?}");
+        if found.is_err() {
+            let unchanged = self.history.last().clone();
+            return self.history.push(unchanged, event);
+        }
+        let durable = match operation {
+            Operation::Fsync(path) => model.find(path).ok().map(Durable::Node),
+            Operation::FsyncDirectory(_) => Some(Durable::Names),
+            Operation::Sync | Operation::Checkpoint => Some(Durable::All),
+            _ => None,
+        };
+        self.history.push(model, event);
+        if let Some(what) = durable {
+            self.history.keep(self.device.events(), what);
+        }
+    }
+
+    /// Carries out one that looks random.
+    fn random_step(&mut self, mix: Mix) {
+        let model = self.history.last();
+        let is_file = |number: &usize| model.node(*number).is_some_and(|node| node.file().is_some());
+        let files: Vec<String> = model.paths().into_iter().filter(|(_, n)| is_file(n)).map(|(path, _)| path).collect();
+        // A volume that is full is emptied a little, sometimes.
+        let mix = Mix { removals: if self.refused % 64 > 40 { 60 } else { mix.removals }, ..mix };
+        let stamp = self.clock.load(Ordering::Relaxed) as u64 + 1;
+        let operation = workload::next(&mut self.random, &files, stamp, mix);
+        self.step(&operation);
+    }
+}
+
+fn open(device: &Arc<RecordingDevice>, clock: &Arc<AtomicI64>) -> Result<Volume<RecordingDevice>, String> {
+    let clock = clock.clone();
+    let now = move || Time { seconds: clock.load(Ordering::Relaxed), nanoseconds: 0 };
+    let opened = Volume::open(device.clone(), settings(), now).map_err(|error| format!("it cannot be opened: {error}"));
+    Ok(opened?.0)
+}
+
+/// What a check finds that a crash may not leave. Numbers of blocks may be off for files that were being written.
+fn faults(volume: &Volume<RecordingDevice>) -> Vec<Finding> {
+    let found = volume.inspect(|tree| tree.check()).expect("no panic").expect("memory");
+    found.into_iter().filter(|finding| finding.kind != FindingKind::BlockCount).collect()
+}
+
+/// Explores what crashes leave.
+struct Explorer {
+    random: Random,
+    /// Every so manieth event is one at which it crashes.
+    stride: usize,
+    /// Every so manieth state is gone on from.
+    continued: u64,
+    states: u64,
+}
+
+impl Explorer {
+    /// States that crashes between events of a run may leave.
+    fn explore(&mut self, run: &Run, at: Range<usize>) {
+        let (_, events) = run.device.into_parts();
+        let mut synced = run.start.clone();
+        let mut from = 0;
+        for event in 0..=events.len() {
+            if event > 0 && matches!(events[event - 1], Event::Flush) {
+                events[from..event].iter().for_each(|event| synced.apply(event, |_| true));
+                from = event;
+            }
+            let is_due = event % self.stride == 0 || event == events.len();
+            if !is_due || !at.contains(&event) {
+                continue;
+            }
+            let unflushed = &events[from..event];
+            for kind in 0..if unflushed.is_empty() { 1 } else { 4 } {
+                let content = self.crash(&synced, unflushed, kind);
+                self.visit(run, event, content)
+                    .unwrap_or_else(|error| panic!("event {event} of {}, kind {kind}: {error}", events.len()));
+            }
+        }
+    }
+
+    /// All, none, some, or some sectors of what was not flushed.
+    fn crash(&mut self, synced: &Content, unflushed: &[Event], kind: u32) -> Content {
+        let mut content = synced.clone();
+        for event in unflushed {
+            match kind {
+                0 => content.apply(event, |_| true),
+                1 => {}
+                2 => {
+                    let takes = self.random.chance(50);
+                    content.apply(event, |_| takes);
+                }
+                _ => content.apply(event, |_| self.random.chance(70)),
+            }
+        }
+        content
+    }
+
+    fn visit(&mut self, run: &Run, event: usize, content: Content) -> Result<(), String> {
+        self.states += 1;
+        let seed = self.random.next();
+        let mut again = Run::mount(content, seed, run.clock.load(Ordering::Relaxed))?;
+        let seen = snapshot(&again.volume).map_err(|error| format!("not all can be read: {error}"))?;
+        run.history.find(&seen, event)?;
+        let found = faults(&again.volume);
+        if !found.is_empty() {
+            return Err(format!("the check finds {found:?}"));
+        }
+        if self.continued > 0 && self.states.is_multiple_of(self.continued) {
+            for _ in 0..12 {
+                again.random_step(Mix { blocks: 6, durable: 25, removals: 15 });
+            }
+            again.step(&Operation::Sync);
+            let mut explorer = Explorer { random: Random(seed), stride: self.stride.min(3), continued: 0, states: 0 };
+            // Crashes while it was mounted are those of the first state, too: nothing is lost that was found.
+            explorer.explore(&again, 0..usize::MAX);
+            self.states += explorer.states;
+        }
+        Ok(())
+    }
+}
+
+/// States of all tests.
+static STATES: AtomicU64 = AtomicU64::new(0);
+
+fn is_soak() -> bool {
+    std::env::var_os("ISOTHERM_SOAK").is_some()
+}
+
+fn report(name: &str, states: u64) {
+    let all = STATES.fetch_add(states, Ordering::Relaxed) + states;
+    println!("{name}: {states} states of crashes, {all} so far");
+}
+
+#[test]
+fn whatever_a_crash_leaves_of_a_volume_that_is_full_and_cleaned_is_a_state_that_it_was_in() {
+    let (seeds, stride) = if is_soak() { (300, 1) } else { (4, 5) };
+    let mut states = 0;
+    let (mut cleaned, mut refused) = (0, 0);
+    for seed in 0..seeds {
+        let mut run = Run::mount(empty(), seed, 0).expect("it is whole");
+        // Few large writes fill it; many small ones come between.
+        let mix = Mix { blocks: [8, 40, 80][seed as usize % 3], durable: 12, removals: 2 };
+        for _ in 0..1000 {
+            run.random_step(mix);
+        }
+        cleaned += run.volume.inspect(|tree| tree.store_mut().counters().segments_cleaned).expect("no panic");
+        refused += run.refused;
+        let mut explorer = Explorer { random: Random(seed + 1000), stride, continued: 40, states: 0 };
+        explorer.explore(&run, 0..usize::MAX);
+        states += explorer.states;
+    }
+    report("full volumes", states);
+    println!("{cleaned} segments cleaned, {refused} requests refused for want of space");
+    assert!(cleaned > 3 * seeds, "{cleaned} segments cleaned: the runs are too short");
+    assert!(refused > 5 * seeds, "{refused} requests refused: the volume was never full");
+}
+
+#[test]
+fn without_a_crash_a_volume_is_as_the_model_says_mounted_anew_and_full() {
+    let seeds = if is_soak() { 200 } else { 6 };
+    let (mut refused, mut mounted) = (0, 0);
+    for seed in 0..seeds {
+        let mut run = Run::mount(empty(), seed, 0).expect("it is whole");
+        let free = run.volume.statistics().expect("no panic").blocks_free;
+        let mut is_exact = true;
+        for _ in 0..700 {
+            let before = run.refused;
+            run.random_step(Mix { blocks: [8, 60, 80][seed as usize % 3], durable: 8, removals: 4 });
+            is_exact &= run.refused == before;
+            if run.refused > before || run.random.chance(10) {
+                let seen = snapshot(&run.volume).expect("all can be read");
+                run.history.is_last(&seen, is_exact).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            }
+            if run.random.chance(3) {
+                mounted += 1;
+                run = remount(run, seed);
+            }
+        }
+        refused += run.refused;
+        empty_out(&mut run);
+        let left = run.volume.statistics().expect("no panic").blocks_free;
+        assert!(left + 8 >= free, "of {free} blocks {left} are free when all is removed");
+    }
+    println!("{refused} requests refused for want of space, mounted {mounted} times");
+    assert!(refused > 5 * seeds, "{refused} requests refused: the volume was never full");
+}
+
+/// Unmounts, or only makes everything durable, and mounts again.
+fn remount(mut run: Run, seed: u64) -> Run {
+    if run.random.chance(50) {
+        run.volume.close().expect("the device works");
+    } else {
+        run.volume.sync().expect("the device works");
+    }
+    run.volume = open(&run.device, &run.clock).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    assert_eq!(faults(&run.volume), [], "seed {seed}");
+    let seen = snapshot(&run.volume).expect("all can be read");
+    run.history.is_last(&seen, false).unwrap_or_else(|error| panic!("seed {seed}, mounted again: {error}"));
+    run
+}
+
+/// Removes everything, full or not.
+fn empty_out(run: &mut Run) {
+    let paths: Vec<String> = run.history.last().paths().into_keys().filter(|path| !path.is_empty()).collect();
+    for path in paths.into_iter().rev() {
+        let node = run.history.last().find(&path).expect("it is there");
+        let is_directory = run.history.last().listing(node).is_ok();
+        let refused = run.refused;
+        run.step(&if is_directory { Operation::RemoveDirectory(path) } else { Operation::Unlink(path) });
+        assert_eq!(run.refused, refused, "nothing can be removed from a full volume");
+    }
+    run.step(&Operation::Checkpoint);
+    assert_eq!(faults(&run.volume), []);
+}
