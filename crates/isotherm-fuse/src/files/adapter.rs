@@ -94,9 +94,9 @@ fn caller(request: &Request) -> Caller {
 
 impl<F: FileSystem> Filesystem for Adapter<F> {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        // Not ATOMIC_O_TRUNC: open(2) for reading and truncation of a program that runs would cut it before it fails with ETXTBSY.
         let mut wished = vec![
             InitFlags::FUSE_ASYNC_DIO,
-            InitFlags::FUSE_ATOMIC_O_TRUNC,
             InitFlags::FUSE_PARALLEL_DIROPS,
             InitFlags::FUSE_DO_READDIRPLUS,
             InitFlags::FUSE_READDIRPLUS_AUTO,

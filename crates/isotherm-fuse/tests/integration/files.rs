@@ -124,10 +124,26 @@ fn the_kernel_remembers_what_is_and_what_is_not_there() {
     files.asked.count("read");
     assert_eq!((fs::read(&path).unwrap().len(), size(&path)), (7, 7));
     assert_eq!((files.asked.count("lookup"), files.asked.count("read")), (0, 0));
-    // One request opens and cuts.
-    files.asked.count("change");
     File::create(&path).unwrap();
-    assert_eq!((size(&path), files.asked.count("change")), (0, 0));
+    assert_eq!(size(&path), 0);
+}
+
+#[test]
+fn a_program_that_runs_is_not_cut() {
+    if !has_programs(&["sleep"]) {
+        return;
+    }
+    let Some(files) = Files::new() else { return };
+    let program = files.path().join("program");
+    let is_at = |folder: &str| Path::new(folder).join("sleep").is_file();
+    let original = Path::new(["/usr/bin", "/bin"].into_iter().find(|folder| is_at(folder)).unwrap()).join("sleep");
+    fs::copy(&original, &program).unwrap();
+    let mut child = Command::new(&program).arg("60").spawn().unwrap();
+    let cut = File::options().read(true).custom_flags(libc::O_TRUNC).open(&program);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(errno(cut), libc::ETXTBSY);
+    assert!(fs::read(&program).unwrap() == fs::read(&original).unwrap());
 }
 
 #[test]
