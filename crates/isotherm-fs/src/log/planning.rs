@@ -10,6 +10,7 @@ use crate::format::entry::{Entry, HOLE, RESERVED};
 use crate::format::summary::{BlockName, HEADER_BYTES, RECORD_BYTES, Record, Summary, blocks as summary_blocks};
 use crate::store::{BLOCK_BYTES, Heat, Page, PageId, StoreError};
 use isotherm_sfs::machine::{Extent, Machine, Mechanism, Progress, RunWrite};
+use isotherm_sfs::segments::SegmentState;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ pub enum Goal {
     Groups,
     /// All blocks that wait, and all transactions.
     Everything,
-    /// Blocks that the cleaner took out of their segments, with whatever is left.
+    /// Blocks whose newest durable copy lies in a segment that was freed, and all transactions.
     Cleaned,
     /// All pages, so that a checkpoint can follow.
     Pages,
@@ -195,7 +196,15 @@ impl<D: Device> Log<D> {
                 self.pass(machine, Extent::Everything)
             }
             Goal::Cleaned => {
-                self.chosen.extend(self.waiting.of(super::cleaning::NOBODY));
+                // Those that a file has written since are among them: as long as they wait, their segment cannot be written over.
+                let segments = machine.segments();
+                let holds_freed = |number: &u32| {
+                    let home = self.waiting.contains(*number).then(|| self.waiting.get(*number).home);
+                    home.and_then(|home| self.home_of(home))
+                        .is_some_and(|home| segments.state(home) == SegmentState::Freed)
+                };
+                let chosen: Vec<u32> = self.waiting.numbers().iter().copied().filter(holds_freed).collect();
+                self.chosen.extend(chosen);
                 self.pass(machine, Extent::Chosen)
             }
             Goal::Pages => self.plan_pages(machine),
@@ -237,7 +246,7 @@ impl<D: Device> Log<D> {
         // Each block may make a page of its own dirty; few do.
         let pages = (self.cache.dirty() as u64 + blocks.min(payload)).div_ceil(payload);
         let redo = (self.redo.len() as u64).div_ceil(payload * BLOCK_BYTES as u64);
-        let needed = (blocks.div_ceil(payload) + pages + redo + 4) as usize;
+        let needed = (blocks.div_ceil(payload) + pages + redo + 3) as usize;
         let reusable =
             machine.segments().queue().take(needed).take_while(|s| machine.segments().is_reusable(*s)).count();
         if reusable >= needed { Ok(()) } else { Err(self.what_helps(machine)) }

@@ -179,18 +179,19 @@ impl<D: Device> Volume<D> {
 
     /// Writes what pages need and a checkpoint that refers to it; blocks of files go on waiting.
     pub(super) fn commit(&self, writer: &mut Writer, is_last: bool) -> Result<(), StoreError> {
-        let (planned, jobs, image) = {
+        let (jobs, image) = {
             let mut tree = lock(&self.tree)?;
             let log = tree.store_mut();
             // They can be written over from this checkpoint on.
             log.free_empty_segments();
             let planned = log.plan(&Goal::Pages)?;
-            (planned, log.take_jobs(), log.checkpoint(is_last))
+            let image = (planned == Planned::Done).then(|| log.checkpoint(is_last));
+            (log.take_jobs(), image)
         };
         self.perform(writer, &jobs)?;
-        if planned != Planned::Done {
+        let Some(image) = image else {
             return Err(self.fail("no segment is free for a checkpoint"));
-        }
+        };
         self.flush(writer)?;
         writer.is_unflushed = true;
         if let Err(error) = self.device.write(u64::from(image.position) * BLOCK_BYTES as u64, &image.bytes) {

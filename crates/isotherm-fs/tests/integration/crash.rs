@@ -36,7 +36,7 @@ fn empty() -> Content {
     let device = Arc::new(RecordingDevice::new(DEVICE_BYTES, Content::default()));
     let options = FormatOptions { permissions: 0o755, ..FormatOptions::default() };
     make(&device, &divide(DEVICE_BYTES, &wishes).expect("it can be divided"), &options).expect("memory");
-    device.into_parts().0
+    device.parts().0
 }
 
 /// A mounted volume and the states that it went through.
@@ -133,7 +133,7 @@ struct Explorer {
 impl Explorer {
     /// States that crashes between events of a run may leave.
     fn explore(&mut self, run: &Run, at: Range<usize>) {
-        let (_, events) = run.device.into_parts();
+        let (_, events) = run.device.parts();
         let mut synced = run.start.clone();
         let mut from = 0;
         for event in 0..=events.len() {
