@@ -12,7 +12,7 @@ use isotherm_fs::log::LogSettings;
 use isotherm_fs::tree::FormatOptions;
 use isotherm_fs::tree::check::{Finding, FindingKind};
 use isotherm_fs::volume::{Volume, make};
-use isotherm_vfs::{Errno, FileSystem, Time};
+use isotherm_vfs::{Errno, FileSystem, RenameMode, Time};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -287,4 +287,98 @@ fn empty_out(run: &mut Run) {
     }
     run.step(&Operation::Checkpoint);
     assert_eq!(faults(&run.volume), []);
+}
+
+/// Two files in two directories, and all that may be asked of them in one operation.
+fn single_operations() -> Vec<Operation> {
+    let path = |text: &str| text.to_owned();
+    let mut all = Vec::new();
+    for name in ["a/x", "b/y"] {
+        let path = || path(name);
+        let stamp = 1000 + name.len() as u64;
+        all.extend([
+            Operation::Write { path: path(), offset: 0, length: 4096, stamp },
+            Operation::Write { path: path(), offset: 3000, length: 5000, stamp },
+            Operation::Write { path: path(), offset: 40_000, length: 100, stamp },
+            Operation::Append { path: path(), length: 4000, stamp },
+            Operation::Append { path: path(), length: 300_000, stamp },
+            Operation::Truncate { path: path(), size: 0 },
+            Operation::Truncate { path: path(), size: 2500 },
+            Operation::Truncate { path: path(), size: 20_000 },
+            Operation::Reserve { path: path(), offset: 4096, length: 12_000, keep_size: false },
+            Operation::Reserve { path: path(), offset: 4096, length: 12_000, keep_size: true },
+            Operation::Zero { path: path(), offset: 1000, length: 8000, keep_size: false },
+            Operation::Zero { path: path(), offset: 1000, length: 8000, keep_size: true },
+            Operation::Punch { path: path(), offset: 1000, length: 7000 },
+            Operation::Unlink(path()),
+            Operation::SetXattr { path: path(), name: "user.new".into(), length: 5000, stamp },
+            Operation::RemoveXattr { path: path(), name: "user.old".into() },
+            Operation::Permissions { path: path(), permissions: 0o600 },
+            Operation::Link { from: path(), to: "a/new".into() },
+            Operation::Create("b/new".into()),
+        ]);
+    }
+    for (from, to) in [("a/x", "b/y"), ("b/y", "a/x"), ("a/x", "b/new"), ("a", "b"), ("a", "new"), ("b", "a/b")] {
+        for mode in [RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange] {
+            all.push(Operation::Rename { from: path(from), to: path(to), mode });
+        }
+    }
+    all.extend([
+        Operation::MakeDirectory("a/new".into()),
+        Operation::Symlink { path: "a/new".into(), target: "x".into() },
+        Operation::RemoveDirectory("a".into()),
+        Operation::RemoveDirectory("b/empty".into()),
+        Operation::Create("b/empty/z".into()),
+        Operation::Unlink("a/new".into()),
+    ]);
+    all
+}
+
+/// Where sequences of few operations begin.
+fn prepared() -> Content {
+    let mut run = Run::mount(empty(), 0, 0).expect("it is whole");
+    for operation in [
+        Operation::MakeDirectory("a".into()),
+        Operation::MakeDirectory("b".into()),
+        Operation::MakeDirectory("b/empty".into()),
+        Operation::Create("a/x".into()),
+        Operation::Create("b/y".into()),
+        Operation::Write { path: "a/x".into(), offset: 0, length: 10_000, stamp: 11 },
+        Operation::Write { path: "b/y".into(), offset: 0, length: 5000, stamp: 12 },
+        Operation::SetXattr { path: "a/x".into(), name: "user.old".into(), length: 10, stamp: 13 },
+        Operation::SetXattr { path: "b/y".into(), name: "user.old".into(), length: 10, stamp: 14 },
+    ] {
+        run.step(&operation);
+    }
+    run.volume.close().expect("the device works");
+    run.device.into_parts().0
+}
+
+#[test]
+fn after_every_two_operations_and_what_makes_them_durable_a_crash_leaves_one_of_the_states() {
+    let start = prepared();
+    let keepers = ["a/x", "b/y", "a", "new"].map(|path| Operation::Fsync(path.into()));
+    let others = [Operation::Sync, Operation::WriteGroups, Operation::Checkpoint];
+    let keepers: Vec<Operation> = keepers.into_iter().chain(others).collect();
+    let single = single_operations();
+    let count = single.len() * (single.len() + 1);
+    let mut explorer = Explorer { random: Random(7), stride: 1, continued: 300, states: 0 };
+    // One keeper after each sequence, another one between its operations; all of them in a soak.
+    let rounds = if is_soak() { keepers.len() * (keepers.len() + 1) } else { 1 };
+    for (number, round) in (0..count).flat_map(|number| (0..rounds).map(move |round| (number, round))) {
+        let (first, second) = (number % single.len(), number / single.len());
+        let chosen = if is_soak() { round } else { explorer.random.below(56) as usize };
+        let mut run = Run::mount(start.clone(), number as u64, 100).expect("it is whole");
+        let mounted = run.device.events();
+        run.step(&single[first]);
+        if let Some(between) = keepers.get(chosen / keepers.len()) {
+            run.step(between);
+        }
+        if let Some(operation) = second.checked_sub(1).map(|second| &single[second]) {
+            run.step(operation);
+        }
+        run.step(&keepers[chosen % keepers.len()]);
+        explorer.explore(&run, mounted..usize::MAX);
+    }
+    report("sequences of two", explorer.states);
 }
