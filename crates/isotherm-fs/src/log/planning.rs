@@ -102,13 +102,11 @@ impl<D: Device> Log<D> {
 
     /// Whether there is room for what `goal` asks for with all that waits to be settled, or what gives room.
     pub fn room_for(&self, goal: &Goal) -> Planned {
-        let blocks = match goal {
-            Goal::Files(files) => files.iter().map(|file| self.waiting.count_of(*file)).sum(),
-            Goal::Groups | Goal::Everything => self.waiting.len() as u64,
-            Goal::Cleaned | Goal::Pages => return Planned::Done,
-        };
-        // Settling may fill a segment with transactions.
-        match self.check_room(self.machine(), blocks + self.payload_of_segment()) {
+        if matches!(goal, Goal::Cleaned | Goal::Pages) {
+            return Planned::Done;
+        }
+        // Groups that fill a segment go along.
+        match self.check_room(self.machine(), self.waiting.len() as u64) {
             Err(Stop::Planned(planned)) => planned,
             Ok(()) | Err(Stop::Failed(_)) => Planned::Done,
         }
@@ -196,6 +194,12 @@ impl<D: Device> Log<D> {
             }
             Goal::Cleaned => {
                 self.chosen.extend(self.waiting.of(super::cleaning::NOBODY));
+                // Blocks that a file has written since they were taken out hold their segments just so.
+                let freed: HashSet<u32> = machine.segments().queue().collect();
+                let waiting = self.waiting.numbers().iter().copied().filter(|number| self.waiting.contains(*number));
+                let held = waiting.filter(|number| self.home(*number).is_some_and(|home| freed.contains(&home)));
+                let held: Vec<u32> = held.collect();
+                self.chosen.extend(held);
                 self.pass(machine, Extent::Chosen)
             }
             Goal::Pages => self.plan_pages(machine),
@@ -238,9 +242,10 @@ impl<D: Device> Log<D> {
         let pages = (self.cache.dirty() as u64 + blocks.min(payload)).div_ceil(payload);
         let redo = (self.redo.len() as u64).div_ceil(payload * BLOCK_BYTES as u64);
         let needed = (blocks.div_ceil(payload) + pages + redo + 4) as usize;
-        let reusable =
-            machine.segments().queue().take(needed).take_while(|s| machine.segments().is_reusable(*s)).count();
-        if reusable >= needed { Ok(()) } else { Err(self.what_helps(machine)) }
+        // Those that wait for a checkpoint are passed over, but for the first: its turn has come.
+        let is_reusable = |segment: &u32| machine.segments().is_reusable(*segment);
+        let reusable = machine.segments().queue().filter(is_reusable).count();
+        if reusable >= needed && machine.segments().queue().next().is_some_and(|first| is_reusable(&first)) { Ok(()) } else { Err(self.what_helps(machine)) }
     }
 
     /// What gives segments: a checkpoint, if one that is free waits for it, else cleaning.

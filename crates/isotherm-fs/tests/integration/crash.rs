@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-const DEVICE_BYTES: u64 = 8 << 20;
+const DEVICE_BYTES: u64 = 7 << 20;
 
 fn settings() -> LogSettings {
     LogSettings { cache_bytes: 256 << 10, ..LogSettings::parse("sfs:groups=3").expect("it is one") }
@@ -215,7 +215,7 @@ fn whatever_a_crash_leaves_of_a_volume_that_is_full_and_cleaned_is_a_state_that_
     for seed in 0..seeds {
         let mut run = Run::mount(empty(), seed, 0).expect("it is whole");
         // Few large writes fill it; many small ones come between.
-        let mix = Mix { blocks: [8, 40, 80][seed as usize % 3], durable: 12, removals: 2 };
+        let mix = Mix { blocks: [8, 12, 16][seed as usize % 3], durable: 12, removals: 1 };
         for _ in 0..1000 {
             run.random_step(mix);
         }
@@ -241,7 +241,7 @@ fn without_a_crash_a_volume_is_as_the_model_says_mounted_anew_and_full() {
         let mut is_exact = true;
         for _ in 0..700 {
             let before = run.refused;
-            run.random_step(Mix { blocks: [8, 60, 80][seed as usize % 3], durable: 8, removals: 4 });
+            run.random_step(Mix { blocks: [8, 12, 16][seed as usize % 3], durable: 8, removals: 1 });
             is_exact &= run.refused == before;
             if run.refused > before || run.random.chance(10) {
                 let seen = snapshot(&run.volume).expect("all can be read");
