@@ -3,6 +3,7 @@
 mod check;
 mod crash;
 mod dump;
+mod exercise;
 mod log;
 mod repair;
 mod support;

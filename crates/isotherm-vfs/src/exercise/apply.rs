@@ -72,7 +72,12 @@ fn place<'a, 'p>(fs: &'a dyn FileSystem, path: &'p str) -> Result<(Referred<'a>,
     if name.is_empty() {
         return Err(Errno::BUSY);
     }
-    Ok((find(fs, parent)?, name.as_bytes()))
+    let parent = find(fs, parent)?;
+    // The kernel looks at both paths of a request before it asks.
+    if parent.attributes.kind != FileKind::Directory {
+        return Err(Errno::NOTDIR);
+    }
+    Ok((parent, name.as_bytes()))
 }
 
 /// An open file, closed at the end.

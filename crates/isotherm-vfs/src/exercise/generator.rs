@@ -1,6 +1,8 @@
 //! Operations from a seed.
 
-use super::operation::Operation;
+use super::apply::apply;
+use super::operation::{Operation, Outcome};
+use crate::memory::MemoryFileSystem;
 use crate::{Allocation, RenameMode, SetXattr, acl};
 
 /// Directories there may be: few, so that names meet.
@@ -13,10 +15,15 @@ const XATTRS: [&str; 4] = ["user.one", "user.two", "trusted.three", "security.ca
 const NEAR: u64 = 300_000;
 const FAR: u64 = 1 << 36;
 
-/// An endless list of operations. The same seed gives the same list.
-#[derive(Clone, Debug)]
+/// Operations that are tried before one is taken that fails.
+const TRIES: usize = 30;
+
+/// An endless list of operations for an empty file system, most of which succeed there. The same seed gives the same list.
+#[derive(Debug)]
 pub struct Generator {
     state: u64,
+    /// What the list leads to: operations that fail leave it as it is.
+    guide: MemoryFileSystem,
     /// Offsets stay below this.
     reach: u64,
 }
@@ -25,13 +32,13 @@ impl Generator {
     /// A list of its own for each seed. Now and then it writes far behind the end of a file.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { state: seed, reach: FAR }
+        Self { state: seed, guide: MemoryFileSystem::default(), reach: FAR }
     }
 
     /// The same with files of some 300 kB at most, for file systems on small devices.
     #[must_use]
     pub fn with_small_files(seed: u64) -> Self {
-        Self { state: seed, reach: NEAR }
+        Self { reach: NEAR, ..Self::new(seed) }
     }
 
     /// SplitMix64.
@@ -138,14 +145,14 @@ impl Generator {
     }
 
     fn name(&mut self) -> Operation {
-        match self.below(16) {
+        match self.below(20) {
             0..5 => Operation::Create { path: self.path(), permissions: self.permissions() },
             5..8 => Operation::MakeDirectory { path: self.any(), permissions: self.permissions() },
             8 => Operation::MakeFifo { path: self.path() },
             9 => Operation::Symlink { path: self.path(), target: self.any() },
-            10 => Operation::Link { from: self.path(), to: self.path() },
-            11 => Operation::Unlink { path: self.any() },
-            12 => Operation::RemoveDirectory { path: self.any() },
+            10..13 => Operation::Link { from: self.path(), to: self.path() },
+            13..15 => Operation::Unlink { path: self.any() },
+            15 => Operation::RemoveDirectory { path: self.any() },
             _ => {
                 let modes = [RenameMode::Replace, RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange];
                 Operation::Rename { from: self.any(), to: self.any(), mode: self.one(&modes) }
@@ -155,13 +162,13 @@ impl Generator {
 
     fn content(&mut self) -> Operation {
         let (path, offset, length, seed) = (self.path(), self.offset(), self.length(), self.next_number());
-        match self.below(16) {
+        match self.below(18) {
             0..6 => Operation::Write { path, offset, length, seed },
             6..8 => Operation::Append { path, length, seed },
             8..10 => Operation::Read { path, offset, length: length * 2 },
             10..12 => Operation::Truncate { path, size: offset },
             12..14 => self.allocate(),
-            14 => self.copy(),
+            14..17 => self.copy(),
             _ => Operation::UseOrphan { path, offset, length, seed },
         }
     }
@@ -178,21 +185,36 @@ impl Generator {
     }
 }
 
-impl Iterator for Generator {
-    type Item = Operation;
-
-    fn next(&mut self) -> Option<Operation> {
-        let operation = match self.below(32) {
-            0..10 => self.name(),
-            10..22 => self.content(),
-            22..30 => self.attribute(),
+impl Generator {
+    fn candidate(&mut self) -> Operation {
+        match self.below(32) {
+            0..12 => self.name(),
+            12..26 => self.content(),
+            26..30 => self.attribute(),
             30 => match self.below(3) {
                 0 => Operation::Sync,
                 1 => Operation::FsyncDirectory { path: self.directory() },
                 _ => Operation::Fsync { path: self.path() },
             },
             _ => Operation::Fsync { path: self.path() },
-        };
+        }
+    }
+}
+
+impl Iterator for Generator {
+    type Item = Operation;
+
+    fn next(&mut self) -> Option<Operation> {
+        // Errors are to be the same too.
+        let tries = if self.below(8) == 0 { 1 } else { TRIES };
+        let mut operation = self.candidate();
+        for _ in 1..tries {
+            if !matches!(apply(&self.guide, &operation), Outcome::Failed(_)) {
+                return Some(operation);
+            }
+            operation = self.candidate();
+        }
+        apply(&self.guide, &operation);
         Some(operation)
     }
 }

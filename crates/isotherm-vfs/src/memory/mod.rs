@@ -18,6 +18,8 @@ mod node;
 mod rename;
 mod space;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
