@@ -10,7 +10,6 @@ use crate::format::entry::{Entry, HOLE, RESERVED};
 use crate::format::summary::{BlockName, HEADER_BYTES, RECORD_BYTES, Record, Summary, blocks as summary_blocks};
 use crate::store::{BLOCK_BYTES, Heat, Page, PageId, StoreError};
 use isotherm_sfs::machine::{Extent, Machine, Mechanism, Progress, RunWrite};
-use isotherm_sfs::segments::SegmentState;
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -350,7 +350,7 @@ fn prepared() -> Content {
         run.step(&operation);
     }
     run.volume.close().expect("the device works");
-    run.device.into_parts().0
+    run.device.parts().0
 }
 
 #[test]
