@@ -85,7 +85,7 @@ pub fn divide(device_bytes: u64, wishes: &Wishes) -> Result<Superblock, Geometry
         first_block: first_block as u32,
         checkpoints: [2, 2 + checkpoint_blocks as u32],
         checkpoint_blocks: checkpoint_blocks as u32,
-        reserve_segments: segments / 16 + waiting_segments(segments) + 6,
+        reserve_segments: segments / 16 + waiting_segments(segments) + 8,
         features: if wishes.data_checksums { FEATURE_DATA_CHECKSUMS } else { 0 },
         created_seconds: wishes.created_seconds,
     })

@@ -54,6 +54,9 @@ pub struct LogOptions {
     pub log2_file_blocks: u32,
     /// Whether blocks are written before the segment that holds their only copy is.
     pub guard: bool,
+    /// Whether a segment that may be written over is taken before those that wait for a checkpoint, where one is free. For logs
+    /// whose checkpoints need segments themselves.
+    pub reusable_first: bool,
     /// When freed segments are trimmed.
     pub trim: TrimPoint,
     /// Seed of random centres and samples.
@@ -268,6 +271,7 @@ impl LogOptions {
             summary_bytes: 16,
             log2_file_blocks: 8,
             guard: true,
+            reusable_first: false,
             trim: TrimPoint::Reusable,
             seed,
         }

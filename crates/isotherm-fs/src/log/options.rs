@@ -48,6 +48,8 @@ impl LogSettings {
         // On the device stands the time of the last modification, as the paper has it.
         machine.age = AgeFrom::Modified;
         machine.trim = TrimPoint::Reusable;
+        // A checkpoint needs room for pages: the next segment must not wait for one.
+        machine.reusable_first = true;
         Ok(Self {
             machine,
             clean_at: choice.clean_at,

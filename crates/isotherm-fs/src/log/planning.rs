@@ -22,7 +22,7 @@ pub enum Goal {
     Groups,
     /// All blocks that wait, and all transactions.
     Everything,
-    /// Blocks that the cleaner took out of their segments, with whatever is left.
+    /// Blocks whose newest durable copy lies in a segment that was freed, and all transactions.
     Cleaned,
     /// All pages, so that a checkpoint can follow.
     Pages,
@@ -100,18 +100,9 @@ impl<D: Device> Log<D> {
         }
     }
 
-    /// Whether there is room for what `goal` asks for with all that waits to be settled, or what gives room.
-    pub fn room_for(&self, goal: &Goal) -> Planned {
-        let blocks = match goal {
-            Goal::Files(files) => files.iter().map(|file| self.waiting.count_of(*file)).sum(),
-            Goal::Groups | Goal::Everything => self.waiting.len() as u64,
-            Goal::Cleaned | Goal::Pages => return Planned::Done,
-        };
-        // Settling may fill a segment with transactions.
-        match self.check_room(self.machine(), blocks + self.payload_of_segment()) {
-            Err(Stop::Planned(planned)) => planned,
-            Ok(()) | Err(Stop::Failed(_)) => Planned::Done,
-        }
+    /// Whether there is so much room that planning all that waits, and what is settled before, cannot stop half way.
+    pub fn has_ample_room(&self) -> bool {
+        self.check_room(self.machine(), self.waiting.len() as u64, 3).is_ok()
     }
 
     /// The writes that were planned, in order.
@@ -178,11 +169,11 @@ impl<D: Device> Log<D> {
                 if self.chosen.is_empty() && self.redo.is_empty() {
                     return Ok(());
                 }
-                self.check_room(machine, self.chosen.len() as u64)?;
+                self.check_room(machine, self.chosen.len() as u64, 0)?;
                 self.pass(machine, Extent::Chosen)
             }
             Goal::Groups => {
-                self.check_room(machine, self.waiting.len() as u64)?;
+                self.check_room(machine, self.waiting.len() as u64, 0)?;
                 if self.redo.len() > self.redo_of_write() {
                     self.pass(machine, Extent::Chosen)?;
                 }
@@ -191,11 +182,17 @@ impl<D: Device> Log<D> {
                 if self.waiting.len() >= self.waiting_limit() { self.pass(machine, Extent::Everything) } else { Ok(()) }
             }
             Goal::Everything => {
-                self.check_room(machine, self.waiting.len() as u64)?;
+                self.check_room(machine, self.waiting.len() as u64, 0)?;
                 self.pass(machine, Extent::Everything)
             }
             Goal::Cleaned => {
                 self.chosen.extend(self.waiting.of(super::cleaning::NOBODY));
+                // Blocks that a file has written since they were taken out hold their segments just so.
+                let freed: HashSet<u32> = machine.segments().queue().collect();
+                let waiting = self.waiting.numbers().iter().copied().filter(|number| self.waiting.contains(*number));
+                let held = waiting.filter(|number| self.home(*number).is_some_and(|home| freed.contains(&home)));
+                let held: Vec<u32> = held.collect();
+                self.chosen.extend(held);
                 self.pass(machine, Extent::Chosen)
             }
             Goal::Pages => self.plan_pages(machine),
@@ -231,16 +228,21 @@ impl<D: Device> Log<D> {
         }
     }
 
-    /// Whether blocks can be written and a checkpoint after them.
-    fn check_room(&self, machine: &Machine, blocks: u64) -> Result<(), Stop> {
+    /// Whether blocks can be written and a checkpoint after them, with so many segments to spare.
+    fn check_room(&self, machine: &Machine, blocks: u64, spare: usize) -> Result<(), Stop> {
         let payload = self.payload_of_segment();
         // Each block may make a page of its own dirty; few do.
         let pages = (self.cache.dirty() as u64 + blocks.min(payload)).div_ceil(payload);
         let redo = (self.redo.len() as u64).div_ceil(payload * BLOCK_BYTES as u64);
-        let needed = (blocks.div_ceil(payload) + pages + redo + 4) as usize;
-        let reusable =
-            machine.segments().queue().take(needed).take_while(|s| machine.segments().is_reusable(*s)).count();
-        if reusable >= needed { Ok(()) } else { Err(self.what_helps(machine)) }
+        let needed = (blocks.div_ceil(payload) + pages + redo + 4) as usize + spare;
+        // Those that wait for a checkpoint are passed over, but for the first: its turn has come.
+        let is_reusable = |segment: &u32| machine.segments().is_reusable(*segment);
+        let reusable = machine.segments().queue().filter(is_reusable).count();
+        if reusable >= needed && machine.segments().queue().next().is_some_and(|first| is_reusable(&first)) {
+            Ok(())
+        } else {
+            Err(self.what_helps(machine))
+        }
     }
 
     /// What gives segments: a checkpoint, if one that is free waits for it, else cleaning.

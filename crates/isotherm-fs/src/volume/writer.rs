@@ -6,8 +6,9 @@
 
 use super::Volume;
 use crate::device::Device;
-use crate::log::{Goal, Job, Planned};
+use crate::log::{Goal, Job, Log, Planned};
 use crate::store::{BLOCK_BYTES, StoreError};
+use crate::tree::Tree;
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -39,6 +40,17 @@ pub(super) struct Writer {
 /// A lock whose holder has panicked: nothing behind it is to be trusted.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, StoreError> {
     mutex.lock().map_err(|_| StoreError::Device("an earlier request ended in a panic; mount the volume again".into()))
+}
+
+/// Brings into pages what memory knows of the inodes that `goal` is about.
+fn settle<D: Device>(tree: &mut Tree<Log<D>>, goal: &Goal) -> Result<(), StoreError> {
+    match goal {
+        Goal::Files(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
+        Goal::Groups => drop(tree.settle_idle()?),
+        Goal::Everything => tree.settle_all()?,
+        Goal::Pages | Goal::Cleaned => {}
+    }
+    Ok(())
 }
 
 impl<D: Device> Volume<D> {
@@ -85,16 +97,15 @@ impl<D: Device> Volume<D> {
         loop {
             let (planned, jobs) = {
                 let mut tree = lock(&self.tree)?;
-                let mut planned = tree.store_mut().room_for(goal);
-                // A checkpoint that came before the data would make sizes durable that have none.
-                if planned == Planned::Done {
-                    match goal {
-                        Goal::Files(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
-                        Goal::Groups => drop(tree.settle_idle()?),
-                        Goal::Everything => tree.settle_all()?,
-                        Goal::Pages | Goal::Cleaned => {}
-                    }
-                    planned = tree.store_mut().plan(goal)?;
+                // Sizes go with their data, or after it where planning may stop half way: never before it.
+                let goes_with_data = *goal == Goal::Groups || tree.store().has_ample_room();
+                if goes_with_data {
+                    settle(&mut tree, goal)?;
+                }
+                let mut planned = tree.store_mut().plan(goal)?;
+                if !goes_with_data && planned == Planned::Done {
+                    settle(&mut tree, goal)?;
+                    planned = tree.store_mut().plan(&Goal::Files(HashSet::new()))?;
                 }
                 (planned, tree.store_mut().take_jobs())
             };
@@ -179,18 +190,19 @@ impl<D: Device> Volume<D> {
 
     /// Writes what pages need and a checkpoint that refers to it; blocks of files go on waiting.
     pub(super) fn commit(&self, writer: &mut Writer, is_last: bool) -> Result<(), StoreError> {
-        let (planned, jobs, image) = {
+        let (jobs, image) = {
             let mut tree = lock(&self.tree)?;
             let log = tree.store_mut();
             // They can be written over from this checkpoint on.
             log.free_empty_segments();
             let planned = log.plan(&Goal::Pages)?;
-            (planned, log.take_jobs(), log.checkpoint(is_last))
+            let image = (planned == Planned::Done).then(|| log.checkpoint(is_last));
+            (log.take_jobs(), image)
         };
         self.perform(writer, &jobs)?;
-        if planned != Planned::Done {
+        let Some(image) = image else {
             return Err(self.fail("no segment is free for a checkpoint"));
-        }
+        };
         self.flush(writer)?;
         writer.is_unflushed = true;
         if let Err(error) = self.device.write(u64::from(image.position) * BLOCK_BYTES as u64, &image.bytes) {

@@ -163,7 +163,7 @@ fn run(seed: u64, steps: u32) -> Run {
     commit(&mut log, false);
     device.write(0, &*superblock.encode()).expect("memory");
     device.write(4096, &*superblock.encode()).expect("memory");
-    let (start, _) = device.into_parts();
+    let (start, _) = device.parts();
     let device = Arc::new(RecordingDevice::new(DEVICE_BYTES, start.clone()));
     let (mut log, _) = Log::open(device.clone(), settings()).expect("a new volume");
     commit(&mut log, false);
@@ -303,7 +303,7 @@ fn is_some_state(
 
 /// Every state that a crash between two events may leave, a few of each kind.
 fn explore(run: &Run, random: &mut Random, stride: usize) -> u64 {
-    let (_, events) = run.device.into_parts();
+    let (_, events) = run.device.parts();
     let mut synced = run.start.clone();
     let mut from = 0;
     let mut states = 0;

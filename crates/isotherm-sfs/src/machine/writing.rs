@@ -125,9 +125,17 @@ impl Machine {
     }
 
     /// The place in the queue of the segment that becomes the one after the next: the second, or where that holds more guarded
-    /// blocks than `room`, the first after it that does not. `None` if all do.
+    /// blocks than `room`, the first after it that does not. `None` if all do. Where segments that may be written over go first,
+    /// the first of these, if there is one.
     fn place_to_guard(&self, room: usize) -> Option<usize> {
         let places = self.segments.freed().max(2) as usize;
+        if self.options.reusable_first {
+            let is_reusable = |segment: u32| self.segments.is_reusable(segment);
+            let reusable = (1..places).find(|place| self.segments.queued(*place).is_some_and(is_reusable));
+            if reusable.is_some() {
+                return reusable;
+            }
+        }
         (1..places).find(|place| self.guarded_blocks(*place) <= room)
     }
 

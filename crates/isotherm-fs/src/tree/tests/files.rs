@@ -81,8 +81,8 @@ fn reading_stops_at_the_end_and_holes_are_zeros() {
     let file = file(&mut tree);
     tree.put(file, 10_000, &[1; 10]).unwrap();
     assert_eq!(tree.read(file, 10_005, 100).unwrap(), [1; 5]);
-    assert_eq!(tree.read(file, 20_000, 100).unwrap(), []);
-    assert_eq!(tree.read(file, u64::MAX, 100).unwrap(), []);
+    assert!(tree.read(file, 20_000, 100).unwrap().is_empty());
+    assert!(tree.read(file, u64::MAX, 100).unwrap().is_empty());
     assert_eq!(tree.whole(file), [&[0; 10_000][..], &[1; 10]].concat());
     assert_eq!(tree.attributes(file).unwrap().blocks_512, 8);
     assert_eq!(errno(tree.read(ROOT, 0, 1)), Errno::ISDIR);

@@ -149,11 +149,16 @@ impl History {
                 versions.retain(|(step, _)| *step >= least);
             }
             if !versions.iter().any(|(_, version)| is_content(content, version.as_ref())) {
+                let differs = |version: &Option<Block>| {
+                    let byte = |at| version.as_ref().map_or(0, |version| version[at]);
+                    (0..content.len()).find(|at| content[*at] != byte(*at))
+                };
                 let steps: Vec<usize> = versions.iter().map(|(step, _)| *step).collect();
-                let all: Vec<usize> = possible_versions(&files, block).iter().map(|(step, _)| *step).collect();
+                let all = possible_versions(&files, block);
+                let all: Vec<_> = all.iter().map(|(step, version)| (*step, differs(version))).collect();
                 let zeros = if content.iter().all(|byte| *byte == 0) { "zeros" } else { "something else" };
                 return Err(format!(
-                    "block {block} is {zeros}, not of {steps:?} of {all:?}; size {} is of {at}, sizes {:?}",
+                    "block {block} is {zeros}, not of {steps:?}; differs from {all:?}; size {} is of {at}, sizes {:?}",
                     seen.size,
                     possible_sizes(&files)
                 ));

@@ -93,7 +93,7 @@ impl RecordingDevice {
     }
 
     /// What it holds, and what led there.
-    pub fn into_parts(&self) -> (Content, Vec<Event>) {
+    pub fn parts(&self) -> (Content, Vec<Event>) {
         self.state.lock().expect("no panic").clone()
     }
 }

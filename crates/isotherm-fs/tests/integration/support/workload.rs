@@ -98,7 +98,7 @@ fn offset(random: &mut Random, mix: Mix) -> u64 {
     let block = match random.below(10) {
         0 => random.below(600),
         1..6 => random.below(4),
-        _ => random.below(4 * mix.blocks),
+        _ => random.below(100 + 14 * mix.blocks),
     };
     block * 4096 + if random.chance(40) { random.below(4096) } else { 0 }
 }
