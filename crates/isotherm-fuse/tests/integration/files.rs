@@ -124,6 +124,14 @@ fn the_kernel_remembers_what_is_and_what_is_not_there() {
     files.asked.count("read");
     assert_eq!((fs::read(&path).unwrap().len(), size(&path)), (7, 7));
     assert_eq!((files.asked.count("lookup"), files.asked.count("read")), (0, 0));
+    // A write is one request: what rights it takes the server sees to, and is asked for capabilities before the first alone.
+    let file = open(&path);
+    files.asked.count("write");
+    files.asked.count("xattr");
+    (0..10).for_each(|i| file.write_all_at(b"x", i * 4096).unwrap());
+    assert_eq!(files.asked.count("write"), 10);
+    let asked = files.asked.count("xattr");
+    assert!(asked <= 1, "{asked}");
     File::create(&path).unwrap();
     assert_eq!(size(&path), 0);
 }
