@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub fn to_parquet(columns: &Columns) -> Vec<u8> {
     let fields: Vec<String> = columns
         .iter()
+        // The schema is written in a language whose words end at a space.
+        .map(|(name, column)| (name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '.', "_"), column))
         .map(|(name, column)| match column {
             Column::Whole(_) => format!("optional int64 {name};"),
             Column::Real(_) => format!("optional double {name};"),

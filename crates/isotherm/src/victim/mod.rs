@@ -202,7 +202,7 @@ victims! {
 /// The entry of the policy that `name` names.
 fn entry(name: &PolicyName) -> Result<&'static Entry<BuildVictim>, SpecError> {
     // A program that embeds the simulator brings this one along; a list of what can be named has no place for it.
-    if name.name == external::ENTRY.name { Ok(&external::ENTRY) } else { find(VICTIMS, "victim", name) }
+    if name.name == external::ENTRY.name { Ok(&external::ENTRY) } else { find(VICTIMS, "gc.victim", name) }
 }
 
 /// Looks up a policy, and the keys of its parameters.
