@@ -40,6 +40,8 @@ pub enum GeometryError {
 
 /// Segment size that is taken where none is wished for.
 const SEGMENT_BYTES: u64 = 32 << 20;
+/// Bytes of the largest write that a kernel sends.
+const REQUEST_BYTES: u64 = 1 << 20;
 /// Segments that a volume has at least where its size allows it.
 const SEGMENTS_WISHED: u64 = 256;
 
@@ -85,7 +87,8 @@ pub fn divide(device_bytes: u64, wishes: &Wishes) -> Result<Superblock, Geometry
         first_block: first_block as u32,
         checkpoints: [2, 2 + checkpoint_blocks as u32],
         checkpoint_blocks: checkpoint_blocks as u32,
-        reserve_segments: segments / 16 + waiting_segments(segments) + 8,
+        // A request is taken into memory whole before room is looked for.
+        reserve_segments: segments / 16 + waiting_segments(segments) + REQUEST_BYTES.div_ceil(segment_bytes) as u32 + 8,
         features: if wishes.data_checksums { FEATURE_DATA_CHECKSUMS } else { 0 },
         created_seconds: wishes.created_seconds,
     })

@@ -4,6 +4,7 @@ mod check;
 mod crash;
 mod dump;
 mod exercise;
+mod full;
 mod log;
 mod repair;
 mod support;

@@ -1,0 +1,86 @@
+//! Volumes that are kept full by writes as large as the kernel sends them: they refuse, and never break.
+
+use crate::support::random::Random;
+use isotherm_fs::device::Device as _;
+use isotherm_fs::geometry::{Wishes, divide};
+use isotherm_fs::log::LogSettings;
+use isotherm_fs::memory_device::MemoryDevice;
+use isotherm_fs::tree::FormatOptions;
+use isotherm_fs::volume::{Volume, make};
+use isotherm_vfs::{Caller, Errno, FileKind, FileSystem, NewNode, OpenFlags, ROOT, Time, WriteFlags};
+use std::sync::Arc;
+
+/// The largest write that the kernel sends.
+const REQUEST_BYTES: u64 = 1 << 20;
+const FILES: u64 = 12;
+
+fn volume(device_bytes: u64, segment_bytes: u64) -> Volume<MemoryDevice> {
+    let wishes = Wishes {
+        segment_bytes: Some(segment_bytes),
+        erase_block_bytes: 0,
+        label: String::new(),
+        data_checksums: true,
+        uuid: [4; 16],
+        created_seconds: 1,
+    };
+    let device = Arc::new(MemoryDevice::new(device_bytes));
+    let superblock = divide(device.length(), &wishes).expect("it can be divided");
+    make(&device, &superblock, &FormatOptions { permissions: 0o755, ..FormatOptions::default() }).expect("it is made");
+    Volume::open(device, LogSettings::default(), Time::default).expect("it can be opened").0
+}
+
+#[test]
+fn a_full_volume_refuses_large_writes_and_never_breaks() {
+    for (device_bytes, segment_bytes) in
+        [(7 << 20, 256 << 10), (9 << 20, 256 << 10), (16 << 20, 256 << 10), (20 << 20, 512 << 10), (64 << 20, 1 << 20)]
+    {
+        let mut refused = 0;
+        for seed in 0..20 {
+            let volume = volume(device_bytes, segment_bytes);
+            let free = volume.statistics().expect("it answers").blocks_free;
+            let mut random = Random(seed);
+            let open = |file: u64| {
+                let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
+                let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
+                let (found, opened) =
+                    volume.create(Caller::default(), ROOT, format!("f{file}").as_bytes(), node, flags)?;
+                Ok::<_, Errno>((found.ino, opened.handle))
+            };
+            for step in 0..400 {
+                let place = format!("{device_bytes} bytes, segments of {segment_bytes}, seed {seed}, step {step}");
+                let file = random.below(FILES);
+                let Ok((ino, handle)) = open(file) else { continue };
+                let length = if random.chance(50) { REQUEST_BYTES } else { 1 + random.below(100_000) };
+                let offset = random.below(device_bytes / 4);
+                let written =
+                    volume.write(ino, handle, offset, &vec![step as u8; length as usize], WriteFlags::default());
+                refused += u32::from(written == Err(Errno::NOSPC));
+                assert!(matches!(written, Ok(()) | Err(Errno::NOSPC)), "{place}: {written:?}, {:?}", failure(&volume));
+                if random.chance(20) {
+                    assert_eq!(volume.fsync(ino, false), Ok(()), "{place}: {:?}", failure(&volume));
+                }
+                volume.release(ino, handle);
+                volume.forget(ino, 1);
+                if random.chance(8) {
+                    let gone = volume.unlink(ROOT, format!("f{file}").as_bytes());
+                    assert!(matches!(gone, Ok(()) | Err(Errno::NOENT)), "{place}: {gone:?}, {:?}", failure(&volume));
+                }
+                if random.chance(10) {
+                    assert_eq!(volume.clean_ahead(), Ok(()), "{place}");
+                }
+            }
+            for file in 0..FILES {
+                let gone = volume.unlink(ROOT, format!("f{file}").as_bytes());
+                assert!(matches!(gone, Ok(()) | Err(Errno::NOENT)), "{gone:?}, {:?}", failure(&volume));
+            }
+            volume.close().expect("it is closed");
+            let left = volume.statistics().expect("it answers").blocks_free;
+            assert!(left + 2 >= free, "{left} of {free} blocks are free when everything is deleted");
+        }
+        assert!(refused > 20, "{device_bytes} bytes: {refused} writes were refused: the volumes were not full");
+    }
+}
+
+fn failure(volume: &Volume<MemoryDevice>) -> Option<String> {
+    volume.inspect(|tree| tree.store().failure().map(str::to_owned)).expect("no panic")
+}
