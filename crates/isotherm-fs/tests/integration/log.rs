@@ -5,7 +5,7 @@ use crate::support::random::Random;
 use crate::support::recording::{Content, Event, RecordingDevice};
 use isotherm_fs::format::superblock::Superblock;
 use isotherm_fs::geometry::{Wishes, divide};
-use isotherm_fs::log::{Goal, Log, LogSettings, Pressure};
+use isotherm_fs::log::{Goal, Log, LogSettings, Pressure, read_checkpoints};
 use isotherm_fs::store::{Found, Heat, Purpose, Slot, Store, page_kind};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -301,6 +301,40 @@ fn is_some_state(
     Err(format!("no state from {least} to {} fits; the last that was tried: {wrong}", run.states.len() - 1))
 }
 
+/// Until there is another checkpoint, nothing is written over that the last one and the writes after it are read from.
+fn spares_what_the_checkpoint_needs(log: &Log<RecordingDevice>) {
+    let found = read_checkpoints(&**log.device(), log.superblock()).expect("memory");
+    let newest = found.into_iter().flatten().max_by_key(|found| found.number).expect("the log was opened");
+    let was_free: HashSet<u32> =
+        newest.queue.iter().copied().filter(|segment| newest.segments[*segment as usize].referenced == 0).collect();
+    let segments = log.machine().segments();
+    for segment in segments.queue().filter(|segment| !was_free.contains(segment)) {
+        assert!(!segments.is_reusable(segment), "segment {segment} could be written over before the next checkpoint");
+    }
+}
+
+/// Makes durable what was recovered, with a crash after every event of that.
+fn recover_again(
+    log: &mut Log<RecordingDevice>,
+    device: &RecordingDevice,
+    fits: impl Fn(&mut Log<RecordingDevice>) -> Result<(), String>,
+) {
+    let (mut content, _) = device.parts();
+    // Segments that the cleaner gave back before the crash are written over as soon as they may be.
+    while clean(log) && log.machine().segments().freed() < 30 {}
+    carry_out(log, &Goal::Everything);
+    commit(log, false);
+    let (_, events) = device.parts();
+    for (number, event) in events.iter().enumerate() {
+        content.apply(event, |_| true);
+        let crashed = Arc::new(RecordingDevice::new(DEVICE_BYTES, content.clone()));
+        let (mut log, _) = Log::open(crashed, settings()).unwrap_or_else(|error| panic!("recovering, event {number}: {error}"));
+        fits(&mut log).unwrap_or_else(|error| panic!("crashed while recovering, event {number}: {error}"));
+    }
+    let (_, recovery) = Log::open(Arc::new(RecordingDevice::new(DEVICE_BYTES, content)), settings()).expect("it is durable");
+    assert_eq!(recovery.writes, 0);
+}
+
 /// Every state that a crash between two events may leave, a few of each kind.
 fn explore(run: &Run, random: &mut Random, stride: usize) -> u64 {
     let (_, events) = run.device.parts();
@@ -344,12 +378,11 @@ fn explore(run: &Run, random: &mut Random, stride: usize) -> u64 {
                 .unwrap_or_else(|error| panic!("event {at} of {}, kind {kind}: {error}", events.len()));
             is_some_state(&mut log, run, least, &kept)
                 .unwrap_or_else(|error| panic!("event {at} of {}, kind {kind}: {error}", events.len()));
-            // What was found is durable from here on, and found again.
+            spares_what_the_checkpoint_needs(&log);
+            // What was found is durable from here on, and found again. Until then it must survive what a crash leaves of making
+            // it durable.
             if states % 16 == 0 {
-                commit(&mut log, false);
-                let (mut log, recovery) = Log::open(device, settings()).expect("it was opened before");
-                assert_eq!(recovery.writes, 0);
-                is_some_state(&mut log, run, least, &kept).unwrap_or_else(|error| panic!("opened twice: {error}"));
+                recover_again(&mut log, &device, |log| is_some_state(log, run, least, &kept));
             }
         }
     }
