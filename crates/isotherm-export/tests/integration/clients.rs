@@ -143,7 +143,7 @@ fn fio_verifies_what_it_wrote_and_trims() {
     for serving in both() {
         let uri = format!("--uri={}", serving.uri());
         for workload in [
-            &["--rw=randwrite", "--bsrange=512-256k", "--verify=crc32c", "--iodepth=32"][..],
+            &["--rw=randwrite", "--bsrange=512-256k", "--verify=crc32c", "--verify_state_save=0", "--iodepth=32"][..],
             &["--rw=randtrimwrite", "--bs=4k", "--iodepth=8"],
             &["--rw=randrw", "--bs=8k", "--iodepth=16", "--fsync=20"],
         ] {

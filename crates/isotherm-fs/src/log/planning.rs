@@ -237,7 +237,7 @@ impl<D: Device> Log<D> {
         let needed = (blocks.div_ceil(payload) + pages + redo + 4) as usize + spare;
         // Those that wait for a checkpoint are passed over, but for the first: its turn has come.
         let is_reusable = |segment: &u32| machine.segments().is_reusable(*segment);
-        let reusable = machine.segments().queue().filter(is_reusable).count();
+        let reusable = machine.segments().queue().filter(is_reusable).take(needed).count();
         if reusable >= needed && machine.segments().queue().next().is_some_and(|first| is_reusable(&first)) {
             Ok(())
         } else {

@@ -328,10 +328,12 @@ fn recover_again(
     for (number, event) in events.iter().enumerate() {
         content.apply(event, |_| true);
         let crashed = Arc::new(RecordingDevice::new(DEVICE_BYTES, content.clone()));
-        let (mut log, _) = Log::open(crashed, settings()).unwrap_or_else(|error| panic!("recovering, event {number}: {error}"));
+        let (mut log, _) =
+            Log::open(crashed, settings()).unwrap_or_else(|error| panic!("recovering, event {number}: {error}"));
         fits(&mut log).unwrap_or_else(|error| panic!("crashed while recovering, event {number}: {error}"));
     }
-    let (_, recovery) = Log::open(Arc::new(RecordingDevice::new(DEVICE_BYTES, content)), settings()).expect("it is durable");
+    let (_, recovery) =
+        Log::open(Arc::new(RecordingDevice::new(DEVICE_BYTES, content)), settings()).expect("it is durable");
     assert_eq!(recovery.writes, 0);
 }
 

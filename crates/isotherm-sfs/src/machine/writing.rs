@@ -45,7 +45,7 @@ impl Machine {
     /// # Errors
     /// The mechanism's.
     pub fn write_pass<M: Mechanism>(&mut self, mechanism: &mut M, extent: Extent) -> Result<Progress, M::Error> {
-        self.classify(mechanism);
+        self.classify(mechanism, extent);
         let full_groups = self.write_full_groups(mechanism);
         mechanism.forget_written();
         let progress = full_groups?;
@@ -60,9 +60,17 @@ impl Machine {
         remainder
     }
 
-    /// Draws the lines between groups and sorts the waiting blocks into them.
-    fn classify<M: Mechanism>(&mut self, mechanism: &M) {
+    /// Draws the lines between groups and sorts the waiting blocks into them. Where too few wait to fill a segment, and only
+    /// chosen ones are written, that would change nothing: an fsync of a few blocks is spared it.
+    fn classify<M: Mechanism>(&mut self, mechanism: &M, extent: Extent) {
         let now = self.ticks();
+        let could_fill = mechanism.waiting_blocks() >= mechanism.payload(self.options.segment_blocks) as usize;
+        if extent == Extent::Chosen && self.options.defer && !could_fill {
+            self.groups.iter_mut().for_each(Vec::clear);
+            self.cursors.fill(0);
+            self.groups[0].extend(mechanism.waiting());
+            return;
+        }
         let (segments, quantiser) = (&self.segments, &mut self.quantiser);
         quantiser.update(segments.count() as usize, now, |segment| segments.hotness(segment, now));
         self.groups.iter_mut().for_each(Vec::clear);
