@@ -6,12 +6,11 @@ use crate::support::operation::Operation;
 use crate::support::random::Random;
 use crate::support::recording::{Content, Event, RecordingDevice};
 use crate::support::snapshot::{perform, snapshot};
+use crate::support::volumes::make_on;
 use crate::support::workload::{self, Mix};
-use isotherm_fs::geometry::{Wishes, divide};
 use isotherm_fs::log::LogSettings;
-use isotherm_fs::tree::FormatOptions;
 use isotherm_fs::tree::check::{Finding, FindingKind};
-use isotherm_fs::volume::{Volume, make};
+use isotherm_fs::volume::Volume;
 use isotherm_vfs::{Errno, FileSystem, RenameMode, Time};
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,18 +24,7 @@ fn settings() -> LogSettings {
 
 /// A device with an empty volume.
 fn empty() -> Content {
-    let wishes = Wishes {
-        segment_bytes: Some(256 << 10),
-        erase_block_bytes: 0,
-        label: String::new(),
-        data_checksums: true,
-        uuid: [5; 16],
-        created_seconds: 0,
-    };
-    let device = Arc::new(RecordingDevice::new(DEVICE_BYTES, Content::default()));
-    let options = FormatOptions { permissions: 0o755, ..FormatOptions::default() };
-    make(&device, &divide(DEVICE_BYTES, &wishes).expect("it can be divided"), &options).expect("memory");
-    device.parts().0
+    make_on(RecordingDevice::new(DEVICE_BYTES, Content::default()), 256 << 10).parts().0
 }
 
 /// A mounted volume and the states that it went through.

@@ -1,13 +1,11 @@
 //! Random requests to a volume, each compared with the model in memory; and what is there when it is mounted again.
 
+use crate::support::volumes::make_on;
 use std::sync::Arc;
 
-use isotherm_fs::device::Device;
-use isotherm_fs::geometry::{Wishes, divide};
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::memory_device::MemoryDevice;
-use isotherm_fs::tree::FormatOptions;
-use isotherm_fs::volume::{Volume, make};
+use isotherm_fs::volume::Volume;
 use isotherm_vfs::Time;
 use isotherm_vfs::exercise::{Generator, apply, compare, compare_trees};
 use isotherm_vfs::memory::MemoryFileSystem;
@@ -16,19 +14,7 @@ const DEVICE_BYTES: u64 = 96 << 20;
 const OPERATIONS: usize = 2500;
 
 fn empty() -> Arc<MemoryDevice> {
-    let wishes = Wishes {
-        segment_bytes: Some(512 << 10),
-        erase_block_bytes: 0,
-        label: "exercise".into(),
-        data_checksums: true,
-        uuid: [3; 16],
-        created_seconds: 1,
-    };
-    let device = Arc::new(MemoryDevice::new(DEVICE_BYTES));
-    let superblock = divide(device.length(), &wishes).expect("it can be divided");
-    let options = FormatOptions { hash_key: [5; 16], permissions: 0o755, ..FormatOptions::default() };
-    make(&device, &superblock, &options).expect("the device works");
-    device
+    make_on(MemoryDevice::new(DEVICE_BYTES), 512 << 10)
 }
 
 fn mount(device: &Arc<MemoryDevice>) -> Volume<MemoryDevice> {

@@ -1,31 +1,18 @@
 //! Volumes that are kept full by writes as large as the kernel sends them: they refuse, and never break.
 
 use crate::support::random::Random;
-use isotherm_fs::device::Device as _;
-use isotherm_fs::geometry::{Wishes, divide};
+use crate::support::volumes::make_on;
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::memory_device::MemoryDevice;
-use isotherm_fs::tree::FormatOptions;
-use isotherm_fs::volume::{Volume, make};
+use isotherm_fs::volume::Volume;
 use isotherm_vfs::{Caller, Errno, FileKind, FileSystem, NewNode, OpenFlags, ROOT, Time, WriteFlags};
-use std::sync::Arc;
 
 /// The largest write that the kernel sends.
 const REQUEST_BYTES: u64 = 1 << 20;
 const FILES: u64 = 12;
 
 fn volume(device_bytes: u64, segment_bytes: u64) -> Volume<MemoryDevice> {
-    let wishes = Wishes {
-        segment_bytes: Some(segment_bytes),
-        erase_block_bytes: 0,
-        label: String::new(),
-        data_checksums: true,
-        uuid: [4; 16],
-        created_seconds: 1,
-    };
-    let device = Arc::new(MemoryDevice::new(device_bytes));
-    let superblock = divide(device.length(), &wishes).expect("it can be divided");
-    make(&device, &superblock, &FormatOptions { permissions: 0o755, ..FormatOptions::default() }).expect("it is made");
+    let device = make_on(MemoryDevice::new(device_bytes), segment_bytes);
     Volume::open(device, LogSettings::default(), Time::default).expect("it can be opened").0
 }
 

@@ -3,8 +3,7 @@
 use crate::support::driver::{carry_out, clean, commit};
 use crate::support::random::Random;
 use crate::support::recording::{Content, Event, RecordingDevice};
-use isotherm_fs::format::superblock::Superblock;
-use isotherm_fs::geometry::{Wishes, divide};
+use crate::support::volumes::superblock;
 use isotherm_fs::log::{Goal, Log, LogSettings, Pressure, read_checkpoints};
 use isotherm_fs::store::{Found, Heat, Purpose, Slot, Store, page_kind};
 use std::collections::{BTreeMap, HashSet};
@@ -30,18 +29,6 @@ struct Run {
     durable: Vec<(usize, usize, BTreeMap<Slot, u64>)>,
     start: Content,
     segments_cleaned: u64,
-}
-
-fn superblock() -> Superblock {
-    let wishes = Wishes {
-        segment_bytes: Some(256 << 10),
-        erase_block_bytes: 0,
-        label: String::new(),
-        data_checksums: true,
-        uuid: [3; 16],
-        created_seconds: 0,
-    };
-    divide(DEVICE_BYTES, &wishes).expect("it can be divided")
 }
 
 fn settings() -> LogSettings {
@@ -154,7 +141,7 @@ fn transact(log: &mut Log<RecordingDevice>, random: &mut Random, model: &mut Mod
 
 /// Runs random operations on a recording device.
 fn run(seed: u64, steps: u32) -> Run {
-    let superblock = superblock();
+    let superblock = superblock(DEVICE_BYTES, 256 << 10);
     let device = Arc::new(RecordingDevice::new(DEVICE_BYTES, Content::default()));
     use isotherm_fs::device::Device as _;
     let mut log = Log::create(device.clone(), superblock.clone(), settings());

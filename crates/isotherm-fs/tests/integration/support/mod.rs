@@ -9,4 +9,5 @@ pub mod random;
 pub mod recording;
 pub mod sample;
 pub mod snapshot;
+pub mod volumes;
 pub mod workload;

@@ -1,11 +1,10 @@
 //! A small volume with everything on it, and all that can be read of one.
 
+use super::volumes::make_on;
 use isotherm_fs::device::Device;
-use isotherm_fs::geometry::{Wishes, divide};
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::memory_device::MemoryDevice;
-use isotherm_fs::tree::FormatOptions;
-use isotherm_fs::volume::{Volume, make};
+use isotherm_fs::volume::Volume;
 use isotherm_vfs::{
     Allocation, Caller, Errno, FileKind, FileSystem, Handle, Ino, NewNode, ROOT, SetXattr, Time, WriteFlags,
 };
@@ -16,19 +15,7 @@ pub const DEVICE_BYTES: u64 = 12 << 20;
 
 /// An empty volume.
 pub fn empty() -> Arc<MemoryDevice> {
-    let wishes = Wishes {
-        segment_bytes: Some(256 << 10),
-        erase_block_bytes: 0,
-        label: "sample".into(),
-        data_checksums: true,
-        uuid: [9; 16],
-        created_seconds: 1,
-    };
-    let device = Arc::new(MemoryDevice::new(DEVICE_BYTES));
-    let superblock = divide(device.length(), &wishes).expect("it can be divided");
-    let options = FormatOptions { hash_key: [5; 16], permissions: 0o755, ..FormatOptions::default() };
-    make(&device, &superblock, &options).expect("the device works");
-    device
+    make_on(MemoryDevice::new(DEVICE_BYTES), 256 << 10)
 }
 
 /// Mounts.
