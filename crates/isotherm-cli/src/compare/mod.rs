@@ -21,12 +21,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What is compared where nothing is named.
-const DEFAULT_PLACEMENTS: [&str; 3] = ["single", "host_gc", "epoch"];
+const DEFAULT_PLACEMENTS: [&str; 4] = ["isotherm", "single", "host_gc", "epoch"];
+/// The victim policy that is compared with the specification's where neither placement nor victim policy is named.
+const DEFAULT_VICTIM: &str = "isotherm";
 
 /// Arguments of `compare`.
 #[derive(Args)]
 #[command(
-    after_help = "Every combination runs on every trace; one that cannot is skipped with a note. Without --placement, that of --spec or --set is compared, or single, host_gc and epoch. asa and fast ignore --placement and run once (fast ignores --victim too); with --below none, \
+    after_help = "Every combination runs on every trace; one that cannot is skipped with a note. Without --placement, that of --spec or --set is compared, or isotherm, single, host_gc and epoch; without --victim too, isotherm and greedy. asa and fast ignore --placement and run once (fast ignores --victim too); with --below none, \
     device options do not multiply runs.\n\nExamples:\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch:length=1 \
     --victim greedy,cost_benefit --op 7%,15%\n  isotherm compare traces/tpcc-postgres-xfs.csv.zst \
     --ftl page,dftl,asa,fast --cache-bytes 256KiB --placement single\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --log sfs,lfs,in_place --below page --placement single"
@@ -164,12 +166,18 @@ fn note(label: &str, fate: &str, reason: &str) {
 /// Everything that is compared, axis by axis. Placement and victim policy always are axes.
 fn axes(args: &CompareArgs, base: &SystemSpec) -> anyhow::Result<Vec<Vec<Choice>>> {
     let named = args.device.gives("placement.name")?;
+    let all_default = !named
+        && !args.device.gives("gc.victim")?
+        && args.device.keys.axes().iter().all(|(key, given)| *key != "placement.name" || given.is_empty());
     let mut axes = Vec::new();
     for (key, given) in args.device.keys.axes() {
         axes.push(match key {
             _ if !given.is_empty() => given,
             "placement.name" if named => vec![Choice::Placement(base.placement.name.clone())],
             "placement.name" => DEFAULT_PLACEMENTS.map(|name| Choice::Placement(PolicyName::plain(name))).to_vec(),
+            "gc.victim" if all_default => {
+                vec![Choice::Victim(PolicyName::plain(DEFAULT_VICTIM)), Choice::Victim(base.gc.victim.clone())]
+            }
             "gc.victim" => vec![Choice::Victim(base.gc.victim.clone())],
             _ => Vec::new(),
         });

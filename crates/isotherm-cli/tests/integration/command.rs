@@ -242,7 +242,7 @@ fn compare_takes_policies_from_the_specification_too() {
     };
     let named = ["--set", "gc.victim=fifo", "--set", "placement=host_gc"];
     assert_eq!(compared(&named), [r#""host_gc" "fifo""#]);
-    assert_eq!(compared(&named[..2]).len(), 3);
+    assert_eq!(compared(&named[..2]).len(), 4);
     let file = folder.path().join("device.toml");
     std::fs::write(&file, "[placement]\nname = \"host_gc\"\n").unwrap();
     let from_file = ["--spec", file.to_str().unwrap()];

@@ -84,7 +84,7 @@ fn computing_goes_on_when_nobody_reads() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert_eq!(results(folder.path())["runs"].as_array().unwrap().len(), 3);
+    assert_eq!(results(folder.path())["runs"].as_array().unwrap().len(), 8);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_terminal_that_cannot_be_written_does_not_lose_the_results() {
     let output = compare(&[SMALL, "--json", "--out", out]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("standard output"), "{}", text(&output.stderr));
-    assert_eq!(results(folder.path())["runs"].as_array().unwrap().len(), 3);
+    assert_eq!(results(folder.path())["runs"].as_array().unwrap().len(), 8);
 }
 
 #[test]

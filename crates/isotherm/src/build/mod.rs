@@ -10,7 +10,6 @@ pub use sections::SECTIONS;
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::{BlockDevice, Replay};
 use crate::ftl::{AnyDesign, Design as _, Found, Ftl, FtlParts, FtlPlan, Reserve, Uses, Wishes, read_design};
-use crate::hotness::history::PageHistory;
 use crate::nand::Medium;
 use crate::nand::array::NandArray;
 use crate::nand::content::{Bytes, Nothing};
@@ -217,7 +216,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         + u64::from(geometry.pages()) * per_page
         + u64::from(geometry.blocks) * 48
         + placement.simulator_bytes()
-        + PageHistory::bytes_of(placement.history_pages());
+        + placement.wanted().bytes();
     let left = used - f64::from((area.blocks - area.on_top) << geometry.log2_pages_per_block);
     let plan = Plan {
         geometry,

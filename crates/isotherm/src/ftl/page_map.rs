@@ -85,7 +85,7 @@ impl PageMap {
         self.tombstones.trim(lpn, &mut self.entries[lpn as usize], block, sequence);
         self.mapped_pages -= 1;
         store.invalidate(at);
-        store.placement_mut().on_trim(Lpn(lpn));
+        store.trimmed(Lpn(lpn));
         true
     }
 

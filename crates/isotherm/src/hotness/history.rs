@@ -1,8 +1,10 @@
-//! The last two updates of every logical page: what MDC's placement and its victim policy both judge by, kept once.
+//! What is known of every logical page and judged by a placement and a victim policy both, kept once: the last two updates for MDC's,
+//! lifetimes for those of our own.
 //!
 //! The block store owns the history and hands it to the policies with every call that may ask for it. It is kept only if a
-//! policy does: otherwise it has no pages, and nobody pays for it. O(1) an update, 8 bytes a logical page.
+//! policy does: otherwise it has no pages, and nobody pays for it. Updates: O(1), 8 bytes a logical page; lifetimes: see [`lifetime`](super::lifetime).
 
+use super::lifetime::Lifetimes;
 use crate::address::Lpn;
 use crate::memory;
 
@@ -20,12 +22,68 @@ pub struct Updates {
 pub struct PageHistory {
     /// Both times plus one, 0 for none.
     updates: Vec<(u32, u32)>,
+    lifetimes: Option<Box<Lifetimes>>,
+}
+
+/// Logical pages of which a policy wants to be told something, 0 for nothing. The same as long as it lives.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Wanted {
+    /// The last two updates.
+    pub updates: u32,
+    /// Lifetimes.
+    pub lifetimes: u32,
+}
+
+impl Wanted {
+    /// Whether a policy wants to be told anything.
+    pub fn anything(self) -> bool {
+        self != Self::default()
+    }
+
+    /// What two policies want together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { updates: self.updates.max(other.updates), lifetimes: self.lifetimes.max(other.lifetimes) }
+    }
+
+    /// Bytes that are kept for it.
+    pub fn bytes(self) -> u64 {
+        u64::from(self.updates) * size_of::<(u32, u32)>() as u64 + Lifetimes::bytes_of(self.lifetimes)
+    }
 }
 
 impl PageHistory {
-    /// The history of `logical_pages` that were never written; 0 keeps none.
-    pub fn new(logical_pages: u32) -> Self {
-        Self { updates: memory::table(logical_pages as usize, Default::default()) }
+    /// The history of pages that were never written.
+    pub fn new(wanted: Wanted) -> Self {
+        Self {
+            updates: memory::table(wanted.updates as usize, Default::default()),
+            lifetimes: (wanted.lifetimes > 0).then(|| Box::new(Lifetimes::new(wanted.lifetimes))),
+        }
+    }
+
+    /// Lifetimes of pages.
+    ///
+    /// # Panics
+    /// Where none are kept: whoever asks has said that it wants them.
+    #[inline(always)]
+    pub(crate) fn lifetimes(&self) -> &Lifetimes {
+        self.lifetimes.as_deref().expect("lifetimes are kept for who wants them")
+    }
+
+    /// Lifetimes of pages, to note a write.
+    ///
+    /// # Panics
+    /// As above.
+    #[inline(always)]
+    pub(crate) fn lifetimes_mut(&mut self) -> &mut Lifetimes {
+        self.lifetimes.as_deref_mut().expect("lifetimes are kept for who wants them")
+    }
+
+    /// The host trimmed a page.
+    pub(crate) fn trim(&mut self, lpn: Lpn) {
+        if let Some(lifetimes) = &mut self.lifetimes {
+            lifetimes.trim(lpn);
+        }
     }
 
     /// Notes that the host writes `lpn` at the time `now`. Everyone who judges by the history does so when hearing of the
@@ -52,17 +110,9 @@ impl PageHistory {
     pub fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
         if !self.updates.is_empty() {
             lpns.for_each(|lpn| memory::prefetch(&self.updates, lpn.0 as usize));
+        } else if let Some(lifetimes) = &self.lifetimes {
+            lifetimes.prefetch(lpns);
         }
-    }
-
-    /// Bytes of the table.
-    pub fn bytes(&self) -> u64 {
-        Self::bytes_of(self.updates.len() as u32)
-    }
-
-    /// Bytes of the table of so many logical pages.
-    pub fn bytes_of(logical_pages: u32) -> u64 {
-        u64::from(logical_pages) * size_of::<(u32, u32)>() as u64
     }
 }
 
@@ -72,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_write_is_noted_once_however_many_hear_of_it() {
-        let mut history = PageHistory::new(2);
+        let mut history = PageHistory::new(Wanted { updates: 2, lifetimes: 0 });
         let page = Lpn(1);
         history.record(page, 0);
         assert_eq!(history.of(page), Updates { last: 0, before: 0 });
@@ -80,6 +130,6 @@ mod tests {
             history.record(page, now);
         }
         assert_eq!(history.of(page), Updates { last: 9, before: 7 });
-        assert_eq!(history.bytes(), 16);
+        assert_eq!(Wanted { updates: 2, lifetimes: 0 }.bytes(), 16);
     }
 }

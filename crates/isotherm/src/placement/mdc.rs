@@ -5,7 +5,7 @@
 //! order is cut into fixed classes by powers of two of the interval between updates. Use it with the victim `mdc`.
 
 use super::rate_classes::RateClasses;
-use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
+use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement, Wanted};
 use crate::address::{Lpn, StreamId};
 use crate::bits::Bits;
 use crate::registry::{Entry, Parameter};
@@ -72,8 +72,8 @@ impl Placement for MdcRates {
     fn gc(&mut self, copy: &GcCopy, history: &PageHistory) -> StreamId {
         self.stream(self.before(copy.lpn, history), copy.now)
     }
-    fn history_pages(&self) -> u32 {
-        self.logical_pages
+    fn wanted(&self) -> Wanted {
+        Wanted { updates: self.logical_pages, lifetimes: 0 }
     }
     fn memory_bytes(&self) -> u64 {
         // A drive marks a page as created by two equal times.

@@ -12,7 +12,7 @@ use crate::stats::Snapshot;
 use std::sync::Arc;
 
 pub use crate::future::Future;
-pub use crate::hotness::history::PageHistory;
+pub use crate::hotness::history::{PageHistory, Wanted};
 pub use asa::{AsaCounters, AsaResults};
 pub use external::{CopyBatch, ExternalPlacement, SharedPlacement, WriteBatch};
 
@@ -81,9 +81,9 @@ pub trait Placement {
     fn streams(&self) -> u16;
     /// Streams that collections write to: the collector keeps as many blocks free.
     fn gc_streams(&self) -> u16;
-    /// Logical pages whose last updates the placement judges by: 0 unless it does. The same as long as it lives.
-    fn history_pages(&self) -> u32 {
-        0
+    /// What the placement judges by that is kept once for it and the victim policy.
+    fn wanted(&self) -> Wanted {
+        Wanted::default()
     }
     /// Stream of a page that the host writes. A placement that judges by the history records the write there.
     fn host(&mut self, write: &HostWrite, history: &mut PageHistory) -> StreamId;
@@ -216,8 +216,8 @@ macro_rules! placements {
             fn gc_streams(&self) -> u16 {
                 match self { $(Self::$variant(placement) => placement.gc_streams(),)* Self::$other(placement) => placement.gc_streams() }
             }
-            fn history_pages(&self) -> u32 {
-                match self { $(Self::$variant(placement) => placement.history_pages(),)* Self::$other(placement) => placement.history_pages() }
+            fn wanted(&self) -> Wanted {
+                match self { $(Self::$variant(placement) => placement.wanted(),)* Self::$other(placement) => placement.wanted() }
             }
             #[inline(always)]
             fn host(&mut self, write: &HostWrite, history: &mut PageHistory) -> StreamId {
@@ -304,7 +304,8 @@ placements! {
     midas::Midas,
     sfs::SfsGroups,
     by_hotness::ByHotness,
-    asa::Asa;
+    asa::Asa,
+    isotherm::ByLifetime;
     external::External in Box<external::External>
 }
 

@@ -22,8 +22,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         snapshot.valid_pages = self.valid_pages;
         snapshot.free_blocks = self.free_blocks();
         // A history that both judge by is kept once.
-        let history = self.history.bytes();
-        let (of_placement, of_victim) = if self.placement.history_pages() > 0 { (history, 0) } else { (0, history) };
+        let (placement, victim) = (self.placement.wanted(), self.victim.wanted());
+        let of_placement = placement.bytes();
+        let of_victim = placement.and(victim).bytes() - of_placement;
         snapshot.dram.push(("placement", self.placement.memory_bytes() + of_placement));
         snapshot.dram.push(("victim", self.victim.memory_bytes() + of_victim));
         snapshot.dram.push(("blocks", self.blocks.bytes() + self.opened_at.len() as u64 * 8));
@@ -73,8 +74,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         self.medium.table_bytes()
             + self.blocks.bytes()
             + self.opened_at.len() as u64 * 8
-            + self.victim.memory_bytes()
-            + self.placement.memory_bytes()
+            + self.victim.simulator_bytes()
+            + self.placement.simulator_bytes()
     }
 
     /// Checks the conservation laws: every page programmed is valid, was invalidated, or was spoiled; columns agree with

@@ -4,7 +4,7 @@
 
 use super::BlockStore;
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
-use crate::blocks::BlockState;
+use crate::blocks::{BlockState, Streams};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::memory;
@@ -256,13 +256,18 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     fn choose_victim(&mut self) -> Option<BlockId> {
         let chosen = match self.placement.victim_source(self.now) {
             VictimSource::Everywhere => None,
-            VictimSource::Within(streams) => self
-                .victim
-                .pick_within(&self.blocks, self.now, streams)
-                .filter(|block| self.blocks.valid(*block) < self.blocks.pages_per_block()),
+            VictimSource::Within(streams) => {
+                self.victim.refresh(&self.blocks, streams, &self.history);
+                let block = self.victim.pick_within(&self.blocks, self.now, streams);
+                block.filter(|block| self.blocks.valid(*block) < self.blocks.pages_per_block())
+            }
             VictimSource::Block(block) => Some(block),
         };
-        chosen.or_else(|| self.victim.pick(&self.blocks, self.now))
+        if chosen.is_some() {
+            return chosen;
+        }
+        self.victim.refresh(&self.blocks, Streams::ALL, &self.history);
+        self.victim.pick(&self.blocks, self.now)
     }
 
     /// The valid pages of `block`, in order. What the map and the placement keep of them is prefetched on the way, unless
@@ -288,7 +293,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             owners.filter(|owner| owner.kind() == Kind::Data).map(|owner| Lpn(owner.address()))
         };
         self.placement.prefetch(lpns());
-        if self.placement.history_pages() > 0 {
+        if self.placement.wanted().anything() {
             self.history.prefetch(lpns());
         }
     }

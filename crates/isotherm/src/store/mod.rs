@@ -114,7 +114,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         let watches_pages = victim.watches_pages();
         let mut store = Self {
             medium,
-            history: PageHistory::new(placement.history_pages().max(victim.history_pages())),
+            history: PageHistory::new(placement.wanted().and(victim.wanted())),
             placement,
             victim,
             options,
@@ -235,6 +235,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     #[inline(always)]
     pub fn place(&mut self, lpn: Lpn, rewrite: bool) -> StreamId {
         self.placement.host(&HostWrite { lpn, now: self.now, rewrite }, &mut self.history)
+    }
+
+    /// The host trimmed a page that held data.
+    pub fn trimmed(&mut self, lpn: Lpn) {
+        self.history.trim(lpn);
+        self.placement.on_trim(lpn);
     }
 
     /// Whether a stream is one of those beyond the placement's.

@@ -9,7 +9,7 @@
 
 use super::live_sums::LiveSums;
 use super::shortlist::Shortlists;
-use super::{AnyVictim, BuildVictim, PageHistory, VictimContext, VictimPolicy, Written};
+use super::{AnyVictim, BuildVictim, PageHistory, VictimContext, VictimPolicy, Wanted, Written};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::blocks::BlockTable;
 use crate::blocks::Streams;
@@ -108,8 +108,8 @@ impl VictimPolicy for Mdc {
     fn watches_pages(&self) -> bool {
         true
     }
-    fn history_pages(&self) -> u32 {
-        self.history_pages
+    fn wanted(&self) -> Wanted {
+        Wanted { updates: self.history_pages, lifetimes: 0 }
     }
     #[inline(always)]
     fn on_program(&mut self, at: Ppn, written: Written, history: &mut PageHistory) {

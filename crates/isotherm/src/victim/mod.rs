@@ -15,7 +15,7 @@ use crate::nand::Move;
 use crate::registry::{Entry, Parameter, Parameters, PolicyName, SpecError, find};
 use crate::stats::Snapshot;
 
-pub use crate::hotness::history::PageHistory;
+pub use crate::hotness::history::{PageHistory, Wanted};
 pub use external::{ClosedBlocks, ExternalVictim, SharedVictim};
 
 /// What a page that was just programmed holds.
@@ -32,7 +32,7 @@ pub enum Written {
 /// # Contract
 /// - A block enters with `on_close` and leaves with `on_remove`; between the two it may lose pages (`on_invalidate`, called
 ///   after its count of valid pages went down by one).
-/// - A policy with `history_pages` also `watches_pages`.
+/// - A policy that wants a history also `watches_pages`.
 /// - To a policy that `watches_pages`, every page programmed is told by `on_program`, by `on_copies` when it moves, and by
 ///   `on_page_death` when it is overwritten or trimmed.
 /// - `pick` returns a block that is in, or `None` if no block is worth cleaning. It does not remove the block.
@@ -46,9 +46,9 @@ pub trait VictimPolicy {
     fn watches_pages(&self) -> bool {
         false
     }
-    /// Logical pages whose last updates the policy judges by: 0 unless it does. The same as long as it lives.
-    fn history_pages(&self) -> u32 {
-        0
+    /// What the policy judges by that is kept once for it and the placement.
+    fn wanted(&self) -> Wanted {
+        Wanted::default()
     }
     /// A page was programmed. A policy that judges by the history records host writes there.
     #[inline(always)]
@@ -61,6 +61,10 @@ pub trait VictimPolicy {
     fn on_page_death(&mut self, _at: Ppn) {}
     /// A block is being cleaned, whoever chose it, or retired.
     fn on_remove(&mut self, block: BlockId, blocks: &BlockTable);
+    /// A choice among the blocks of `streams` is about to be asked for: brings up to date what the policy keeps of blocks by the
+    /// history of their pages.
+    #[inline(always)]
+    fn refresh(&mut self, _blocks: &BlockTable, _streams: Streams, _history: &PageHistory) {}
     /// The block to clean next; `now` counts host page writes.
     fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId>;
     /// The block of `streams` to clean next, by the same rule, for placements that divide the space.
@@ -81,8 +85,12 @@ pub trait VictimPolicy {
     }
     /// Adds what the policy counted to `snapshot`.
     fn fill_snapshot(&self, _snapshot: &mut Snapshot) {}
-    /// Bytes of state, the history that is shared aside.
+    /// Bytes that a drive's firmware would keep in DRAM for the policy, the history that is shared aside.
     fn memory_bytes(&self) -> u64;
+    /// Bytes that the simulator keeps for it instead, the history aside.
+    fn simulator_bytes(&self) -> u64 {
+        self.memory_bytes()
+    }
 }
 
 /// What a victim policy may need to be built.
@@ -132,8 +140,8 @@ macro_rules! victims {
             fn watches_pages(&self) -> bool {
                 match self { $(Self::$variant(policy) => policy.watches_pages(),)* Self::$other(policy) => policy.watches_pages() }
             }
-            fn history_pages(&self) -> u32 {
-                match self { $(Self::$variant(policy) => policy.history_pages(),)* Self::$other(policy) => policy.history_pages() }
+            fn wanted(&self) -> Wanted {
+                match self { $(Self::$variant(policy) => policy.wanted(),)* Self::$other(policy) => policy.wanted() }
             }
             #[inline(always)]
             fn on_program(&mut self, at: Ppn, written: Written, history: &mut PageHistory) {
@@ -150,6 +158,9 @@ macro_rules! victims {
             #[inline(always)]
             fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
                 match self { $(Self::$variant(policy) => policy.on_remove(block, blocks),)* Self::$other(policy) => policy.on_remove(block, blocks) }
+            }
+            fn refresh(&mut self, blocks: &BlockTable, streams: Streams, history: &PageHistory) {
+                match self { $(Self::$variant(policy) => policy.refresh(blocks, streams, history),)* Self::$other(policy) => policy.refresh(blocks, streams, history) }
             }
             #[inline(always)]
             fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId> {
@@ -179,6 +190,9 @@ macro_rules! victims {
             fn memory_bytes(&self) -> u64 {
                 match self { $(Self::$variant(policy) => policy.memory_bytes(),)* Self::$other(policy) => policy.memory_bytes() }
             }
+            fn simulator_bytes(&self) -> u64 {
+                match self { $(Self::$variant(policy) => policy.simulator_bytes(),)* Self::$other(policy) => policy.simulator_bytes() }
+            }
         }
 
         /// Every victim policy.
@@ -195,7 +209,8 @@ victims! {
     windowed::Windowed,
     cat::Cat,
     cost_hotness::CostHotness,
-    mdc::Mdc;
+    mdc::Mdc,
+    isotherm::Isotherm;
     external::External in Box<external::External>
 }
 

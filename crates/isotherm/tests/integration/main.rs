@@ -10,6 +10,7 @@ mod fast_device;
 mod fast_merges;
 mod fast_oracle;
 mod layers;
+mod learnt_lifetimes;
 mod page_ftl_oracle;
 mod parameters;
 mod partition;

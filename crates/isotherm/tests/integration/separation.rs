@@ -11,40 +11,64 @@ fn device(sets: &[String], pages: u32) -> Box<dyn Replay> {
     build(&spec, &Environment { logical_bytes: u64::from(pages) * 4096, seed: 1, ..Environment::default() }).unwrap()
 }
 
+/// A device that is filled in order, and then written drive write by drive write.
+pub struct SteadyRun {
+    device: Box<dyn Replay>,
+    pages: u32,
+}
+
+impl SteadyRun {
+    /// A device of `pages` with these keys set.
+    pub fn new(sets: &[String], pages: u32) -> Self {
+        Self { device: device(sets, pages), pages }
+    }
+
+    /// Write amplification in each of `drive_writes`; `next` names the page to write in a drive write. The first one fills the device.
+    pub fn drive_writes(&mut self, drive_writes: u32, mut next: impl FnMut(u32) -> u32) -> Vec<f64> {
+        let programs = |device: &dyn Replay| device.snapshot().medium.programmed().total();
+        let mut amplification = Vec::new();
+        for turn in 0..drive_writes {
+            let batch: Vec<Request> = (0..self.pages)
+                .map(|i| {
+                    let page = if turn == 0 { i } else { next(turn) };
+                    Request {
+                        arrival_ns: 0,
+                        offset: u64::from(page) * 4096,
+                        length: 4096,
+                        op: Op::Write,
+                        source: 0,
+                        durable: false,
+                    }
+                })
+                .collect();
+            let before = programs(&*self.device);
+            self.device.submit(&batch).unwrap();
+            amplification.push((programs(&*self.device) - before) as f64 / f64::from(self.pages));
+        }
+        self.device.check().unwrap();
+        amplification
+    }
+}
+
 /// WA of a run of `drive_writes`, of which the first `discarded` are not measured; the first one fills the device.
 fn run(sets: &[String], pages: u32, drive_writes: u32, discarded: u32, mut next: impl FnMut() -> u32) -> f64 {
-    let mut device = device(sets, pages);
-    let mut before = device.snapshot();
-    for turn in 0..drive_writes {
-        if turn == discarded {
-            before = device.snapshot();
-        }
-        let batch: Vec<Request> = (0..pages)
-            .map(|i| {
-                let page = if turn == 0 { i } else { next() };
-                Request {
-                    arrival_ns: 0,
-                    offset: u64::from(page) * 4096,
-                    length: 4096,
-                    op: Op::Write,
-                    source: 0,
-                    durable: false,
-                }
-            })
-            .collect();
-        device.submit(&batch).unwrap();
-    }
-    device.check().unwrap();
-    let after = device.snapshot();
-    let programs = after.medium.programmed().since(&before.medium.programmed()).total();
-    programs as f64 / (after.host.pages_written - before.host.pages_written) as f64
+    let measured = SteadyRun::new(sets, pages).drive_writes(drive_writes, |_| next());
+    let measured = &measured[discarded as usize..];
+    measured.iter().sum::<f64>() / measured.len() as f64
 }
 
 /// Hot and cold pages told apart exactly.
 const EXACT: &str = "ranges:hot=0-10%";
 
 /// The first tenth of the pages receives nine tenths of the writes.
-fn two_temperatures(placement: &str, victim: &str, spare: &str, pages: u32, drive_writes: u32, discarded: u32) -> f64 {
+pub fn two_temperatures(
+    placement: &str,
+    victim: &str,
+    spare: &str,
+    pages: u32,
+    drive_writes: u32,
+    discarded: u32,
+) -> f64 {
     let mut random = Random::new(7);
     let hot = pages / 10;
     let next = move || {
@@ -91,7 +115,7 @@ fn cost_hotness_tends_to_its_value_with_exact_rates_as_first_writes_are_forgotte
 
 /// Static Zipf traffic of exponent 1 over scattered pages, segments of 128, at most 15 % garbage, cost-benefit. The unwritten
 /// rest of open segments is not garbage: half a segment for each of the `streams` comes on top of the spare space.
-fn zipf(placement: &str, streams: u32, victim: &str, age: &str) -> f64 {
+pub fn zipf(placement: &str, streams: u32, victim: &str, age: &str) -> f64 {
     const PAGES: u32 = 65_536;
     let mut cumulative = Vec::with_capacity(PAGES as usize);
     let mut sum = 0.0;

@@ -7,7 +7,7 @@ use isotherm::blocks::{BlockState, BlockTable};
 use isotherm::cause::Cause;
 use isotherm::device::{Observe as _, Replay as _};
 use isotherm::ftl::{Ftl, page::PageFtl};
-use isotherm::hotness::history::PageHistory;
+use isotherm::hotness::history::{PageHistory, Wanted};
 use isotherm::nand::{Move, array::NandArray};
 use isotherm::placement::{HostGc, Single};
 use isotherm::random::Random;
@@ -187,8 +187,8 @@ impl VictimPolicy for Within {
     fn watches_pages(&self) -> bool {
         self.inner.watches_pages()
     }
-    fn history_pages(&self) -> u32 {
-        self.inner.history_pages()
+    fn wanted(&self) -> Wanted {
+        self.inner.wanted()
     }
     fn on_program(&mut self, at: Ppn, written: Written, history: &mut PageHistory) {
         self.inner.on_program(at, written, history);
@@ -300,7 +300,7 @@ fn choices_within_streams_are_the_best_of_them() {
         }
         blocks.age(block, now) as f64 * (1.0 - utilisation) / (2.0 * utilisation)
     };
-    let cases: [(&str, Option<RatedScore>, RateOf); 9] = [
+    let cases: [(&str, Option<RatedScore>, RateOf); 10] = [
         ("greedy", Some(emptiest), since_first),
         ("fifo", Some(oldest), since_first),
         ("windowed:window=100%", Some(emptiest), since_first),
@@ -308,6 +308,8 @@ fn choices_within_streams_are_the_best_of_them() {
         ("cat", Some(cat), since_first),
         ("cost_hotness", Some(cost_hotness), since_first),
         ("mdc", Some(declining_cost), last_two),
+        // Its score is what it knows of pages' lifetimes: it is compared with a full scan where that is known.
+        ("isotherm", None, last_two),
         ("random", None, since_first),
         ("d_choices", None, since_first),
     ];

@@ -1,0 +1,215 @@
+//! How long pages live, learnt from how long pages like them have lived: what the placement and the victim policy `isotherm` judge by.
+//!
+//! Every version of a logical page belongs to a *context*: how often the page was rewritten before (classes 0, 1, 2, 3-4, 5-8 ...) and
+//! the mean interval between its rewrites, in half octaves. Of a sample of the pages, each context counts in bins of half octaves of
+//! age how long pages were alive there (*exposure*) and how many died. Deaths over exposure is an empirical hazard: nothing is assumed
+//! of its shape, so that memoryless traffic, logs that wrap around and temporary files are all covered.
+//!
+//! From the hazards follows for each context and age a *death rate*, the largest mean rate of death over any horizon from that age on:
+//! a page that will die soon is hot, whether it is about to die at a certain age or has always died at random. It is the index by which
+//! Gittins orders jobs of unknown length. Horizons are at least 3 % of the logical capacity written: shorter ones lie below the
+//! time in which a block fills and is cleaned. Victim policies ask for the mean rate over the next tenth of the logical capacity written.
+//!
+//! # Memory
+//! Four bytes a logical page, 27 bits of which are used ([`PageState`](pages::PageState)), and tables of [`TABLE_BYTES`].
+//!
+//! # Arithmetic
+//! Counts are integers, hazards are computed by sums, products and quotients of IEEE doubles alone: they are the same on every machine.
+
+mod ages;
+mod contexts;
+mod pages;
+
+use crate::address::Lpn;
+use ages::INDICES;
+use contexts::Contexts;
+pub use contexts::TABLE_BYTES;
+use pages::PageState;
+
+/// Pages of a group, one of which belongs to the sample that is learnt from.
+const GROUP: u32 = 8;
+/// Groups whose turn it is at each host write: their pages of the sample tell how long they have been alive. A page of the sample has its turn
+/// once in a thirty-second of the logical capacity written; rarer, young contexts would have told of deaths but not of lives.
+const GROUPS_AT_ONCE: u32 = 4;
+/// Units of age in one write of the whole logical capacity.
+const UNITS_PER_DRIVE_WRITE: u64 = 2048;
+/// Ages in units beyond which a page counts as [`SETTLED_AGE`] units old: well below what 16 bits hold.
+const OLDEST: u32 = 45_000;
+const SETTLED_AGE: u32 = 40_960;
+/// A page that was not written for so many units has lost half of what is known of it.
+const FORGOTTEN: u32 = 8 * UNITS_PER_DRIVE_WRITE as u32;
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct Lifetimes {
+    pages: Vec<PageState>,
+    contexts: Contexts,
+    /// Host page writes in a unit of age, at least 1.
+    unit: u64,
+    /// The time in units, and the host page write at which the next one begins.
+    now: u32,
+    next_unit: u64,
+    /// One past the time of the last host write noted.
+    noted: u64,
+    /// The group whose turn is next, and the page whose age is kept in range next.
+    turn: u32,
+    groups: u32,
+    oldest_turn: u32,
+    /// Units in which every group has its turn.
+    round: u32,
+    /// Host page writes until the death rates are computed anew, and between two times.
+    until_computed: u32,
+    computed_every: u32,
+    /// Host page writes until counts decay.
+    until_decay: u32,
+}
+
+impl Lifetimes {
+    /// Nothing is known yet of so many logical pages, at least one.
+    pub fn new(logical_pages: u32) -> Self {
+        let unit = (u64::from(logical_pages) / UNITS_PER_DRIVE_WRITE).max(1);
+        let computed_every = (logical_pages / 16).max(4096);
+        let groups = logical_pages.div_ceil(GROUP);
+        let round = u64::from(groups.div_ceil(GROUPS_AT_ONCE)).div_ceil(unit) as u32;
+        Self {
+            pages: crate::memory::table(logical_pages as usize, PageState::UNKNOWN),
+            contexts: Contexts::new(f64::from(logical_pages) / unit as f64),
+            unit,
+            now: 0,
+            next_unit: unit,
+            noted: 0,
+            turn: 0,
+            groups,
+            oldest_turn: 0,
+            round,
+            until_computed: computed_every,
+            computed_every,
+            until_decay: logical_pages,
+        }
+    }
+
+    /// Notes that the host writes `lpn` at the time `now`. Everyone who judges by lifetimes does so when hearing of the
+    /// write: no two writes have the same time, so the second call for a write changes nothing.
+    #[inline(always)]
+    pub fn record(&mut self, lpn: Lpn, now: u64) {
+        if self.noted == now + 1 {
+            return;
+        }
+        self.noted = now + 1;
+        self.advance(now);
+        let index = lpn.0 as usize;
+        let mut page = self.pages[index];
+        if page.is_live() {
+            self.end(lpn, &mut page);
+        }
+        page.begin(self.now);
+        self.pages[index] = page;
+    }
+
+    /// Notes that the host trimmed `lpn`.
+    pub fn trim(&mut self, lpn: Lpn) {
+        let index = lpn.0 as usize;
+        let mut page = self.pages[index];
+        if page.is_live() {
+            self.end(lpn, &mut page);
+            page.leave();
+            self.pages[index] = page;
+        }
+    }
+
+    /// The death rate of the page, as placements take it: in eighths of octaves, 48 of which stand for one death in one write of the logical capacity.
+    #[inline(always)]
+    pub fn eighths(&self, lpn: Lpn) -> u8 {
+        let page = self.pages[lpn.0 as usize];
+        self.contexts.placement(page.context(), ages::index(page.age(self.now)))
+    }
+
+    /// The death rate of the page, as victim policies take it: expected deaths in one write of the logical capacity.
+    #[inline(always)]
+    pub fn rate(&self, lpn: Lpn) -> f64 {
+        let page = self.pages[lpn.0 as usize];
+        self.contexts.victim(page.context(), ages::index(page.age(self.now)))
+    }
+
+    /// Brings what is known of `lpns` towards the cache.
+    #[inline(always)]
+    pub fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
+        lpns.for_each(|lpn| crate::memory::prefetch(&self.pages, lpn.0 as usize));
+    }
+
+    /// Bytes of the pages' states and of the tables, for so many logical pages.
+    pub fn bytes_of(logical_pages: u32) -> u64 {
+        if logical_pages == 0 { 0 } else { u64::from(logical_pages) * size_of::<PageState>() as u64 + TABLE_BYTES }
+    }
+
+    /// What goes with the clock, not with the page written.
+    #[inline(always)]
+    fn advance(&mut self, now: u64) {
+        if now >= self.next_unit {
+            self.next_unit = now - now % self.unit + self.unit;
+            self.now = (now / self.unit) as u32;
+        }
+        self.sweep();
+        self.until_computed -= 1;
+        if self.until_computed == 0 {
+            self.until_computed = self.computed_every;
+            self.contexts.compute();
+        }
+        self.until_decay -= 1;
+        if self.until_decay == 0 {
+            self.until_decay = self.pages.len() as u32;
+            self.contexts.decay();
+        }
+    }
+
+    /// The version of a page that was alive is no more.
+    #[inline(always)]
+    fn end(&mut self, lpn: Lpn, page: &mut PageState) {
+        let age = page.age(self.now);
+        if is_sampled(lpn.0) {
+            self.contexts.died(page.context(), age.saturating_sub(self.since_turn(lpn.0 / GROUP)), age);
+        }
+        // What decides between two classes need not be more random than this: it has to differ from write to write.
+        let lot = (lpn.0 ^ self.noted as u32).wrapping_mul(0x9E37_79B9) >> 16;
+        page.learn(age, lot);
+    }
+
+    /// Units since a group had its turn.
+    #[inline(always)]
+    fn since_turn(&self, group: u32) -> u32 {
+        let groups = if self.turn > group { self.turn - group - 1 } else { self.turn + self.groups - group - 1 };
+        ((u64::from(groups / GROUPS_AT_ONCE) + self.unit / 2) / self.unit) as u32
+    }
+
+    /// Looks at the pages whose turn it is.
+    #[inline(always)]
+    fn sweep(&mut self) {
+        for _ in 0..GROUPS_AT_ONCE.min(self.groups) {
+            let lpn = sampled(self.turn);
+            self.turn = if self.turn + 1 == self.groups { 0 } else { self.turn + 1 };
+            let Some(page) = self.pages.get(lpn as usize).filter(|page| page.is_live()) else { continue };
+            let age = page.age(self.now);
+            self.contexts.lived(page.context(), age.saturating_sub(self.round), age);
+        }
+        self.pages[self.oldest_turn as usize].keep_in_range(self.now);
+        self.oldest_turn = if self.oldest_turn as usize + 1 == self.pages.len() { 0 } else { self.oldest_turn + 1 };
+    }
+}
+
+/// The page of a group that belongs to the sample. Neighbours are written together, and files begin at round addresses: the sample
+/// may follow neither.
+#[inline(always)]
+fn sampled(group: u32) -> u32 {
+    group * GROUP + (group.wrapping_mul(0x9E37_79B1) >> 29)
+}
+
+/// Whether a page belongs to the sample.
+#[inline(always)]
+fn is_sampled(lpn: u32) -> bool {
+    sampled(lpn / GROUP) == lpn
+}
+
+const _: () = assert!(ages::index(OLDEST) < INDICES && SETTLED_AGE < OLDEST);
+
+#[cfg(test)]
+mod tests;
