@@ -11,7 +11,7 @@
 //! time in which a block fills and is cleaned. Victim policies ask for the mean rate over the next tenth of the logical capacity written.
 //!
 //! # Memory
-//! Four bytes a logical page, 27 bits of which are used ([`PageState`](pages::PageState)), and tables of [`TABLE_BYTES`].
+//! Four bytes a logical page, 27 bits of which are used ([`PageState`]), and tables of [`TABLE_BYTES`].
 //!
 //! # Arithmetic
 //! Counts are integers, hazards are computed by sums, products and quotients of IEEE doubles alone: they are the same on every machine.
