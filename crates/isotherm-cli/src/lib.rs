@@ -2,6 +2,7 @@
 //!
 //! It is a library so that other programs can carry the command along: the Python package has it as a console script.
 
+mod advise;
 mod compare;
 mod drive;
 mod figures;
@@ -50,6 +51,8 @@ enum Verb {
     Run(run::RunArgs),
     /// Replay one trace on every combination of placements, victim policies and over-provisioning, best first
     Compare(compare::CompareArgs),
+    /// Say what to change about a workload and its drive, with the years it buys
+    Advise(advise::AdviseArgs),
     /// Make and serve simulated SSDs that hold real bytes: as block devices, with their counters live
     Drive(drive::DriveArgs),
     /// SFS as a file system: make, mount, check and look at volumes
@@ -94,6 +97,7 @@ pub fn main(words: &[OsString]) -> ExitCode {
     let result = match command.verb {
         Verb::Run(args) => run::run(&args),
         Verb::Compare(args) => compare::run(&args),
+        Verb::Advise(args) => advise::run(&args),
         Verb::Drive(args) => drive::run(&args),
         Verb::Sfs(args) => sfs::run(&args),
         Verb::Hotness(args) => hotness::run(&args),

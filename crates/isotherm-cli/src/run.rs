@@ -4,12 +4,16 @@ use crate::options::{DeviceOptions, ReplayOptions};
 use crate::output::{self, print};
 use crate::progress;
 use crate::reading::TraceOptions;
+use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use isotherm_advise::{Plan, View};
 use isotherm_eval::results::{LatencySummary, RunResult};
-use isotherm_eval::{files, needs_survey, prepare, survey};
+use isotherm_eval::{RunSpec, files, needs_survey, prepare, survey};
 use isotherm_sfs::snapshot::LogSnapshot;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Arguments of `run`.
 #[derive(Args)]
@@ -26,6 +30,9 @@ pub struct RunArgs {
     replay: ReplayOptions,
     #[command(flatten)]
     reading: TraceOptions,
+    /// Tag every write with a handle, as a plan of `isotherm advise` says; the placement is `streams` then
+    #[arg(long, value_name = "FILE", help_heading = "The replay")]
+    plan: Option<PathBuf>,
     /// Print one JSON object and nothing else
     #[arg(long)]
     json: bool,
@@ -44,7 +51,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let spec = args.replay.run_spec(args.reading.source(trace)?, device)?;
+    let spec = planned(args, args.replay.run_spec(args.reading.source(trace)?, device)?)?;
     let survey = needs_survey(&spec).then(|| survey(&spec)).transpose()?;
     let prepared = prepare(&spec, survey.as_ref())?;
     let control = progress::interruptible()?;
@@ -57,6 +64,24 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         print(&lines.lines().map(|line| output::wrapped(line, output::width(), NAMES)).collect::<String>())?;
     }
     Ok(exit_code(std::slice::from_ref(&result)))
+}
+
+/// The run with its writes tagged, where a plan was given. A placement of streams that is given stays: it says what becomes of copies.
+fn planned(args: &RunArgs, spec: RunSpec) -> anyhow::Result<RunSpec> {
+    let Some(path) = &args.plan else { return Ok(spec) };
+    let name = path.display();
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("{name}: the plan cannot be read; check the path"))?;
+    let plan = Plan::from_json(&text).map_err(|problem| anyhow!("{name}: {problem}"))?;
+    let mut device = spec.device.clone();
+    let streams = format!("streams:count={}", plan.handles.max(2));
+    if !args.device.gives("placement.name")? {
+        device.placement.name = streams.parse()?;
+    } else if device.placement.name.name != "streams" {
+        bail!("--plan: handles are streams, and the placement is {}; use --placement {streams}", device.placement.name);
+    }
+    let trace = View { plan: Some(Arc::new(plan)), ..View::default() }.of(&spec.trace);
+    Ok(RunSpec { trace, device, ..spec })
 }
 
 /// A device that stopped, full or worn out, has results up to there, but not those that were asked for.

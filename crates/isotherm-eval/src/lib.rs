@@ -58,7 +58,7 @@ mod verdict;
 pub use control::Control;
 pub use error::EvalError;
 pub use estimate::estimate;
-pub use fold::AddressMode;
+pub use fold::{AddressMode, Folding, TouchedPages};
 pub use isotherm_sfs::SystemSpec;
 pub use pool::{Job, Named, Ready, Refused, Surveys, Work, run_all, run_each, startable};
 pub use results::{ResultsFile, RunResult};

@@ -1,0 +1,197 @@
+//! Changes to a situation: what the host does differently, what the drive does differently, and both together.
+
+use crate::plan::Plan;
+use crate::question::{PAGE_BYTES, Question, Situation, filled};
+use crate::view::{Sample, View};
+use isotherm::quantity::{ByteSize, Share};
+use isotherm::registry::PolicyName;
+use isotherm_eval::compare::Choice;
+use isotherm_eval::{RunSpec, Survey, TraceSource};
+use isotherm_sfs::FillMode;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// What kind of change it is: of the candidates of a kind, the best is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// None.
+    AsItIs,
+    /// The drive hears of what is deleted, or does not.
+    Trim,
+    /// The host tags writes by address.
+    HandlesByAddress,
+    /// The host tags writes by the size of the request.
+    HandlesBySize,
+    /// The host tags writes by who writes.
+    HandlesBySource,
+    /// The drive places and cleans in another way.
+    Firmware,
+    /// More of the flash is spare.
+    OverProvisioning,
+    /// The drive holds writes back in memory.
+    WriteBuffer,
+    /// A log-structured file system lies between.
+    FileSystem,
+    /// Several of these.
+    Combination,
+    /// A placement that knows when each page dies.
+    Bound,
+}
+
+/// The log-structured file system between host and drive.
+const FILE_SYSTEM: &str = "sfs";
+/// Segments that its log has at least, where that leaves them 64 KiB.
+const SEGMENTS_MIN: u64 = 512;
+/// Pages of a segment at most: 32 MiB.
+const SEGMENT_PAGES_MAX: u64 = 8192;
+
+/// A change. What is `None` stays as it is.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// Whether the drive hears of what is deleted.
+    pub discards: Option<bool>,
+    /// Which handle each write is tagged with.
+    pub plan: Option<Arc<Plan>>,
+    /// Whether the drive gathers copies in a stream of their own, where writes are tagged.
+    pub copies_apart: bool,
+    /// The drive's placement.
+    pub placement: Option<PolicyName>,
+    /// Its victim policy.
+    pub victim: Option<PolicyName>,
+    /// Over-provisioning (T-U)/U.
+    pub over_provisioning: Option<f64>,
+    /// Memory of the write buffer over the drive's capacity.
+    pub buffer: Option<f64>,
+    /// Whether SFS lies between.
+    pub file_system: bool,
+}
+
+impl Change {
+    /// Both changes; where both say something, `other` does.
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            discards: other.discards.or(self.discards),
+            plan: other.plan.clone().or_else(|| self.plan.clone()),
+            copies_apart: other.copies_apart || self.copies_apart,
+            placement: other.placement.clone().or_else(|| self.placement.clone()),
+            victim: other.victim.clone().or_else(|| self.victim.clone()),
+            over_provisioning: other.over_provisioning.or(self.over_provisioning),
+            buffer: other.buffer.or(self.buffer),
+            file_system: other.file_system || self.file_system,
+        }
+    }
+
+    /// Whether the drive hears of what is deleted.
+    fn discards(&self, situation: &Situation) -> bool {
+        self.discards.unwrap_or(situation.has_trims)
+    }
+
+    /// What is seen of the trace under this change.
+    fn view(&self, situation: &Situation, sample: Option<Sample>) -> View {
+        View {
+            part: None,
+            without_trims: situation.has_trims && !self.discards(situation),
+            plan: self.plan.clone(),
+            sample,
+        }
+    }
+
+    /// The trace under this change.
+    pub fn trace(&self, question: &Question, situation: &Situation, sample: Option<Sample>) -> TraceSource {
+        let view = self.view(situation, sample);
+        let is_whole = !view.without_trims && view.plan.is_none() && view.sample.is_none();
+        if is_whole { question.trace.clone() } else { view.of(&question.trace) }
+    }
+
+    /// The run of the situation under this change, on the addresses of `sample`, which `survey` is of.
+    pub fn run(&self, question: &Question, situation: &Situation, survey: &Survey, sample: Option<Sample>) -> RunSpec {
+        let trace = self.trace(question, situation, sample);
+        let touched = survey.touched.as_ref().map_or(0, |touched| touched.count());
+        let discards = self.discards(situation);
+        let mut spec = question.run(trace, survey, situation, discards);
+        if let Some(placement) = &self.placement {
+            spec.device.placement.name = placement.clone();
+        }
+        if let Some(victim) = &self.victim {
+            spec.device.gc.victim = victim.clone();
+        }
+        if let Some(plan) = &self.plan {
+            let gc = if self.copies_apart { "apart" } else { "same" };
+            let streams = format!("streams:count={},gc={gc}", plan.handles.max(2));
+            spec.device.placement.name = streams.parse().expect("the placement takes 2 to 64 streams");
+        }
+        if let Some(to) = self.over_provisioning {
+            spare(&mut spec, question, touched, to, discards);
+        }
+        if let Some(share) = self.buffer {
+            let logical = spec.device.device.logical_size.map_or(0, |size| size.0);
+            let pages = ((logical as f64 * share) as u64 / PAGE_BYTES).max(1);
+            spec.device.dram.size = Some(ByteSize(pages * PAGE_BYTES));
+            spec.device.dram.power_loss_protection = true;
+        }
+        if self.file_system {
+            between(&mut spec, question, touched);
+        }
+        spec
+    }
+
+    /// Capacity that is given up, or flash that is added, over what there is: one of them, none for most changes.
+    pub fn price(&self, question: &Question) -> Price {
+        let Some(to) = self.over_provisioning else { return Price::default() };
+        let from = question.drive.over_provisioning();
+        let capacity = (1.0 + from) / (1.0 + to);
+        match fits(question, capacity) {
+            true => Price { capacity: capacity - 1.0, flash: 0.0 },
+            false => Price { capacity: 0.0, flash: (1.0 + to) / (1.0 + from) - 1.0 },
+        }
+    }
+}
+
+/// What a change costs, as shares of what there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Price {
+    /// Change of the capacity: 0 or below.
+    pub capacity: f64,
+    /// Change of the flash: 0 or above.
+    pub flash: f64,
+}
+
+/// Whether the data fits a drive of `capacity` times as much.
+fn fits(question: &Question, capacity: f64) -> bool {
+    question.fill <= capacity
+}
+
+/// Puts the file system between. Its files are what the trace touches; the log is as large as the drive.
+fn between(spec: &mut RunSpec, question: &Question, touched: u64) {
+    let pages = spec.device.device.logical_size.map_or(0, |size| size.0) / PAGE_BYTES;
+    let segment_pages = (pages / SEGMENTS_MIN).clamp(16, SEGMENT_PAGES_MAX);
+    let segment = format!("{FILE_SYSTEM}:segment={}", (1 << segment_pages.ilog2()) * PAGE_BYTES);
+    let log = segment.parse().expect("segments of 64 KiB to 32 MiB are possible");
+    Choice::Log(log).apply(&mut spec.device);
+    Choice::Below(PolicyName::plain("page")).apply(&mut spec.device);
+    if let Some(log) = &mut spec.device.log {
+        log.utilisation = Share(question.fill);
+        if question.untouched > 0.0 {
+            log.fill_mode = FillMode::Filler;
+            log.active = Share(question.fill * (1.0 - question.untouched));
+        }
+    }
+    spec.device.device.logical_size = (question.untouched == 0.0).then_some(ByteSize(touched * PAGE_BYTES));
+    // What the drive holds beside the files is the log's affair.
+    spec.replay.fill = Share(0.0);
+}
+
+/// More spare space: the same flash exports less where the data fits that, else there is more flash.
+fn spare(spec: &mut RunSpec, question: &Question, touched: u64, to: f64, discards: bool) {
+    let capacity = (1.0 + question.drive.over_provisioning()) / (1.0 + to);
+    spec.device.device.over_provisioning = Some(Share(to));
+    if !fits(question, capacity) {
+        return;
+    }
+    let pages = spec.device.device.logical_size.map_or(0, |size| size.0) / PAGE_BYTES;
+    let left = (pages as f64 * capacity) as u64;
+    spec.device.device.logical_size = Some(ByteSize(left * PAGE_BYTES));
+    let live = if discards { (pages as f64 * question.fill) as u64 } else { left };
+    spec.replay.fill = filled(live, touched, left);
+}

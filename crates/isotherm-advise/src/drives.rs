@@ -1,0 +1,143 @@
+//! Classes of drives, as data sheets tell them apart: capacity, spare space, endurance.
+//!
+//! Spare space follows from the capacity: drives hold flash of a power of two in GiB, and export decimal gigabytes of it. Erases
+//! of a block are what flash of the kind is rated for in general (REFERENCES.md); a drive's own data sheet is better
+//! (`--pe-cycles`).
+
+/// A class of drives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriveClass {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub summary: &'static str,
+    /// Bytes that the host sees.
+    pub capacity_bytes: u64,
+    /// Bytes of flash.
+    pub flash_bytes: u64,
+    /// Erases that a block endures.
+    pub pe_cycles: u32,
+    /// Latencies, as `timing.preset` names them.
+    pub timing: &'static str,
+    /// Pages of 4 KiB that one program operation writes on a plane.
+    pub pages_per_program: u32,
+    /// Pages of 4 KiB in a block of one plane.
+    pub block_pages: u32,
+    /// Years of warranty, over which drive writes per day are counted.
+    pub warranty_years: f64,
+    /// Drive writes per day that vendors promise for the class; none where they promise terabytes written or nothing.
+    pub rated_dwpd: Option<f64>,
+}
+
+const GB: u64 = 1_000_000_000;
+const GIB: u64 = 1 << 30;
+
+/// The classes, from small to large endurance within client and datacenter drives.
+pub const DRIVES: &[DriveClass] = &[
+    DriveClass {
+        name: "client-qlc-1t",
+        summary: "client drive of QLC flash, 1 TB",
+        capacity_bytes: 1000 * GB,
+        flash_bytes: 1024 * GIB,
+        pe_cycles: 1000,
+        timing: "qlc",
+        pages_per_program: 4,
+        block_pages: 4096,
+        warranty_years: 5.0,
+        rated_dwpd: None,
+    },
+    DriveClass {
+        name: "client-tlc-1t",
+        summary: "client drive of TLC flash, 1 TB",
+        capacity_bytes: 1000 * GB,
+        flash_bytes: 1024 * GIB,
+        pe_cycles: 1500,
+        timing: "tlc",
+        pages_per_program: 4,
+        block_pages: 4096,
+        warranty_years: 5.0,
+        rated_dwpd: None,
+    },
+    DriveClass {
+        name: "tlc-1.92t",
+        summary: "datacenter drive of TLC flash for mostly reading, 1.92 TB",
+        capacity_bytes: 1920 * GB,
+        flash_bytes: 2048 * GIB,
+        pe_cycles: 5000,
+        timing: "tlc",
+        pages_per_program: 4,
+        block_pages: 4096,
+        warranty_years: 5.0,
+        rated_dwpd: Some(1.0),
+    },
+    DriveClass {
+        name: "tlc-1.6t",
+        summary: "datacenter drive of TLC flash for mixed use, 1.6 TB of the same flash",
+        capacity_bytes: 1600 * GB,
+        flash_bytes: 2048 * GIB,
+        pe_cycles: 5000,
+        timing: "tlc",
+        pages_per_program: 4,
+        block_pages: 4096,
+        warranty_years: 5.0,
+        rated_dwpd: Some(3.0),
+    },
+    DriveClass {
+        name: "slc-64g",
+        summary: "industrial drive of SLC flash, 64 GB",
+        capacity_bytes: 64 * GB,
+        flash_bytes: 64 * GIB,
+        pe_cycles: 60_000,
+        timing: "slc",
+        pages_per_program: 1,
+        block_pages: 256,
+        warranty_years: 5.0,
+        rated_dwpd: None,
+    },
+    DriveClass {
+        name: "emmc-32g",
+        summary: "embedded eMMC of MLC flash, 32 GB",
+        capacity_bytes: 31 * GB,
+        flash_bytes: 32 * GIB,
+        pe_cycles: 3000,
+        timing: "mlc",
+        pages_per_program: 1,
+        block_pages: 256,
+        warranty_years: 3.0,
+        rated_dwpd: None,
+    },
+];
+
+impl DriveClass {
+    /// The class of this name.
+    ///
+    /// # Errors
+    /// There is none; the message lists those that there are.
+    pub fn find(name: &str) -> Result<Self, String> {
+        DRIVES.iter().find(|drive| drive.name == name).copied().ok_or_else(|| {
+            let names: Vec<&str> = DRIVES.iter().map(|drive| drive.name).collect();
+            format!("there is no class of drives \"{name}\"; choose from {}", names.join(", "))
+        })
+    }
+
+    /// Over-provisioning (T-U)/U: flash over what the host sees.
+    pub fn over_provisioning(&self) -> f64 {
+        self.flash_bytes as f64 / self.capacity_bytes as f64 - 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isotherm::nand::timing::TIMINGS;
+
+    #[test]
+    fn every_class_can_be_built() {
+        for drive in DRIVES {
+            assert!(TIMINGS.iter().any(|timing| timing.name == drive.timing), "{}", drive.timing);
+            assert!((0.02..0.5).contains(&drive.over_provisioning()), "{}", drive.name);
+            assert_eq!(DriveClass::find(drive.name).unwrap(), *drive);
+        }
+        assert!(DriveClass::find("tlc").unwrap_err().contains("tlc-1.92t"));
+    }
+}
