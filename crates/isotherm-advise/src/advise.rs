@@ -73,10 +73,11 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
     prepare(&as_it_is.change.run(question, &situation, &survey, None), Some(&survey))?;
     let base = search.in_full(vec![as_it_is])?;
     let candidates = candidates(question, &situation, &watched, &regions);
+    let every_plan = question.exhaustive.then(|| every_combination(&candidates));
     let chosen = search.screen(candidates)?;
     let tried = search.in_full(chosen)?;
     let mut told = best_of_each_kind(&tried);
-    let combinations = combinations(&tried, &situation);
+    let combinations = every_plan.unwrap_or_else(|| combinations(&tried, &situation));
     if let Some(best) = best(&search.in_full(combinations)?) {
         told.push(best);
     }
@@ -298,6 +299,35 @@ fn combinations(tried: &[Tried], situation: &Situation) -> Vec<Candidate> {
             let change = Change { victim: Some(PolicyName::plain(victim)), ..Change::default() };
             add(&[&trimmed[..], &[handles, &(format!("victim policy {victim}"), change)]].concat());
         }
+    }
+    all
+}
+
+/// Every change of the host with every other, and with every victim policy: what the search picks from without looking.
+fn every_combination(candidates: &[Candidate]) -> Vec<Candidate> {
+    let of = |kinds: &[Kind]| candidates.iter().filter(|candidate| kinds.contains(&candidate.kind)).collect::<Vec<_>>();
+    let plans = of(&[Kind::HandlesByAddress, Kind::HandlesBySize, Kind::HandlesBySource]);
+    let frees = |candidate: &&Candidate| candidate.change.discards == Some(true);
+    let trim: Vec<&Candidate> = of(&[Kind::Trim]).into_iter().filter(frees).collect();
+    let mut all = Vec::new();
+    let mut add = |parts: &[&Candidate], victim: Option<&str>| {
+        let mut what: Vec<String> = parts.iter().map(|part| part.what.trim_start_matches("+ ").to_owned()).collect();
+        what.extend(victim.map(|victim| format!("victim policy {victim}")));
+        let mut change = parts.iter().fold(Change::default(), |all, part| all.and(&part.change));
+        change.victim = victim.map(PolicyName::plain).or(change.victim);
+        all.push(Candidate { kind: Kind::Combination, what: format!("+ {}", what.join(", ")), change });
+    };
+    for plan in &plans {
+        trim.iter().for_each(|trim| add(&[trim, plan], None));
+        for victim in VICTIMS_OF_COMBINATIONS {
+            match trim.first() {
+                Some(trim) => add(&[trim, plan], Some(victim)),
+                None => add(&[plan], Some(victim)),
+            }
+        }
+    }
+    for firmware in of(&[Kind::Firmware]) {
+        trim.iter().for_each(|trim| add(&[trim, firmware], None));
     }
     all
 }

@@ -37,7 +37,7 @@ pub struct Question {
     pub handles_max: usize,
     /// How many times as fast as the trace the host writes.
     pub scale_rate: f64,
-    /// Whether every candidate is simulated in full.
+    /// Whether every candidate is simulated in full, and every combination of them.
     pub exhaustive: bool,
     /// Seed of every random choice.
     pub seed: u64,

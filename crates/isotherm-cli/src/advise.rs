@@ -73,7 +73,7 @@ pub struct AdviseArgs {
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "The search")]
     seed: u64,
-    /// Simulate every candidate in full, where else samples drop those that are surely worse
+    /// Simulate every candidate in full, and every combination of them, where else samples and the best alone choose
     #[arg(long, help_heading = "The search")]
     exhaustive: bool,
     /// Folder for advice.json, advice.html and the plans, made if need be

@@ -1,5 +1,6 @@
 //! The tests of the command from outside, in one binary: each module is a subject.
 
+mod advise;
 mod bad_input;
 mod command;
 mod compare;
