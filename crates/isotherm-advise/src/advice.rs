@@ -37,8 +37,10 @@ pub struct Row {
     pub what: String,
     /// Kind of change.
     pub kind: Kind,
-    /// Whether it needs another firmware of the drive.
-    pub is_firmware: bool,
+    /// Whether the host does something differently.
+    pub is_host: bool,
+    /// Whether the drive does, at the same price of flash.
+    pub is_drive: bool,
     /// Pages programmed for each page that the host wrote, steady.
     pub write_amplification: Option<f64>,
     /// Bytes programmed for each byte that the host wrote.
@@ -100,7 +102,8 @@ impl Row {
         Self {
             what: tried.candidate.what.clone(),
             kind: tried.candidate.kind,
-            is_firmware: change.placement.is_some() || change.victim.is_some(),
+            is_host: change.plan.is_some() || change.discards.is_some() || change.file_system,
+            is_drive: change.placement.is_some() || change.victim.is_some() || change.buffer.is_some(),
             write_amplification: wa,
             write_amplification_bytes: bytes,
             life: bytes.map(|bytes| life.life(bytes)),
@@ -228,12 +231,12 @@ pub fn recommend(rows: &[Row], situation: &Situation, wanted_bytes: u64) -> Reco
     };
     let worth = |found: Option<(usize, &'_ Row)>| found.filter(|(_, row)| saving(row) >= WORTH).map(|(at, _)| at);
     let is_bound = |row: &Row| row.kind == Kind::Bound;
-    let is_host = |row: &Row| !is_bound(row) && !row.is_firmware && row.price == Price::default();
+    let is_host = |row: &Row| !is_bound(row) && row.is_host && !row.is_drive && row.price == Price::default();
     let row = worth(best(&is_host));
-    let firmware_row = worth(best(&|row| row.is_firmware && row.plan.is_none() && !is_bound(row)));
+    let firmware_row = worth(best(&|row| row.is_drive && !row.is_host && !is_bound(row)));
     let alone = [row, firmware_row].into_iter().flatten().map(|at| wa(&rows[at])).fold(f64::INFINITY, f64::min);
     let together_row =
-        worth(best(&|row| row.is_firmware && row.plan.is_some())).filter(|at| wa(&rows[*at]) < (1.0 - TELLING) * alone);
+        worth(best(&|row| row.is_drive && row.is_host && !is_bound(row))).filter(|at| wa(&rows[*at]) < (1.0 - TELLING) * alone);
     let spare_row = worth(best(&|row| row.kind == Kind::OverProvisioning));
     let what = |row: &Row| row.what.trim_start_matches("+ ").to_owned();
     let mut sentences = Vec::new();
@@ -253,7 +256,7 @@ pub fn recommend(rows: &[Row], situation: &Situation, wanted_bytes: u64) -> Reco
         Some(row) => {
             sentences.push(format!("What the drive could do alone: {}; then {}", what(row), effect(row, base)))
         }
-        None => sentences.push("No other firmware helps either.".to_owned()),
+        None => sentences.push("Nothing that the drive could do alone helps.".to_owned()),
     }
     if let Some(row) = together_row.map(|at| &rows[at]) {
         sentences.push(format!("Host and drive together: {}; then {}", what(row), effect(row, base)));

@@ -70,7 +70,7 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
 
     let as_it_is = Candidate { kind: Kind::AsItIs, what: "as it is".to_owned(), change: Change::default() };
     // The drive as it is has to be possible: what is wrong with it is wrong with the question.
-    prepare(&as_it_is.change.run(question, &situation, &survey, None), Some(&survey))?;
+    prepare(&as_it_is.change.run(question, &situation, &question.trace, &survey), Some(&survey))?;
     let base = search.in_full(vec![as_it_is])?;
     let candidates = candidates(question, &situation, &watched, &regions);
     let every_plan = question.exhaustive.then(|| every_combination(&candidates));
@@ -78,9 +78,12 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
     let tried = search.in_full(chosen)?;
     let mut told = best_of_each_kind(&tried);
     let combinations = every_plan.unwrap_or_else(|| combinations(&tried, &situation));
-    if let Some(best) = best(&search.in_full(combinations)?) {
-        told.push(best);
-    }
+    // The best of the host alone, and the best of all.
+    let (by_host, by_both): (Vec<Tried>, Vec<Tried>) = search.in_full(combinations)?.into_iter().partition(|tried| {
+        let change = &tried.candidate.change;
+        change.placement.is_none() && change.victim.is_none()
+    });
+    told.extend([best(&by_host), best(&by_both)].into_iter().flatten());
     let bound = Change { placement: Some(PolicyName::plain("offline")), ..clairvoyant(&tried) };
     let (timed, mode) = search.latencies(&base.iter().chain(&told).collect::<Vec<_>>())?;
     let bound = Candidate { kind: Kind::Bound, what: "bound: knows when each page dies".to_owned(), change: bound };
@@ -385,7 +388,7 @@ fn describe(
                 continue;
             }
             let copies = Arc::new(Mutex::new(Copies::new(of_page, groups.len(), is_apart)));
-            let mut spec = Change::default().run(search.question, search.situation, survey, None);
+            let mut spec = Change::default().run(search.question, search.situation, &search.question.trace, survey);
             spec.device.placement.name = PolicyName::plain("external");
             spec.policies = Policies { placement: Some(copies.clone()), victim: None };
             let run = prepare(&spec, Some(survey))?.run(search.control)?;

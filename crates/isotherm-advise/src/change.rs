@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use crate::question::{PAGE_BYTES, Question, Situation, filled};
-use crate::view::{Sample, View};
+use crate::view::View;
 use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::PolicyName;
 use isotherm_eval::compare::Choice;
@@ -87,26 +87,18 @@ impl Change {
         self.discards.unwrap_or(situation.has_trims)
     }
 
-    /// What is seen of the trace under this change.
-    fn view(&self, situation: &Situation, sample: Option<Sample>) -> View {
-        View {
-            part: None,
-            without_trims: situation.has_trims && !self.discards(situation),
-            plan: self.plan.clone(),
-            sample,
+    /// `trace` as it is under this change.
+    fn seen(&self, trace: &TraceSource, situation: &Situation) -> TraceSource {
+        let without_trims = situation.has_trims && !self.discards(situation);
+        match without_trims || self.plan.is_some() {
+            true => View { without_trims, plan: self.plan.clone(), ..View::default() }.of(trace),
+            false => trace.clone(),
         }
     }
 
-    /// The trace under this change.
-    pub fn trace(&self, question: &Question, situation: &Situation, sample: Option<Sample>) -> TraceSource {
-        let view = self.view(situation, sample);
-        let is_whole = !view.without_trims && view.plan.is_none() && view.sample.is_none();
-        if is_whole { question.trace.clone() } else { view.of(&question.trace) }
-    }
-
-    /// The run of the situation under this change, on the addresses of `sample`, which `survey` is of.
-    pub fn run(&self, question: &Question, situation: &Situation, survey: &Survey, sample: Option<Sample>) -> RunSpec {
-        let trace = self.trace(question, situation, sample);
+    /// The run of the situation under this change, on `trace`: the whole, or a part of its addresses, which `survey` is of.
+    pub fn run(&self, question: &Question, situation: &Situation, trace: &TraceSource, survey: &Survey) -> RunSpec {
+        let trace = self.seen(trace, situation);
         let touched = survey.touched.as_ref().map_or(0, |touched| touched.count());
         let discards = self.discards(situation);
         let mut spec = question.run(trace, survey, situation, discards);

@@ -7,8 +7,8 @@
 //! kind. Where all candidates can be simulated in full within moderate time, none is dropped.
 
 use crate::change::{Change, Kind};
-use crate::question::{Question, Situation};
-use crate::view::Sample;
+use crate::question::{PAGE_BYTES, Question, Situation};
+use crate::view::{Sample, View, held};
 use isotherm::nand::timing::{TIMINGS, TimeMode};
 use isotherm_eval::results::{Estimate, RunResult};
 use isotherm_eval::{
@@ -139,7 +139,7 @@ impl Search<'_> {
             let specs: Vec<RunSpec> = left
                 .iter()
                 .map(|(_, candidate, replays)| {
-                    let mut spec = candidate.change.run(self.question, self.situation, self.survey, None);
+                    let mut spec = candidate.change.run(self.question, self.situation, &self.question.trace, self.survey);
                     spec.replay.repeat = *replays;
                     spec
                 })
@@ -172,7 +172,7 @@ impl Search<'_> {
     /// As [`Search::in_full`].
     pub fn last_third(&mut self, tried: &[&Tried], pages: u64) -> Result<Vec<Option<f64>>, EvalError> {
         let specs = tried.iter().map(|tried| {
-            let mut spec = tried.candidate.change.run(self.question, self.situation, self.survey, None);
+            let mut spec = tried.candidate.change.run(self.question, self.situation, &self.question.trace, self.survey);
             spec.replay.repeat = tried.run.workload.repeat;
             spec.replay.measure_last = Some(pages);
             spec
@@ -207,7 +207,7 @@ impl Search<'_> {
 
     /// The same drive with planes and queues.
     fn timed(&self, tried: &Tried, mode: TimeMode) -> RunSpec {
-        let mut spec = tried.candidate.change.run(self.question, self.situation, self.survey, None);
+        let mut spec = tried.candidate.change.run(self.question, self.situation, &self.question.trace, self.survey);
         let device = &mut spec.device.device;
         (device.channels, device.dies_per_channel, device.planes_per_die) = PLANES;
         let planes = u32::from(PLANES.0) * u32::from(PLANES.1) * u32::from(PLANES.2);
@@ -245,11 +245,11 @@ impl Search<'_> {
         let mut specs = Vec::new();
         for index in 0..SAMPLES {
             let sample = Some(Sample { extent_bytes: EXTENT_BYTES, index, of: parts });
-            let trace = as_it_is.trace(self.question, self.situation, sample);
-            let key = SurveyKey { trace, page_bytes: crate::question::PAGE_BYTES, touched: true };
-            let survey = key.survey()?;
+            let trace = View { sample, ..View::default() }.of(&self.question.trace);
+            let trace = held(&trace)?;
+            let survey = SurveyKey { trace: trace.clone(), page_bytes: PAGE_BYTES, touched: true }.survey()?;
             for change in std::iter::once(&as_it_is).chain(candidates.iter().map(|candidate| &candidate.change)) {
-                specs.push(change.run(self.question, self.situation, &survey, sample));
+                specs.push(change.run(self.question, self.situation, &trace, &survey));
             }
         }
         let count = candidates.len() + 1;

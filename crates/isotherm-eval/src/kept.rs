@@ -7,8 +7,8 @@ use isotherm::request::Request;
 use isotherm_trace::{LeadingTrims, TraceError, TraceReader};
 use std::sync::{Arc, OnceLock};
 
-/// Requests that are kept of one trace at most: 256 MiB.
-const REQUESTS_MAX: usize = 8 << 20;
+/// Requests that are kept of one trace at most: 512 MiB.
+const REQUESTS_MAX: usize = 16 << 20;
 
 /// What the first pass over a trace leaves behind; `None` for a trace that is too long. Clones share it.
 pub(crate) type Slot = Arc<OnceLock<Option<Arc<Kept>>>>;

@@ -127,7 +127,7 @@ impl TraceSource {
         if let Place::File(path) = &self.place { path } else { &self.name }
     }
 
-    /// Opens it at its start. A file of up to 8 Mi requests is decoded once: from the first pass that reaches its end, it and
+    /// Opens it at its start. A file of up to 16 Mi requests is decoded once: from the first pass that reaches its end, it and
     /// its clones read it from memory.
     ///
     /// # Errors

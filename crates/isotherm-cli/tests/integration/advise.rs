@@ -51,8 +51,8 @@ fn what_a_plan_promises_is_what_its_replay_gives() {
         replayed += 1;
     }
     assert!(replayed > 0, "{said}");
-    let scheme = std::fs::read_dir(out.join("plans")).unwrap().map(|entry| entry.unwrap().path().join("fio-dp-scheme.txt"));
-    let scheme = std::fs::read_to_string(scheme.filter(|path| path.exists()).next().unwrap()).unwrap();
+    let mut scheme = std::fs::read_dir(out.join("plans")).unwrap().map(|entry| entry.unwrap().path().join("fio-dp-scheme.txt"));
+    let scheme = std::fs::read_to_string(scheme.find(|path| path.exists()).unwrap()).unwrap();
     // The grammar of fio's manual: start, end, index.
     let mut expected = 0;
     for line in scheme.lines() {
