@@ -145,8 +145,10 @@ pub struct Recommendation {
     pub together_row: Option<usize>,
     /// The row that says what more spare space would do; none where that does not help.
     pub spare_row: Option<usize>,
-    /// In a few sentences.
+    /// What the host should do, and what that does.
     pub text: String,
+    /// What else would help, a sentence each.
+    pub others: Vec<String>,
 }
 
 /// The whole answer.
@@ -213,8 +215,14 @@ fn effect(row: &Row, base: &Row) -> String {
 
 /// What follows from the rows. `wanted_bytes` is how much the host would have to write for an answer.
 pub fn recommend(rows: &[Row], situation: &Situation, wanted_bytes: u64) -> Recommendation {
-    let nothing =
-        |text: String| Recommendation { row: None, firmware_row: None, together_row: None, spare_row: None, text };
+    let nothing = |text: String| Recommendation {
+        row: None,
+        firmware_row: None,
+        together_row: None,
+        spare_row: None,
+        text,
+        others: Vec::new(),
+    };
     let Some(base) = rows.first() else { return nothing("The drive as it is cannot be simulated.".to_owned()) };
     if !base.valid {
         return nothing(format!(
@@ -235,42 +243,40 @@ pub fn recommend(rows: &[Row], situation: &Situation, wanted_bytes: u64) -> Reco
     let row = worth(best(&is_host));
     let firmware_row = worth(best(&|row| row.is_drive && !row.is_host && !is_bound(row)));
     let alone = [row, firmware_row].into_iter().flatten().map(|at| wa(&rows[at])).fold(f64::INFINITY, f64::min);
-    let together_row =
-        worth(best(&|row| row.is_drive && row.is_host && !is_bound(row))).filter(|at| wa(&rows[*at]) < (1.0 - TELLING) * alone);
+    let together_row = worth(best(&|row| row.is_drive && row.is_host && !is_bound(row)))
+        .filter(|at| wa(&rows[*at]) < (1.0 - TELLING) * alone);
     let spare_row = worth(best(&|row| row.kind == Kind::OverProvisioning));
     let what = |row: &Row| row.what.trim_start_matches("+ ").to_owned();
-    let mut sentences = Vec::new();
-    match row.map(|at| &rows[at]) {
-        Some(row) => sentences.push(format!("Change this: {}. Then {}", what(row), effect(row, base))),
+    let text = match row.map(|at| &rows[at]) {
+        Some(row) => format!("Change this: {}. Then {}", what(row), effect(row, base)),
         None => {
             let most = best(&is_host).map_or(0.0, |(_, row)| saving(row)).max(0.0);
-            sentences.push(format!(
+            format!(
                 "Nothing that the host can do helps: no change of its own that can be trusted saves {:.0} % of the flash writes (the \
                  best saves {:.1} %).",
                 WORTH * 100.0,
                 most * 100.0
-            ));
+            )
         }
-    }
+    };
+    let mut others = Vec::new();
     match firmware_row.map(|at| &rows[at]) {
-        Some(row) => {
-            sentences.push(format!("What the drive could do alone: {}; then {}", what(row), effect(row, base)))
-        }
-        None => sentences.push("Nothing that the drive could do alone helps.".to_owned()),
+        Some(row) => others.push(format!("What the drive could do alone: {}; then {}", what(row), effect(row, base))),
+        None => others.push("Nothing that the drive could do alone helps.".to_owned()),
     }
     if let Some(row) = together_row.map(|at| &rows[at]) {
-        sentences.push(format!("Host and drive together: {}; then {}", what(row), effect(row, base)));
+        others.push(format!("Host and drive together: {}; then {}", what(row), effect(row, base)));
     }
     if let Some(row) = spare_row.map(|at| &rows[at]) {
-        sentences.push(format!("More spare space: {}; then {}", what(row), effect(row, base)));
+        others.push(format!("More spare space: {}; then {}", what(row), effect(row, base)));
     }
     if let Some(bound) = rows.iter().find(|row| is_bound(row) && row.valid) {
-        sentences.push(format!("A placement that knows when each page dies comes to {:.2}.", wa(bound)));
+        others.push(format!("A placement that knows when each page dies comes to {:.2}.", wa(bound)));
     }
     if situation.drive_writes_per_replay < crate::question::DRIVE_WRITES_WANTED {
-        sentences.push("The trace is short for this drive: take this as a hint, and trace for longer.".to_owned());
+        others.push("The trace is short for this drive: take this as a hint, and trace for longer.".to_owned());
     }
-    Recommendation { row, firmware_row, together_row, spare_row, text: sentences.join(" ") }
+    Recommendation { row, firmware_row, together_row, spare_row, text, others }
 }
 
 /// Years as people say them.

@@ -82,8 +82,11 @@ fn what_to_do(advice: &Advice) -> Vec<Block> {
     let words = "Flash can be written only after a whole block of it was erased. To erase a block, the drive first copies what is still \
                  needed in it to another block. When data that is soon overwritten shares blocks with data that stays, the drive copies \
                  the data that stays again and again: it writes more flash than you write to it, wears out sooner, and stalls.";
-    let mut blocks =
-        vec![Block::Notice(Notice { tone, title, reasons }), Block::Facts(facts), Block::Text(words.to_owned())];
+    let mut blocks = vec![Block::Notice(Notice { tone, title, reasons }), Block::Facts(facts)];
+    if !advice.recommendation.others.is_empty() {
+        blocks.push(Block::List(advice.recommendation.others.clone()));
+    }
+    blocks.push(Block::Text(words.to_owned()));
     if let Some(calibration) = &advice.calibration {
         blocks.push(Block::Text(calibration.text.clone()));
     }

@@ -139,7 +139,8 @@ impl Search<'_> {
             let specs: Vec<RunSpec> = left
                 .iter()
                 .map(|(_, candidate, replays)| {
-                    let mut spec = candidate.change.run(self.question, self.situation, &self.question.trace, self.survey);
+                    let mut spec =
+                        candidate.change.run(self.question, self.situation, &self.question.trace, self.survey);
                     spec.replay.repeat = *replays;
                     spec
                 })

@@ -237,6 +237,9 @@ fn text(advice: &Advice, width: usize) -> String {
     }
     text.push('\n');
     text.push_str(&output::wrapped(&advice.recommendation.text, width, 0));
+    for other in &advice.recommendation.others {
+        text.push_str(&output::wrapped(&format!("- {other}"), width, 2));
+    }
     if let Some(calibration) = &advice.calibration {
         text.push_str(&output::wrapped(&calibration.text, width, 0));
     }

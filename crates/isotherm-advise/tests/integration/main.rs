@@ -1,8 +1,12 @@
-//! Workloads whose right answer is known.
+//! Workloads whose right answer is known, and the page that tells it, in a real headless Chromium.
 
+#[path = "../../../isotherm-report/tests/integration/browser.rs"]
+mod browser;
+
+use browser::Browser;
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
-use isotherm_advise::{Advice, Beside, DriveClass, Kind, PAGE_BYTES, Plan, Question, Row, Rule, View, advise};
+use isotherm_advise::{Advice, Beside, DriveClass, Kind, PAGE_BYTES, Plan, Question, Row, Rule, View, advise, page};
 use isotherm_eval::{Control, RunResult, RunSpec, SystemSpec, TraceSource, prepare, survey};
 use std::sync::Arc;
 use tempfile::NamedTempFile;
@@ -101,6 +105,35 @@ fn a_log_is_told_from_a_tree_and_the_promise_is_met() {
     assert!((log.write_share - 0.5).abs() < 0.02 && log.copy_share < Some(0.1), "{log:?}");
     // What lies in the log is overwritten after 2048 writes.
     assert!((log.lifetime_mean_bytes.unwrap() / (2048 * PAGE_BYTES) as f64 - 1.0).abs() < 0.1, "{log:?}");
+}
+
+#[test]
+fn the_page_shows_what_the_advice_holds_and_fetches_nothing() {
+    let (_file, trace) = wal_and_tree();
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let Some(mut browser) = Browser::start(folder.path()) else { return };
+    let advice = answer(&trace, 0.9);
+    let file = folder.path().join("advice.html");
+    std::fs::write(&file, page::render(&advice).unwrap()).unwrap();
+    let address = format!("file://{}", file.display());
+    for (width, scheme) in [(1280, "light"), (360, "dark")] {
+        browser.open(&address, width, 900, scheme);
+        let shown = browser.evaluate(
+            "[...document.querySelectorAll('[data-key]')].filter(cell => cell.dataset.key.endsWith('write_amplification_bytes'))\
+             .map(cell => Number(cell.dataset.value))",
+        );
+        let shown: Vec<f64> = shown.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
+        let held: Vec<f64> = advice.rows.iter().map(|row| row.write_amplification_bytes.unwrap()).collect();
+        assert_eq!(shown, held);
+        let lead = browser.evaluate("document.querySelector('.lead').textContent");
+        assert_eq!(lead, advice.recommendation.text);
+        assert_eq!(browser.evaluate("figures.length"), 2);
+        let charts = "[...document.querySelectorAll('.chart')].every(c => c.clientHeight >= 100 && c.querySelectorAll('svg path').length > 3)";
+        assert_eq!(browser.evaluate(charts), true);
+        assert_eq!(browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, "at {width}");
+    }
+    browser.evaluate("0");
+    assert_eq!((&browser.console, &browser.requests), (&Vec::new(), &Vec::new()));
 }
 
 #[test]

@@ -31,7 +31,8 @@ fn what_a_plan_promises_is_what_its_replay_gives() {
     let folder = tempfile::tempdir().unwrap();
     let trace = database(folder.path());
     let out = folder.path().join("advice");
-    let output = isotherm(&["advise", &trace, "--drive", "client-tlc-1t", "--fill", "100%", "--out", out.to_str().unwrap()]);
+    let output =
+        isotherm(&["advise", &trace, "--drive", "client-tlc-1t", "--fill", "100%", "--out", out.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     for word in ["as it is", "handles by address", "firmware", "bound", "life"] {
@@ -51,7 +52,8 @@ fn what_a_plan_promises_is_what_its_replay_gives() {
         replayed += 1;
     }
     assert!(replayed > 0, "{said}");
-    let mut scheme = std::fs::read_dir(out.join("plans")).unwrap().map(|entry| entry.unwrap().path().join("fio-dp-scheme.txt"));
+    let mut scheme =
+        std::fs::read_dir(out.join("plans")).unwrap().map(|entry| entry.unwrap().path().join("fio-dp-scheme.txt"));
     let scheme = std::fs::read_to_string(scheme.find(|path| path.exists()).unwrap()).unwrap();
     // The grammar of fio's manual: start, end, index.
     let mut expected = 0;
@@ -133,14 +135,24 @@ fn files_and_a_real_drive_stand_beside_the_answer() {
     let after = write("after.json", "{\"hbmw\": 2001000, \"mbmw\": 4205000}");
     let out = folder.path().join("out");
     let mut arguments = vec!["advise", &trace, "--fill", "100%", "--json", "--out", out.to_str().unwrap()];
-    arguments.extend(["--file-map", &map, "--partition-offset", "1MiB", "--smart-before", &before, "--smart-after", &after]);
+    arguments.extend([
+        "--file-map",
+        &map,
+        "--partition-offset",
+        "1MiB",
+        "--smart-before",
+        &before,
+        "--smart-after",
+        &after,
+    ]);
     let output = isotherm(&arguments);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let advice: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(advice["calibration"]["write_amplification"], 2.1);
     assert!(advice["calibration"]["text"].as_str().unwrap().contains("2.10 bytes of flash"));
     let files = advice["files"].as_array().unwrap();
-    let file = |name: &str| files.iter().find(|file| file["name"] == name).unwrap_or_else(|| panic!("{name}: {files:?}"));
+    let file =
+        |name: &str| files.iter().find(|file| file["name"] == name).unwrap_or_else(|| panic!("{name}: {files:?}"));
     assert_eq!(file("/db/wal")["pages"], 512);
     assert!((file("/db/wal")["write_share"].as_f64().unwrap() - 0.25).abs() < 0.01);
     let copies = |name: &str| file(name)["copy_share"].as_f64().unwrap();
