@@ -268,7 +268,7 @@ fn name_of(plan: &Plan) -> String {
 
 /// Every file: the advice first, then the page, then what each plan is exported to.
 fn files_of(advice: &Advice, out: &Path, trace: &str) -> anyhow::Result<Vec<(PathBuf, String)>> {
-    let json = format!("{:#}\n", serde_json::to_value(advice)?);
+    let json = files::to_json(advice);
     let mut set = vec![(out.join("advice.json"), json), (out.join("advice.html"), page::render(advice)?)];
     let device_bytes = advice.life_inputs.capacity_bytes.max(advice.trace.span_bytes);
     for (at, plan) in advice.plans.iter().enumerate() {

@@ -4,6 +4,7 @@
 
 mod advise;
 mod compare;
+mod diff;
 mod drive;
 mod figures;
 mod hotness;
@@ -51,6 +52,8 @@ enum Verb {
     Run(run::RunArgs),
     /// Replay one trace on every combination of placements, victim policies and over-provisioning, best first
     Compare(compare::CompareArgs),
+    /// Compare two results number by number, and fail where a limit is passed: a gate for continuous integration
+    Diff(diff::DiffArgs),
     /// Say what to change about a workload and its drive, with the years it buys
     Advise(advise::AdviseArgs),
     /// Make and serve simulated SSDs that hold real bytes: as block devices, with their counters live
@@ -97,6 +100,7 @@ pub fn main(words: &[OsString]) -> ExitCode {
     let result = match command.verb {
         Verb::Run(args) => run::run(&args),
         Verb::Compare(args) => compare::run(&args),
+        Verb::Diff(args) => diff::run(&args),
         Verb::Advise(args) => advise::run(&args),
         Verb::Drive(args) => drive::run(&args),
         Verb::Sfs(args) => sfs::run(&args),

@@ -4,6 +4,7 @@ mod advise;
 mod bad_input;
 mod command;
 mod compare;
+mod diff;
 mod drive;
 mod experiments;
 mod golden;

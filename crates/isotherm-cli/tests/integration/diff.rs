@@ -1,0 +1,149 @@
+//! The gate: what changed between two results, and its exit codes.
+
+use crate::command::isotherm;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+const ZIPF: &str = "synth:zipf,theta=0.99,pages=16Ki,writes=120k";
+
+/// What `run --json` prints, in a file.
+fn result(folder: &Path, name: &str, arguments: &[&str]) -> PathBuf {
+    let output = isotherm(&[&["run", ZIPF, "--json"], arguments].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let path = folder.join(name);
+    std::fs::write(&path, output.stdout).unwrap();
+    path
+}
+
+/// A result with some of its keys changed.
+fn changed(folder: &Path, from: &Path, name: &str, change: impl Fn(&mut Value)) -> PathBuf {
+    let mut value: Value = serde_json::from_slice(&std::fs::read(from).unwrap()).unwrap();
+    change(&mut value);
+    let path = folder.join(name);
+    std::fs::write(&path, value.to_string()).unwrap();
+    path
+}
+
+/// Exit code, standard output, standard error.
+fn diff(old: &Path, new: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let files = [old, new].map(|path| path.to_str().unwrap());
+    let output = isotherm(&[&["diff"], &files[..], arguments].concat());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_run_against_itself_has_nothing_to_tell() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = result(folder.path(), "old.json", &[]);
+    let (code, said, _) = diff(&old, &old, &["--fail-if", "wa_last > +1000%"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("wa_last") && said.contains("+0.00 %"), "{said}");
+    assert_eq!(diff(&old, &old, &[]).1, "1 run without a change in a main number\n");
+}
+
+#[test]
+fn the_table_and_the_failures_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = result(folder.path(), "old.json", &[]);
+    let old = changed(folder.path(), &old, "old2.json", |run| {
+        run["write_amplification"] = 2.0.into();
+        run["latency_ns"]["write"]["p999"] = 1000.into();
+    });
+    let new = changed(folder.path(), &old, "new.json", |run| {
+        run["write_amplification"] = 2.05.into();
+        run["latency_ns"]["write"]["p999"] = 990.into();
+        run["spec"]["gc"]["victim"] = "fifo".into();
+    });
+    let (code, said, _) = diff(&old, &new, &["--fail-if", "wa > +2%", "--fail-if", "p999_write > +5%"]);
+    let expected = "\
+single, greedy
+differs in gc.victim greedy -> fifo
+number       old   new   change
+-------------------------------
+wa             2  2.05  +2.50 %
+p999_write  1000   990  -1.00 %
+
+FAILED single, greedy: wa is 2.05 (before 2): wa > +2%
+";
+    assert_eq!((code, said.as_str()), (1, expected));
+    assert_eq!(diff(&old, &new, &["--fail-if", "wa > +3%", "--fail-if", "p999_write > +5%"]).0, 0);
+    let (code, said, _) = diff(&old, &new, &["--markdown", "--fail-if", "wa > 2"]);
+    let expected = "\
+### single, greedy
+
+differs in gc.victim greedy -> fifo
+
+| number | old | new | change |
+| --- | ---: | ---: | ---: |
+| wa | 2 | 2.05 | +2.50 % |
+| p999_write | 1000 | 990 | -1.00 % |
+
+- **FAILED** single, greedy: wa is 2.05 (before 2): wa > 2
+";
+    assert_eq!((code, said.as_str()), (1, expected));
+    let (code, said, _) = diff(&old, &new, &["--json", "--fail-if", "erases > +0"]);
+    let value: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(code, 0);
+    assert_eq!(value["pairs"][0]["numbers"]["write_amplification"]["new"], 2.05);
+    assert_eq!(value["pairs"][0]["numbers"]["erase_count.total"]["relative_change"], 0.0);
+    assert_eq!(value["failures"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_run_that_is_valid_no_more_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = result(folder.path(), "old.json", &["--repeat", "4"]);
+    let new = result(folder.path(), "new.json", &["--repeat", "4"]);
+    let new = changed(folder.path(), &new, "worse.json", |run| {
+        run["verdict"]["valid"] = false.into();
+        run["verdict"]["reasons"] = vec!["too short"].into();
+    });
+    let (code, said, _) = diff(&old, &new, &[]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("valid no more: too short"), "{said}");
+    assert_eq!(diff(&new, &old, &[]).0, 0);
+}
+
+#[test]
+fn comparisons_are_matched_run_by_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let compare = |name: &str, placements: &str| {
+        let out = folder.path().join(name);
+        let arguments = ["compare", ZIPF, "--placement", placements, "--out", out.to_str().unwrap()];
+        assert_eq!(isotherm(&arguments).status.code(), Some(0));
+        out.join("results.json")
+    };
+    let (old, new) = (compare("old", "single,host_gc"), compare("new", "host_gc,sepbit"));
+    let (code, _, error) = diff(&old, &new, &[]);
+    assert_eq!(code, 2);
+    assert!(error.contains("alone has single") && error.contains("--only-common"), "{error}");
+    let (code, said, _) = diff(&old, &new, &["--only-common"]);
+    assert_eq!(code, 0);
+    assert!(said.contains("1 run without a change") && said.contains("only in the new results: sepbit"), "{said}");
+}
+
+#[test]
+fn wrong_input_is_told_with_what_would_be_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = result(folder.path(), "old.json", &[]);
+    let problem = |arguments: &[&str]| {
+        let (code, _, error) = diff(&old, &old, arguments);
+        assert_eq!(code, 2, "{error}");
+        error
+    };
+    assert!(problem(&["--fail-if", "wax > +2%"]).contains("choose from wa,"));
+    assert!(problem(&["--fail-if", "wa"]).contains("'wa > +2%'"));
+    assert!(problem(&["--fail-if", "wa > 2%"]).contains("+2%"));
+    // A device that cannot be amplified has no number to judge.
+    let none = changed(folder.path(), &old, "none.json", |run| run["write_amplification"] = Value::Null);
+    let (code, _, error) = diff(&none, &old, &["--fail-if", "wa > +2%"]);
+    assert_eq!(code, 2);
+    assert!(error.contains("no value in the old results"), "{error}");
+    let text = folder.path().join("text.json");
+    std::fs::write(&text, "nothing").unwrap();
+    assert!(diff(&text, &old, &[]).2.contains("text.json: it is no JSON"));
+    std::fs::write(&text, "{}").unwrap();
+    assert!(diff(&text, &old, &[]).2.contains("text.json: it is no result"));
+    assert!(diff(&folder.path().join("nowhere"), &old, &[]).2.contains("check the path"));
+}
