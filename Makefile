@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/demo
 MINUTES ?= 60
 
-.PHONY: help demo test system soak bench validate figures format wheel
+.PHONY: help demo test system soak bench validate figures format wheel dist docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,12 @@ soak: ## look for rare failures for MINUTES (60): properties from new seeds, and
 
 wheel: ## the Python package, as a wheel for any Linux of the last ten years (manylinux2014) and as sources, in dist/
 	@.ci/wheel
+
+dist: ## a static binary with its manual pages, completions and licences, in dist/
+	@.ci/dist
+
+docs: ## the documentation as a site, in book/
+	@.ci/book
 
 format: ## format every Rust file
 	@.ci/format

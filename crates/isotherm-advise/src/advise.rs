@@ -391,13 +391,11 @@ fn describe(
             let mut spec = Change::default().run(search.question, search.situation, &search.question.trace, survey);
             spec.device.placement.name = PolicyName::plain("external");
             spec.policies = Policies { placement: Some(copies.clone()), victim: None };
-            let run = prepare(&spec, Some(survey))?.run(search.control)?;
+            prepare(&spec, Some(survey))?.run(search.control)?;
             search.runs += 1;
             let counted = copies.lock().unwrap_or_else(PoisonError::into_inner);
             // Those of preconditioning and of the first replays too: all are copies of the drive as it is.
-            let all: u64 = counted.all;
-            debug_assert!(all >= run.gc_pages_copied);
-            groups::add_copies(groups, &counted, all);
+            groups::add_copies(groups, &counted, counted.all);
         }
     }
     if let Some(plan) = plan {

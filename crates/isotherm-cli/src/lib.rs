@@ -5,6 +5,7 @@
 mod advise;
 mod compare;
 mod diff;
+mod doctor;
 mod drive;
 mod figures;
 mod hotness;
@@ -72,10 +73,14 @@ enum Verb {
     Validate(validate::ValidateArgs),
     /// Look at traces, convert them, make synthetic ones
     Trace(trace::TraceArgs),
+    /// Tell what this machine can do: FUSE, loop devices, memory, the folder's file system
+    Doctor(doctor::DoctorArgs),
     /// List what can be named: placements, victims, FTLs, trace formats, synthetic patterns, timings
     List(list::ListArgs),
-    /// Print a manual page in roff
+    /// Print a manual page in roff, or write all of them
     Man(man::ManArgs),
+    /// Print a script that completes isotherm's words in a shell
+    Completions(man::CompletionArgs),
 }
 
 /// Exit code for a check that failed, or a bug.
@@ -110,8 +115,10 @@ pub fn main(words: &[OsString]) -> ExitCode {
         Verb::Figures(args) => figures::run(&args),
         Verb::Validate(args) => validate::run(&args),
         Verb::Trace(args) => trace::run(args),
+        Verb::Doctor(args) => doctor::run(&args),
         Verb::List(args) => list::run(&args),
         Verb::Man(args) => man::run(&args),
+        Verb::Completions(args) => man::completions(&args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("isotherm: {}", message::with_options(&format!("{error:#}")));

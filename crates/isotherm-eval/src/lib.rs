@@ -60,6 +60,7 @@ pub use error::EvalError;
 pub use estimate::estimate;
 pub use fold::{AddressMode, Folding, TouchedPages};
 pub use isotherm_sfs::SystemSpec;
+pub use memory::available as available_memory;
 pub use pool::{Job, Named, Ready, Refused, Surveys, Work, run_all, run_each, startable};
 pub use results::{ResultsFile, RunResult};
 pub use run::{Meter, Policies, Precondition, Prepared, Replay, ReplaySpec, RunSpec, needs_survey, prepare, survey};

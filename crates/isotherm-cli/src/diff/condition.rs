@@ -70,7 +70,11 @@ impl Condition {
     /// Whether it is met; `Err` says why that cannot be told.
     pub fn is_met(&self, old: Option<f64>, new: Option<f64>) -> Result<bool, String> {
         let none = |which: &str| {
-            format!("\"{}\": {} has no value in the {which} results, so that it cannot be judged", self.text, metrics::short(&self.key))
+            format!(
+                "\"{}\": {} has no value in the {which} results, so that it cannot be judged",
+                self.text,
+                metrics::short(&self.key)
+            )
         };
         let new = new.ok_or_else(|| none("new"))?;
         let (number, limit) = match self.limit {

@@ -63,14 +63,20 @@ struct Line<'a> {
 pub fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let matched = matched(read(&args.old)?, read(&args.new)?)?;
     if matched.pairs.is_empty() {
-        bail!("{} and {} have no run in common: no trace, label and seed is in both", args.old.display(), args.new.display());
+        bail!(
+            "{} and {} have no run in common: no trace, label and seed is in both",
+            args.old.display(),
+            args.new.display()
+        );
     }
     let alone = [(&args.old, &matched.only_old), (&args.new, &matched.only_new)];
     if let Some((path, names)) = alone.iter().find(|(_, names)| !names.is_empty()).filter(|_| !args.only_common) {
         bail!("{} alone has {}; --only-common compares the others", path.display(), names.join("; "));
     }
     for condition in &args.fail_if {
-        let has = |pair: &Pair| pair.new.numbers.contains_key(&condition.key) || pair.old.numbers.contains_key(&condition.key);
+        let has = |pair: &Pair| {
+            pair.new.numbers.contains_key(&condition.key) || pair.old.numbers.contains_key(&condition.key)
+        };
         if !matched.pairs.iter().any(has) {
             bail!(
                 "--fail-if \"{}\": no run has a number \"{}\"; choose from {}, or a key of results.json",
@@ -100,7 +106,12 @@ fn failures(matched: &Matched, conditions: &[Condition]) -> anyhow::Result<Vec<S
             if condition.is_met(old, new).map_err(|problem| anyhow!("{}: --fail-if {problem}", pair.name))? {
                 let before = old.map_or_else(String::new, |old| format!(" (before {})", number(old)));
                 let name = metrics::short(&condition.key);
-                failures.push(format!("{}: {name} is {}{before}: {}", pair.name, new.map_or_else(String::new, number), condition.text));
+                failures.push(format!(
+                    "{}: {name} is {}{before}: {}",
+                    pair.name,
+                    new.map_or_else(String::new, number),
+                    condition.text
+                ));
             }
         }
         let (old, new) = (&pair.old.result.verdict, &pair.new.result.verdict);
@@ -214,7 +225,8 @@ fn to_json(matched: &Matched, lines: &[Line<'_>], failures: &[String]) -> Value 
             let of_pair = lines.iter().filter(|line| std::ptr::eq(line.pair, pair));
             let numbers: serde_json::Map<String, Value> = of_pair
                 .map(|line| {
-                    let change = line.old.zip(line.new).map(|(old, new)| change(old, new)).filter(|change| change.is_finite());
+                    let change =
+                        line.old.zip(line.new).map(|(old, new)| change(old, new)).filter(|change| change.is_finite());
                     (line.key.clone(), json!({"old": line.old, "new": line.new, "relative_change": change}))
                 })
                 .collect();

@@ -46,7 +46,8 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<Run>> {
     let file = if value.get("runs").is_some() {
         files::read_results(path)?
     } else {
-        let run: RunResult = serde_json::from_value(value).with_context(|| format!("{name}: it is no result; {fix}"))?;
+        let run: RunResult =
+            serde_json::from_value(value).with_context(|| format!("{name}: it is no result; {fix}"))?;
         ResultsFile {
             schema_version: SCHEMA_VERSION,
             version: run.version.clone(),
@@ -98,7 +99,10 @@ pub fn matched(old: Vec<Run>, new: Vec<Run>) -> anyhow::Result<Matched> {
     let names: Vec<(String, String)> = {
         let of_old = old.iter().map(|run| name_of(run, &old));
         let of_new: Vec<String> = new.iter().map(|run| name_of(run, &new)).collect();
-        of_old.zip(std::iter::repeat(String::new())).chain(of_new.into_iter().map(|name| (String::new(), name))).collect()
+        of_old
+            .zip(std::iter::repeat(String::new()))
+            .chain(of_new.into_iter().map(|name| (String::new(), name)))
+            .collect()
     };
     let (old_names, new_names) = names.split_at(old.len());
     let is_single = old.len() == 1 && new.len() == 1;
@@ -126,7 +130,8 @@ pub fn matched(old: Vec<Run>, new: Vec<Run>) -> anyhow::Result<Matched> {
         let differing = differing(&old.result, &new.result);
         pairs.push(Pair { name: name.clone(), old, new, differing });
     }
-    let only_old = left.iter().zip(old_names).filter(|(run, _)| run.is_some()).map(|(_, name)| name.0.clone()).collect();
+    let only_old =
+        left.iter().zip(old_names).filter(|(run, _)| run.is_some()).map(|(_, name)| name.0.clone()).collect();
     Ok(Matched { pairs, only_old, only_new })
 }
 

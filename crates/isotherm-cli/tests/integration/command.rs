@@ -633,3 +633,52 @@ fn forget_times(value: &mut Value) {
         _ => {}
     }
 }
+
+#[test]
+fn every_verb_has_a_page_and_shells_complete_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man1");
+    assert_eq!(isotherm(&["man", "--all", pages.to_str().unwrap()]).status.code(), Some(0));
+    for page in
+        ["isotherm", "isotherm-run", "isotherm-drive-serve", "isotherm-sfs-mount", "isotherm-diff", "isotherm-advise"]
+    {
+        let text =
+            std::fs::read_to_string(pages.join(format!("{page}.1"))).unwrap_or_else(|error| panic!("{page}: {error}"));
+        assert!(text.contains(".SH NAME") && text.contains(".SH OPTIONS"), "{page}");
+    }
+    let one = isotherm(&["man", "drive", "serve"]);
+    assert_eq!(
+        String::from_utf8(one.stdout).unwrap(),
+        std::fs::read_to_string(pages.join("isotherm-drive-serve.1")).unwrap()
+    );
+    for shell in ["bash", "zsh", "fish"] {
+        let output = isotherm(&["completions", shell]);
+        let script = String::from_utf8(output.stdout).unwrap();
+        assert!(script.contains("compare") && script.contains("advise"), "{shell}");
+    }
+    if let Ok(bash) = Command::new("bash").args(["-n", "/dev/stdin"]).stdin(std::process::Stdio::piped()).spawn() {
+        let mut bash = bash;
+        let script = isotherm(&["completions", "bash"]).stdout;
+        std::io::Write::write_all(&mut bash.stdin.take().unwrap(), &script).unwrap();
+        assert!(bash.wait().unwrap().success(), "bash cannot read its completions");
+    }
+}
+
+#[test]
+fn doctor_tells_what_there_is_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let output = isotherm(&["doctor", path]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    for word in ["cores", "FUSE", "hole punching", "O_DIRECT", "file locks"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    let json: Value = serde_json::from_slice(&isotherm(&["doctor", path, "--json"]).stdout).unwrap();
+    let writable = json["findings"].as_array().unwrap().iter().find(|finding| finding["what"] == "writable").unwrap();
+    assert_eq!(writable["is_there"], true);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let output = isotherm(&["doctor", "/nowhere"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere"));
+}

@@ -10,4 +10,5 @@ mod experiments;
 mod golden;
 mod sfs;
 mod trace;
+mod tutorials;
 mod verdict;
