@@ -33,6 +33,17 @@ pub trait Device: Send + Sync + 'static {
     /// # Errors
     /// The device's.
     fn discard(&self, offset: u64, length: u64) -> io::Result<()>;
+    /// What the device counts of itself, for statistics; none where it does not.
+    fn counters(&self) -> Option<DeviceCounters>;
+}
+
+/// What a device counts of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceCounters {
+    /// Bytes that it wrote to its medium for each byte that was written to it; none where nothing was written.
+    pub write_amplification: Option<f64>,
+    /// All of it, as an object.
+    pub all: serde_json::Value,
 }
 
 /// A file or block device of the system.
@@ -85,6 +96,9 @@ impl Device for FileDevice {
             // Punching a block device discards where it can, and writes zeros where it cannot.
             done => done.map_err(io::Error::from),
         }
+    }
+    fn counters(&self) -> Option<DeviceCounters> {
+        None
     }
 }
 

@@ -5,7 +5,7 @@ use crate::format::superblock::{FEATURE_DATA_CHECKSUMS, LABEL_BYTES, SEGMENT_BLO
 use crate::store::BLOCK_BYTES;
 
 /// What is asked of mkfs.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Wishes {
     /// Bytes of a segment; by default 32 MiB, or less so that there are 256 segments.
     pub segment_bytes: Option<u64>,

@@ -64,4 +64,7 @@ impl Device for MemoryDevice {
         self.lock()[range].fill(0);
         Ok(())
     }
+    fn counters(&self) -> Option<crate::device::DeviceCounters> {
+        None
+    }
 }

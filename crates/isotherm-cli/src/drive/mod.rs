@@ -8,6 +8,8 @@ mod recording;
 mod serve;
 mod watch;
 
+pub use create::device;
+
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 

@@ -4,7 +4,8 @@ use super::device::{Access, open};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use isotherm::quantity::ByteSize;
-use isotherm_fs::device::Device as _;
+use isotherm_fs::device::Device;
+use isotherm_fs::format::superblock::Superblock;
 use isotherm_fs::geometry::{Wishes, divide};
 use isotherm_fs::log::read_superblock;
 use isotherm_fs::tree::FormatOptions;
@@ -13,6 +14,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Arguments of `mkfs`.
 #[derive(Args)]
@@ -39,6 +41,28 @@ pub struct MkfsArgs {
     force: bool,
 }
 
+/// Makes an empty volume, with an identity of its own.
+pub fn format<D: Device>(device: &Arc<D>, wishes: Wishes) -> anyhow::Result<Superblock> {
+    let mut random = [0; 32];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut random))
+        .context("/dev/urandom: no random numbers")?;
+    let (uuid, key) = random.split_at(16);
+    let now = super::mount::now();
+    let wishes = Wishes { uuid: uuid.try_into().expect("16 bytes"), created_seconds: now.seconds as u64, ..wishes };
+    let superblock = divide(device.length(), &wishes)?;
+    let options = FormatOptions {
+        hash_key: key.try_into().expect("16 bytes"),
+        hash_dropped_bits: 0,
+        uid: rustix::process::getuid().as_raw(),
+        gid: rustix::process::getgid().as_raw(),
+        permissions: 0o755,
+        now,
+    };
+    make(device, &superblock, &options)?;
+    Ok(superblock)
+}
+
 /// Makes the volume.
 pub fn run(args: &MkfsArgs) -> anyhow::Result<ExitCode> {
     let path = &args.device;
@@ -52,30 +76,14 @@ pub fn run(args: &MkfsArgs) -> anyhow::Result<ExitCode> {
     if !args.force && read_superblock(&*device).is_ok() {
         bail!("{}: holds a volume already; --force makes a new one, and what is in it is lost", path.display());
     }
-    let mut random = [0; 32];
-    File::open("/dev/urandom")
-        .and_then(|mut file| file.read_exact(&mut random))
-        .context("/dev/urandom: no random numbers")?;
-    let (uuid, key) = random.split_at(16);
-    let now = super::mount::now();
     let wishes = Wishes {
         segment_bytes: args.segment.map(|bytes| bytes.0),
         erase_block_bytes: args.erase_block.0,
         label: args.label.clone(),
         data_checksums: !args.no_data_checksums,
-        uuid: uuid.try_into().expect("16 bytes"),
-        created_seconds: now.seconds as u64,
+        ..Wishes::default()
     };
-    let superblock = divide(device.length(), &wishes).with_context(|| path.display().to_string())?;
-    let options = FormatOptions {
-        hash_key: key.try_into().expect("16 bytes"),
-        hash_dropped_bits: 0,
-        uid: rustix::process::getuid().as_raw(),
-        gid: rustix::process::getgid().as_raw(),
-        permissions: 0o755,
-        now,
-    };
-    make(&device, &superblock, &options).with_context(|| path.display().to_string())?;
+    let superblock = format(&device, wishes).with_context(|| path.display().to_string())?;
     println!(
         "{}: SFS, {} segments of {} KiB, {} of them in reserve",
         path.display(),

@@ -7,6 +7,7 @@ mod look;
 mod mkfs;
 mod mount;
 mod options;
+mod simulated;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};

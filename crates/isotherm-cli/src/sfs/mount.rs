@@ -2,9 +2,10 @@
 
 use super::device::{Access, open};
 use super::options::{HELP, MountOptions};
+use super::simulated::SimulatedDevice;
 use anyhow::{Context as _, bail};
 use clap::Args;
-use isotherm_fs::device::FileDevice;
+use isotherm_fs::device::Device;
 use isotherm_fs::volume::{Background, Volume};
 use isotherm_fuse::files::{FilesOptions, mount as mount_files};
 use isotherm_vfs::Time;
@@ -31,16 +32,36 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Args)]
 #[command(after_help = format!("Options of -o: {HELP}"))]
 pub struct MountArgs {
-    /// File or block device that holds the volume
-    device: PathBuf,
-    /// Empty directory
-    mountpoint: PathBuf,
+    /// File or block device that holds the volume (left out with --on), and an empty directory
+    #[arg(value_names = ["DEVICE", "MOUNTPOINT"], required = true, num_args = 1..=2)]
+    paths: Vec<PathBuf>,
+    /// Put the volume on a simulated drive in the server: `sim:` with options of `drive create` for a drive in memory, which is gone at
+    /// the end, or with the path of an image
+    #[arg(long, value_name = "sim:...", allow_hyphen_values = true)]
+    on: Option<String>,
     /// Mount options, separated by commas
     #[arg(short, long = "options", value_name = "OPTIONS")]
     options: Vec<String>,
     /// Verbose, as mount(8) passes it on; without effect
     #[arg(short, hide = true)]
     verbose: bool,
+}
+
+impl MountArgs {
+    /// The device, unless it is simulated, and the mountpoint.
+    fn places(&self) -> anyhow::Result<(Option<&Path>, &Path)> {
+        match (&self.paths[..], &self.on) {
+            ([mountpoint], Some(_)) => Ok((None, mountpoint)),
+            ([device, mountpoint], None) => Ok((Some(device), mountpoint)),
+            ([_], None) => bail!("the mountpoint is missing: name the device, then an empty directory"),
+            _ => bail!("--on names what the volume lies on; name the mountpoint alone beside it"),
+        }
+    }
+
+    /// What the volume lies on, for messages and the table of mounts.
+    fn source(&self) -> String {
+        self.on.clone().unwrap_or_else(|| self.paths[0].display().to_string())
+    }
 }
 
 /// The time that files are marked with.
@@ -52,12 +73,16 @@ pub fn now() -> Time {
 /// Mounts in the background: returns when the volume is there.
 pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
     let options = MountOptions::parse(&args.options)?;
+    let (_, mountpoint) = args.places()?;
     if options.remount {
-        return remount(args, &options);
+        return remount(mountpoint, &options);
     }
-    let before = device_number(&args.mountpoint)?;
+    let before = device_number(mountpoint)?;
     let mut command = Command::new(std::env::current_exe().context("the program's own file cannot be found")?);
-    command.args(["sfs", "serve"]).arg(&args.device).arg(&args.mountpoint);
+    command.args(["sfs", "serve"]).args(&args.paths);
+    if let Some(on) = &args.on {
+        command.args(["--on", on]);
+    }
     for options in &args.options {
         command.args(["-o", options]);
     }
@@ -70,7 +95,7 @@ pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
         .process_group(0)
         .spawn()
         .context("the server cannot be started")?;
-    let mounted = wait_for_mount(&mut server, &args.mountpoint, before);
+    let mounted = wait_for_mount(&mut server, mountpoint, before);
     let mut message = String::new();
     let mut said = said;
     said.rewind().and_then(|()| said.read_to_string(&mut message)).context("messages of the server")?;
@@ -79,14 +104,14 @@ pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Makes a mounted volume read-only, or writable again: the kernel refuses writes.
-fn remount(args: &MountArgs, options: &MountOptions) -> anyhow::Result<ExitCode> {
+fn remount(mountpoint: &Path, options: &MountOptions) -> anyhow::Result<ExitCode> {
     let mut flags = MountFlags::empty();
     flags.set(MountFlags::RDONLY, options.settings.read_only);
     if !options.privileged {
         flags |= MountFlags::NOSUID | MountFlags::NODEV;
     }
-    mount_remount(&args.mountpoint, flags, "")
-        .with_context(|| format!("{}: cannot be mounted again in another way", args.mountpoint.display()))?;
+    mount_remount(mountpoint, flags, "")
+        .with_context(|| format!("{}: cannot be mounted again in another way", mountpoint.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -112,29 +137,53 @@ fn device_number(mountpoint: &Path) -> anyhow::Result<u64> {
 /// Mounts, and serves until the end.
 pub fn serve(args: &MountArgs) -> anyhow::Result<ExitCode> {
     let options = MountOptions::parse(&args.options)?;
-    let read_only = options.settings.read_only;
-    let device = open(&args.device, if read_only { Access::Read } else { Access::Write })?;
-    let (volume, recovery) =
-        Volume::open(device, options.settings.clone(), now).with_context(|| args.device.display().to_string())?;
+    let (device, mountpoint) = args.places()?;
+    match (device, &args.on) {
+        (Some(path), _) => {
+            let device = open(path, if options.settings.read_only { Access::Read } else { Access::Write })?;
+            serve_on(device, args, mountpoint, &options)?;
+        }
+        (None, on) => {
+            let device = SimulatedDevice::open(on.as_deref().unwrap_or_default())?;
+            let served = serve_on(device.clone(), args, mountpoint, &options);
+            let closed = device.close().with_context(|| args.source());
+            served.and(closed)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Serves the volume on a device until the end, and closes it.
+fn serve_on<D: Device>(
+    device: Arc<D>,
+    args: &MountArgs,
+    mountpoint: &Path,
+    options: &MountOptions,
+) -> anyhow::Result<()> {
+    let (volume, recovery) = Volume::open(device, options.settings.clone(), now).with_context(|| args.source())?;
     volume.set_access_times(options.access_times)?;
     if !recovery.was_clean {
         eprintln!(
             "{}: was not unmounted; {} writes of the log since the last checkpoint were found, {} transactions",
-            args.device.display(),
+            args.source(),
             recovery.writes,
             recovery.transactions
         );
     }
     let volume = Arc::new(volume);
-    let served = serve_volume(args, &options, &volume);
-    let closed = volume.close().with_context(|| args.device.display().to_string());
-    served.and(closed)?;
-    Ok(ExitCode::SUCCESS)
+    let served = serve_volume(args.source(), mountpoint, options, &volume);
+    let closed = volume.close().with_context(|| args.source());
+    served.and(closed)
 }
 
-fn serve_volume(args: &MountArgs, options: &MountOptions, volume: &Arc<Volume<FileDevice>>) -> anyhow::Result<()> {
+fn serve_volume<D: Device>(
+    source: String,
+    mountpoint: &Path,
+    options: &MountOptions,
+    volume: &Arc<Volume<D>>,
+) -> anyhow::Result<()> {
     let mut files = FilesOptions {
-        source: args.device.display().to_string().replace([',', '\\'], "_"),
+        source: source.replace([',', '\\'], "_"),
         read_only: options.settings.read_only,
         privileged: options.privileged,
         writeback: options.writeback,
@@ -145,7 +194,7 @@ fn serve_volume(args: &MountArgs, options: &MountOptions, volume: &Arc<Volume<Fi
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("signals cannot be caught")?;
-    let mut mounted = mount_files(volume.clone(), &args.mountpoint, &files)?;
+    let mut mounted = mount_files(volume.clone(), mountpoint, &files)?;
     let background = if options.settings.read_only {
         None
     } else {

@@ -44,8 +44,13 @@ impl Stage {
     }
 
     fn serve(&self, options: &str) -> Server {
+        self.serve_with(&[&self.text("disk"), &self.text("mnt"), "-o", options])
+    }
+
+    fn serve_with(&self, words: &[&str]) -> Server {
         let child = Command::new(env!("CARGO_BIN_EXE_isotherm"))
-            .args(["sfs", "serve", &self.text("disk"), &self.text("mnt"), "-o", options])
+            .args(["sfs", "serve"])
+            .args(words)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -182,6 +187,48 @@ fn a_volume_that_is_mounted_is_locked() {
 }
 
 #[test]
+fn a_volume_on_a_simulated_drive_counts_what_the_flash_does() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    let mount = stage.path("mnt");
+    let stats = || -> serde_json::Value {
+        stage.ok(&["sync", &stage.text("mnt")]);
+        serde_json::from_str(&stage.ok(&["stats", &stage.text("mnt")])).expect("JSON")
+    };
+    let server =
+        stage.serve_with(&[&stage.text("mnt"), "--on", "sim:--logical-size 96MiB --op 10% --placement sepbit"]);
+    let file = fs::File::create(mount.join("file")).expect("a file");
+    let block = vec![7; 4096];
+    for at in 0..60_000u64 {
+        std::os::unix::fs::FileExt::write_all_at(&file, &block, at * 7919 % 12_000 * 4096).expect("there is room");
+    }
+    file.sync_all().expect("it becomes durable");
+    let told = stats();
+    let number =
+        |path: &str| told.pointer(path).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("{path}: {told}"));
+    // The drive was written to by the file system alone, mkfs aside: its first blocks and a checkpoint.
+    let of_file_system = number("/written_blocks") * 4096.0;
+    assert!((number("/device/host_bytes_written") / of_file_system - 1.0).abs() < 0.05, "{told}");
+    assert!(number("/device/write_amplification") >= 1.0 && number("/device/blocks_erased") > 0.0, "{told}");
+    let product = number("/write_amplification") * number("/device/write_amplification");
+    assert!((number("/write_amplification_end_to_end") / product - 1.0).abs() < 1e-9, "{told}");
+    assert_eq!(told["device"]["specification"]["placement"]["name"], "sepbit");
+    server.unmount();
+    // An image keeps what is in it.
+    let image = format!("sim:{}", stage.text("disk.flash"));
+    let made = isotherm(&["drive", "create", &stage.text("disk.flash"), "--logical-size", "64MiB", "--op", "10%"]);
+    assert_eq!(made.status.code(), Some(0), "{}", said(&made));
+    let server = stage.serve_with(&[&stage.text("mnt"), "--on", &image]);
+    fs::write(mount.join("kept"), b"kept").expect("there is room");
+    server.unmount();
+    let server = stage.serve_with(&[&stage.text("mnt"), "--on", &image]);
+    assert_eq!(fs::read(mount.join("kept")).expect("it was kept"), b"kept");
+    server.unmount();
+}
+
+#[test]
 fn wrong_input_is_an_error_that_names_the_place() {
     let stage = Stage::new();
     let disk = stage.text("disk");
@@ -196,6 +243,13 @@ fn wrong_input_is_an_error_that_names_the_place() {
         (vec!["mount", disk.as_str(), &stage.text("mnt"), "-o", "group=4"], "no such option"),
         (vec!["mount", disk.as_str(), &stage.text("mnt"), "-o", "groups=99"], "groups"),
         (vec!["dump", disk.as_str(), "page"], "number is missing"),
+        (vec!["serve", &stage.text("mnt"), "--on", "sim:"], "--logical-size"),
+        (vec!["serve", &stage.text("mnt"), "--on", "sim:--logical-size 1GiB --ftl nothing"], "nothing"),
+        (vec!["serve", &stage.text("mnt"), "--on", "sim:--size 1GiB"], "--size"),
+        (vec!["serve", &stage.text("mnt"), "--on", "ram"], "write sim:"),
+        (vec!["serve", disk.as_str(), &stage.text("mnt"), "--on", "sim:"], "mountpoint alone"),
+        (vec!["serve", disk.as_str()], "mountpoint is missing"),
+        (vec!["mount", &stage.text("mnt"), "--on", "sim:nowhere.flash"], "nowhere.flash"),
     ] {
         let output = stage.run(&words);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {}", said(&output));

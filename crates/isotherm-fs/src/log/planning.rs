@@ -10,7 +10,8 @@ use crate::format::entry::{Entry, HOLE, RESERVED};
 use crate::format::summary::{BlockName, HEADER_BYTES, RECORD_BYTES, Record, Summary, blocks as summary_blocks};
 use crate::store::{BLOCK_BYTES, Heat, Page, PageId, StoreError};
 use isotherm_sfs::machine::{Extent, Machine, Mechanism, Progress, RunWrite};
-use std::collections::HashSet;
+use isotherm_sfs::segments::SegmentState;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// What is to be written.
@@ -55,6 +56,8 @@ pub enum Pressure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum View {
     Blocks,
+    /// Some of the blocks: groups of others that would fill a segment take no room from them.
+    Some,
     Pages,
     Tables,
 }
@@ -79,6 +82,9 @@ const KIND_SHIFT: u32 = 30;
 const PAGE: u32 = 2;
 const TABLE: u32 = 3;
 const NUMBER: u32 = (1 << KIND_SHIFT) - 1;
+/// Segments that stay free for a checkpoint beside those of its pages: the table's, one that is begun, and some for blocks that make a
+/// page of their own dirty.
+const CHECKPOINT_SEGMENTS: usize = 3;
 
 impl<D: Device> Log<D> {
     /// Plans what `goal` asks for: [`Log::take_jobs`] has what is to be written for it.
@@ -186,14 +192,36 @@ impl<D: Device> Log<D> {
                 self.pass(machine, Extent::Everything)
             }
             Goal::Cleaned => {
-                self.chosen.extend(self.waiting.of(super::cleaning::NOBODY));
+                let mut taken: Vec<u32> = self.waiting.of(super::cleaning::NOBODY).collect();
                 // Blocks that a file has written since they were taken out hold their segments just so.
                 let freed: HashSet<u32> = machine.segments().queue().collect();
-                let waiting = self.waiting.numbers().iter().copied().filter(|number| self.waiting.contains(*number));
-                let held = waiting.filter(|number| self.home(*number).is_some_and(|home| freed.contains(&home)));
-                let held: Vec<u32> = held.collect();
-                self.chosen.extend(held);
-                self.pass(machine, Extent::Chosen)
+                let are_taken: HashSet<u32> = taken.iter().copied().collect();
+                let is_other = |number: &u32| self.waiting.contains(*number) && !are_taken.contains(number);
+                let waiting = self.waiting.numbers().iter().copied().filter(is_other);
+                let mut held: HashMap<u32, Vec<u32>> = HashMap::new();
+                for number in waiting {
+                    if let Some(home) = self.home(number).filter(|home| freed.contains(home)) {
+                        held.entry(home).or_default().push(number);
+                    }
+                }
+                // A segment is of use when all of it is written elsewhere: those that hold least go first, as far as there is
+                // room and still some for the checkpoint.
+                let mut held: Vec<(usize, u32, Vec<u32>)> =
+                    held.into_iter().map(|(home, numbers)| (numbers.len(), home, numbers)).collect();
+                held.sort_unstable();
+                let payload = self.payload_of_segment() as usize;
+                let pages = self.cache.dirty().div_ceil(payload);
+                let reusable =
+                    machine.segments().queue().filter(|segment| machine.segments().is_reusable(*segment)).count();
+                let room = reusable.saturating_sub(pages + CHECKPOINT_SEGMENTS) * payload;
+                for (_, _, numbers) in held {
+                    if taken.len() + numbers.len() > room {
+                        break;
+                    }
+                    taken.extend(numbers);
+                }
+                (self.view, self.shown) = (View::Some, taken);
+                self.pass(machine, Extent::Everything)
             }
             Goal::Pages => self.plan_pages(machine),
         }
@@ -245,10 +273,13 @@ impl<D: Device> Log<D> {
         }
     }
 
-    /// What gives segments: a checkpoint, if one that is free waits for it, else cleaning.
+    /// What gives segments: a checkpoint, if one that is free, or in which nothing is left, waits for it; else cleaning.
     fn what_helps(&self, machine: &Machine) -> Stop {
         let segments = machine.segments();
-        let waits = segments.queue().any(|segment| segments.referenced(segment) == 0 && !segments.is_reusable(segment));
+        let is_empty = |segment: u32| segments.referenced(segment) == 0;
+        let waits = segments.queue().any(|segment| is_empty(segment) && !segments.is_reusable(segment))
+            || (0..segments.count())
+                .any(|segment| segments.state(segment) == SegmentState::Written && is_empty(segment));
         Stop::Planned(if waits { Planned::NeedsCheckpoint } else { Planned::NeedsCleaning })
     }
 
@@ -308,15 +339,15 @@ impl<D: Device> Mechanism for Log<D> {
     fn waiting(&self) -> impl Iterator<Item = u32> {
         let (blocks, shown): (&[u32], &[u32]) = match self.view {
             View::Blocks => (self.waiting.numbers(), &[]),
-            View::Pages | View::Tables => (&[], &self.shown),
+            View::Some | View::Pages | View::Tables => (&[], &self.shown),
         };
-        blocks.iter().filter(|number| self.waiting.contains(**number)).chain(shown).copied()
+        blocks.iter().chain(shown).filter(|number| self.is_waiting(**number)).copied()
     }
 
     fn waiting_blocks(&self) -> usize {
         match self.view {
             View::Blocks => self.waiting.len(),
-            View::Pages | View::Tables => self.shown.len(),
+            View::Some | View::Pages | View::Tables => self.shown.len(),
         }
     }
 

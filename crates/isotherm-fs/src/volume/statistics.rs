@@ -35,6 +35,9 @@ impl<D: Device> Volume<D> {
             + counters.table_blocks
             + counters.summary_blocks
             + counters.checkpoint_blocks;
+        let own = (logged > 0).then(|| written as f64 / logged as f64);
+        let device = self.device.counters();
+        let of_device = device.as_ref().and_then(|device| device.write_amplification);
         Ok(json!({
             "segment_bytes": u64::from(log.superblock().segment_blocks) * 4096,
             "segments": segments.count(),
@@ -56,7 +59,9 @@ impl<D: Device> Volume<D> {
             "summary_blocks": counters.summary_blocks,
             "checkpoint_blocks": counters.checkpoint_blocks,
             "written_blocks": written,
-            "write_amplification": if logged > 0 { Some(written as f64 / logged as f64) } else { None },
+            "write_amplification": own,
+            "write_amplification_end_to_end": own.zip(of_device).map(|(own, device)| own * device),
+            "device": device.map(|device| device.all),
             "writes": counters.writes,
             "transactions": counters.transactions,
             "checkpoints": counters.checkpoints,

@@ -200,6 +200,9 @@ impl Device for Failing {
     fn discard(&self, _: u64, _: u64) -> io::Result<()> {
         Ok(())
     }
+    fn counters(&self) -> Option<isotherm_fs::device::DeviceCounters> {
+        None
+    }
 }
 
 #[test]

@@ -71,3 +71,33 @@ fn a_full_volume_refuses_large_writes_and_never_breaks() {
 fn failure(volume: &Volume<MemoryDevice>) -> Option<String> {
     volume.inspect(|tree| tree.store().failure().map(str::to_owned)).expect("no panic")
 }
+
+/// Blocks that are overwritten in an order that leaves whole segments empty, so fast that no checkpoint comes between but those that the
+/// log asks for.
+#[test]
+fn segments_that_are_empty_are_found_before_room_for_a_checkpoint_runs_out() {
+    for (device_bytes, blocks, stride, clean_ahead) in [
+        (96 << 20, 12_000, 7919, false),
+        (64 << 20, 9_000, 7919, true),
+        (64 << 20, 12_000, 1, false),
+        (32 << 20, 4_000, 1013, true),
+        (16 << 20, 1_800, 7, false),
+    ] {
+        let volume = volume(device_bytes, 256 << 10);
+        let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
+        let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
+        let (found, opened) = volume.create(Caller::default(), ROOT, b"f", node, flags).expect("there is room");
+        let mut random = Random(1);
+        for step in 0..5 * blocks {
+            // Half of the time in order, half of it a few blocks again and again.
+            let at = if step % (2 * blocks) < blocks { step * stride % blocks } else { random.below(blocks / 8) };
+            let written = volume.write(found.ino, opened.handle, at * 4096, &[step as u8; 4096], WriteFlags::default());
+            assert_eq!(written, Ok(()), "{device_bytes} bytes, step {step}: {:?}", failure(&volume));
+            if clean_ahead && step % 97 == 0 {
+                assert_eq!(volume.clean_ahead(), Ok(()), "{device_bytes} bytes, step {step}: {:?}", failure(&volume));
+            }
+        }
+        volume.release(found.ino, opened.handle);
+        volume.close().expect("it is closed");
+    }
+}

@@ -123,4 +123,7 @@ impl Device for RecordingDevice {
         state.1.push(Event::Discard { offset, length });
         Ok(())
     }
+    fn counters(&self) -> Option<isotherm_fs::device::DeviceCounters> {
+        None
+    }
 }
