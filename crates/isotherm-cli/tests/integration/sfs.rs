@@ -205,6 +205,8 @@ fn a_volume_on_a_simulated_drive_counts_what_the_flash_does() {
         std::os::unix::fs::FileExt::write_all_at(&file, &block, at * 7919 % 12_000 * 4096).expect("there is room");
     }
     file.sync_all().expect("it becomes durable");
+    // A file that is open keeps the volume from being unmounted.
+    drop(file);
     let told = stats();
     let number =
         |path: &str| told.pointer(path).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("{path}: {told}"));

@@ -16,10 +16,14 @@ use std::sync::Arc;
 pub(super) const NOBODY: u64 = 0;
 
 impl<D: Device> Log<D> {
-    /// The segment that is worth cleaning most.
-    pub fn pick_victim(&mut self) -> Option<u32> {
+    /// The segment that is worth cleaning most; where room is short, the one with the fewest live blocks.
+    pub fn pick_victim(&mut self, room_is_short: bool) -> Option<u32> {
         let unreadable = std::mem::take(&mut self.unreadable);
-        let victim = self.machine_mut().pick_victim(|segment| !unreadable.contains(&segment));
+        let may_be = |segment| !unreadable.contains(&segment);
+        let victim = match room_is_short {
+            true => self.machine_mut().pick_emptiest(may_be),
+            false => self.machine_mut().pick_victim(may_be),
+        };
         self.unreadable = unreadable;
         victim
     }

@@ -29,7 +29,7 @@ mod writing;
 
 pub use load::DeviceReader;
 pub use options::LogSettings;
-pub use planning::{Goal, Planned, Pressure};
+pub use planning::{CLEANED_AT_A_TIME, Goal, Planned, Pressure};
 pub use recover::{OpenError, Recovery, read_checkpoints, read_superblock};
 pub use writing::Job;
 

@@ -85,6 +85,8 @@ const NUMBER: u32 = (1 << KIND_SHIFT) - 1;
 /// Segments that stay free for a checkpoint beside those of its pages: the table's, one that is begun, and some for blocks that make a
 /// page of their own dirty.
 const CHECKPOINT_SEGMENTS: usize = 3;
+/// Segments that are cleaned between two checkpoints at most.
+pub const CLEANED_AT_A_TIME: usize = 16;
 
 impl<D: Device> Log<D> {
     /// Plans what `goal` asks for: [`Log::take_jobs`] has what is to be written for it.
@@ -109,6 +111,32 @@ impl<D: Device> Log<D> {
     /// Whether there is so much room that planning all that waits, and what is settled before, cannot stop half way.
     pub fn has_ample_room(&self) -> bool {
         self.check_room(self.machine(), self.waiting.len() as u64, 3).is_ok()
+    }
+
+    /// What is to be done before what waits is planned, where room becomes short: segments are cleaned several at a time, since a
+    /// checkpoint for each would write more pages than it gains where a volume is nearly full.
+    pub fn ahead(&self) -> Planned {
+        let ahead = (self.machine().segments().count() as usize / 8).min(CLEANED_AT_A_TIME);
+        match self.check_room(self.machine(), self.waiting.len() as u64, ahead) {
+            Err(Stop::Planned(planned)) => planned,
+            _ => Planned::Done,
+        }
+    }
+
+    /// Segments that may be written over.
+    pub fn reusable_segments(&self) -> usize {
+        let segments = self.machine().segments();
+        segments.queue().filter(|segment| segments.is_reusable(*segment)).count()
+    }
+
+    /// Whether another segment can be cleaned before the next checkpoint: its blocks have room, and so have all pages then.
+    pub fn can_clean_on(&self) -> bool {
+        let segments = self.machine().segments();
+        let payload = self.payload_of_segment();
+        // Each block that moves may make a page of its own dirty.
+        let pages = (self.cache.dirty() as u64 + payload).div_ceil(payload) as usize;
+        let needed = pages + CHECKPOINT_SEGMENTS + 2;
+        segments.queue().filter(|segment| segments.is_reusable(*segment)).take(needed).count() == needed
     }
 
     /// The writes that were planned, in order.

@@ -109,7 +109,7 @@ impl<D: Device> Volume<D> {
         if lock(&self.tree)?.store_mut().free_empty_segments() > 0 {
             return Ok(());
         }
-        if self.clean_one(&mut writer)? { self.carry_out(&mut writer, &Goal::Groups) } else { Ok(()) }
+        if self.clean_one(&mut writer, false)? { self.carry_out(&mut writer, &Goal::Groups) } else { Ok(()) }
     }
 
     /// Waits until there is room in memory for another request, and helps to make it.

@@ -13,10 +13,10 @@ const BATCH: usize = 256;
 
 impl<D: Device> Volume<D> {
     /// Cleans a segment. Returns false if none is worth it.
-    pub(super) fn clean_one(&self, _writer: &mut Writer) -> Result<bool, StoreError> {
+    pub(super) fn clean_one(&self, _writer: &mut Writer, room_is_short: bool) -> Result<bool, StoreError> {
         let (victim, superblock) = {
             let mut tree = lock(&self.tree)?;
-            let Some(victim) = tree.store_mut().pick_victim() else { return Ok(false) };
+            let Some(victim) = tree.store_mut().pick_victim(room_is_short) else { return Ok(false) };
             (victim, tree.store().superblock().clone())
         };
         let reader = SegmentReader::new(&*self.device, &superblock);

@@ -6,7 +6,7 @@
 
 use super::Volume;
 use crate::device::Device;
-use crate::log::{Goal, Job, Log, Planned};
+use crate::log::{CLEANED_AT_A_TIME, Goal, Job, Log, Planned};
 use crate::store::{BLOCK_BYTES, StoreError};
 use crate::tree::Tree;
 use std::collections::HashSet;
@@ -94,6 +94,24 @@ impl<D: Device> Volume<D> {
     /// Plans what `goal` asks for and writes it, with the checkpoints and the cleaning that it needs.
     pub(super) fn carry_out(&self, writer: &mut Writer, goal: &Goal) -> Result<(), StoreError> {
         let mut cleanings = 0;
+        // Before it is too late: what is cleaned needs room itself.
+        if matches!(goal, Goal::Groups | Goal::Everything) {
+            let mut ahead = lock(&self.tree)?.store().ahead();
+            if ahead == Planned::NeedsCheckpoint {
+                self.commit(writer, false)?;
+                ahead = lock(&self.tree)?.store().ahead();
+            }
+            let mut reusable = 0;
+            while ahead == Planned::NeedsCleaning {
+                let before = lock(&self.tree)?.store().reusable_segments();
+                // What is full gives no more: what waits may have room all the same.
+                if before <= reusable || !self.clean_several(writer)? {
+                    break;
+                }
+                reusable = before;
+                ahead = lock(&self.tree)?.store().ahead();
+            }
+        }
         loop {
             let (planned, jobs) = {
                 let mut tree = lock(&self.tree)?;
@@ -119,27 +137,41 @@ impl<D: Device> Volume<D> {
                 Planned::NeedsCleaning => {
                     cleanings += 1;
                     let is_hopeless = cleanings > 4 * lock(&self.tree)?.store().superblock().segments;
-                    if is_hopeless || !self.clean_one(writer)? {
+                    if is_hopeless || !self.clean_several(writer)? {
                         return Err(self.fail("no segment is free, and none is worth cleaning"));
                     }
-                    self.write_cleaned(writer)?;
                 }
             }
         }
     }
 
-    /// Writes what the cleaner took, so that a checkpoint lets its segment be written over.
-    fn write_cleaned(&self, writer: &mut Writer) -> Result<(), StoreError> {
-        let (planned, jobs) = {
-            let mut tree = lock(&self.tree)?;
-            let planned = tree.store_mut().plan(&Goal::Cleaned)?;
-            (planned, tree.store_mut().take_jobs())
-        };
-        self.perform(writer, &jobs)?;
-        if planned == Planned::NeedsCleaning {
-            return Err(self.fail("no segment is free for what was cleaned"));
+    /// Cleans segments as long as there is room for what is taken out of them, and makes a checkpoint that lets them be written over.
+    /// Returns false if none is worth cleaning.
+    fn clean_several(&self, writer: &mut Writer) -> Result<bool, StoreError> {
+        for cleaned in 0..CLEANED_AT_A_TIME {
+            if cleaned > 0 && !lock(&self.tree)?.store().can_clean_on() {
+                break;
+            }
+            if !self.clean_one(writer, true)? {
+                if cleaned == 0 {
+                    return Ok(false);
+                }
+                break;
+            }
+            let (planned, jobs) = {
+                let mut tree = lock(&self.tree)?;
+                let planned = tree.store_mut().plan(&Goal::Cleaned)?;
+                (planned, tree.store_mut().take_jobs())
+            };
+            self.perform(writer, &jobs)?;
+            match planned {
+                Planned::Done => {}
+                Planned::NeedsCheckpoint => break,
+                Planned::NeedsCleaning => return Err(self.fail("no segment is free for what was cleaned")),
+            }
         }
-        self.commit(writer, false)
+        self.commit(writer, false)?;
+        Ok(true)
     }
 
     /// Writes planned jobs. A device that fails ends all writing.

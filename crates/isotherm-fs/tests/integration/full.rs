@@ -101,3 +101,25 @@ fn segments_that_are_empty_are_found_before_room_for_a_checkpoint_runs_out() {
         volume.close().expect("it is closed");
     }
 }
+
+/// A volume whose files take nearly all that it offers goes on being overwritten: a few blocks often, all others now and then.
+#[test]
+fn a_volume_that_is_nearly_full_is_overwritten_for_ever() {
+    for (device_bytes, segment_bytes) in [(256 << 20, 512 << 10), (64 << 20, 256 << 10), (20 << 20, 256 << 10)] {
+        let volume = volume(device_bytes, segment_bytes);
+        let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
+        let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
+        let (found, opened) = volume.create(Caller::default(), ROOT, b"f", node, flags).expect("there is room");
+        let blocks = volume.statistics().expect("it answers").blocks_free * 97 / 100;
+        let mut random = Random(1);
+        for step in 0..4 * blocks {
+            let hot = random.chance(70);
+            let at = if step < blocks { step } else { random.below(if hot { blocks / 10 } else { blocks }) };
+            let written = volume.write(found.ino, opened.handle, at * 4096, &[step as u8; 4096], WriteFlags::default());
+            let place = format!("{device_bytes} bytes, step {step} of {blocks} blocks");
+            assert_eq!(written, Ok(()), "{place}: {:?}", failure(&volume));
+        }
+        volume.release(found.ino, opened.handle);
+        volume.close().expect("it is closed");
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::{Cleaner, Machine};
 use crate::options::TrimPoint;
+use crate::segments::SegmentVictim;
 
 impl Machine {
     /// Whether so few segments are free that cleaning is due.
@@ -42,6 +43,13 @@ impl Machine {
     /// The segment that is worth cleaning most among those that may be, which counts as cleaned from here on.
     pub fn pick_victim(&mut self, may_be: impl Fn(u32) -> bool) -> Option<u32> {
         let victim = self.segments.pick(self.options.victim, self.now, self.ticks(), may_be)?;
+        self.counters.count_victim(self.segments.utilisation(victim));
+        Some(victim)
+    }
+
+    /// The segment with the fewest live blocks, whatever the policy: what gives room soonest, where little is left.
+    pub fn pick_emptiest(&mut self, may_be: impl Fn(u32) -> bool) -> Option<u32> {
+        let victim = self.segments.pick(SegmentVictim::Greedy, self.now, self.ticks(), may_be)?;
         self.counters.count_victim(self.segments.utilisation(victim));
         Some(victim)
     }

@@ -49,7 +49,7 @@ pub fn commit<D: Device>(log: &mut Log<D>, is_last: bool) {
 
 /// Cleans a segment; false if none is worth it.
 pub fn clean<D: Device>(log: &mut Log<D>) -> bool {
-    let Some(victim) = log.pick_victim() else { return false };
+    let Some(victim) = log.pick_victim(false) else { return false };
     let (device, superblock) = (log.device().clone(), log.superblock().clone());
     let reader = SegmentReader::new(&*device, &superblock);
     for summary in reader.summaries(victim) {
