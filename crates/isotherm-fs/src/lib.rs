@@ -10,6 +10,7 @@ pub mod geometry;
 pub mod log;
 pub mod memory_device;
 pub mod memory_store;
+pub mod recording;
 pub mod store;
 pub mod tree;
 pub mod volume;

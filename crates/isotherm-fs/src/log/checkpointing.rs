@@ -46,6 +46,7 @@ impl<D: Device> Log<D> {
         self.is_changed = false;
         let bytes = record.encode();
         self.counters.checkpoint_blocks += (bytes.len() / BLOCK_BYTES) as u64;
+        self.tell_checkpoint(is_last);
         let machine = self.machine_mut();
         machine.begin_checkpoint();
         let reusable = machine.on_checkpoint();

@@ -7,6 +7,7 @@ use crate::format::checkpoint::TABLE_ENTRIES;
 use crate::format::entry::Entry;
 use crate::format::redo::Operation;
 use crate::format::summary::{BlockName, Record};
+use crate::recording::Event;
 use crate::store::{Heat, Page, Slot, StoreError};
 use crate::tree::is_entry;
 use isotherm_sfs::segments::SegmentState;
@@ -24,6 +25,7 @@ impl<D: Device> Log<D> {
             true => self.machine_mut().pick_emptiest(may_be),
             false => self.machine_mut().pick_victim(may_be),
         };
+        self.tell(|| Event::Victim { segment: victim, barred: unreadable.clone(), room_is_short });
         self.unreadable = unreadable;
         victim
     }
@@ -60,7 +62,7 @@ impl<D: Device> Log<D> {
                 let slot = Slot { page, index };
                 let entry = self.entry_of(slot)?;
                 self.block_died(position, entry.heat);
-                self.waiting.insert(Beginning {
+                let number = self.waiting.insert(Beginning {
                     slot,
                     owner: NOBODY,
                     content,
@@ -69,6 +71,7 @@ impl<D: Device> Log<D> {
                     heat: entry.heat,
                     file: Heat::default(),
                 });
+                self.tell_waiting(number);
             }
             BlockName::Page(id) => {
                 let entry = self.page_entry(id)?;
@@ -94,11 +97,13 @@ impl<D: Device> Log<D> {
             return false;
         }
         // Segments are discarded when a checkpoint has made them reusable.
+        self.tell(|| Event::Free(segment));
         let _ = self.machine_mut().free_victim(segment);
         let mut operation = Vec::new();
         Operation::FreeSegment(segment).put(&mut operation);
         self.redo.extend_from_slice(&(operation.len() as u32).to_le_bytes());
         self.redo.extend_from_slice(&operation);
+        self.tell(|| Event::Transaction(4 + operation.len() as u32));
         self.counters.segments_cleaned += 1;
         self.is_changed = true;
         true

@@ -17,10 +17,12 @@ pub mod census;
 mod checkpointing;
 mod cleaning;
 mod load;
+mod observing;
 pub mod options;
 mod planning;
 mod recount;
 mod recover;
+mod room;
 pub mod segment_reader;
 mod tables;
 mod transaction;
@@ -31,16 +33,19 @@ pub use load::DeviceReader;
 pub use options::LogSettings;
 pub use planning::{CLEANED_AT_A_TIME, Goal, Planned, Pressure};
 pub use recover::{OpenError, Recovery, read_checkpoints, read_superblock};
+pub(crate) use room::{Room, hotness_of};
 pub use writing::Job;
 
 use crate::device::Device;
 use crate::format::checkpoint::NO_HEAT;
 use crate::format::entry::{Entry, HOLE, RESERVED};
 use crate::format::superblock::Superblock;
+use crate::recording::{Event, Observer};
 use crate::store::{Found, Heat, Page, PageId, Purpose, Slot, Space, Store, StoreError, Stored};
 use crate::tree::owner_of;
 use cache::Cache;
 use isotherm_sfs::machine::Machine;
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -127,6 +132,8 @@ pub struct Log<D> {
     failure: Option<String>,
     /// Segments with blocks that cannot be read: never cleaned.
     unreadable: Vec<u32>,
+    /// Who is told what the machine's decisions follow from.
+    observer: Option<RefCell<Box<dyn Observer>>>,
 }
 
 impl<D: Device> Log<D> {
@@ -243,12 +250,14 @@ impl<D: Device> Log<D> {
     /// The newest content of a block is not at its position any more.
     fn block_died(&mut self, position: u32, heat: Heat) {
         let segment = self.segment_of(position);
+        self.tell_death(segment, heat);
         self.machine_mut().on_death(segment, heat);
     }
 
     /// Its newest durable copy is not there any more either.
     fn block_released(&mut self, position: u32) {
         let segment = self.segment_of(position);
+        self.tell(|| Event::Release(segment));
         self.machine_mut().release(segment);
     }
 
@@ -341,6 +350,7 @@ impl<D: Device> Store for Log<D> {
                 self.counters.absorbed_blocks += 1;
             }
             block.origin = Origin::Host;
+            self.tell_waiting(number);
         } else {
             let entry = self.entry_of(slot)?;
             match entry.position {
@@ -352,8 +362,11 @@ impl<D: Device> Store for Log<D> {
                 position => self.block_died(position, entry.heat),
             }
             let heat = Heat { writes: entry.heat.writes.saturating_add(1), time: now };
-            self.waiting.insert(Beginning { slot, owner, content, origin: Origin::Host, entry, heat, file });
+            let number =
+                self.waiting.insert(Beginning { slot, owner, content, origin: Origin::Host, entry, heat, file });
+            self.tell_waiting(number);
         }
+        self.tell(|| Event::Tick);
         self.machine_mut().on_host_write();
         self.counters.host_blocks += 1;
         Ok(())
@@ -370,6 +383,8 @@ impl<D: Device> Store for Log<D> {
         Arc::make_mut(&mut block.content)[at..at + bytes.len()].copy_from_slice(bytes);
         block.heat = Heat { writes: block.heat.writes.saturating_add(1), time: now };
         self.counters.absorbed_blocks += 1;
+        self.tell_waiting(number);
+        self.tell(|| Event::Tick);
         self.machine_mut().on_host_write();
         self.counters.host_blocks += 1;
         true

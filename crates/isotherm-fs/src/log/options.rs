@@ -14,6 +14,8 @@ const WAITING_BYTES_MAX: u64 = 256 << 20;
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct LogSettings {
+    /// The log with its parameters, as it was named.
+    pub name: String,
     /// Groups, quantisation, victim policy and deferral: what the segment machine is told. Its sizes are those of the volume.
     pub machine: LogOptions,
     /// Share of segments in use at which cleaning begins.
@@ -42,8 +44,8 @@ impl LogSettings {
     /// # Errors
     /// Unknown name, unknown parameter, or a value out of range.
     pub fn parse(name: &str) -> Result<Self, SpecError> {
-        let name: PolicyName = name.parse()?;
-        let choice = parse_log(&name, 1)?;
+        let policy: PolicyName = name.parse()?;
+        let choice = parse_log(&policy, 1)?;
         let mut machine = choice.options;
         // On the device stands the time of the last modification, as the paper has it.
         machine.age = AgeFrom::Modified;
@@ -51,6 +53,7 @@ impl LogSettings {
         // A checkpoint needs room for pages: the next segment must not wait for one.
         machine.reusable_first = true;
         Ok(Self {
+            name: name.to_owned(),
             machine,
             clean_at: choice.clean_at,
             cache_bytes: 64 << 20,

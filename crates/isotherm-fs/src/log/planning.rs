@@ -1,13 +1,15 @@
 //! What is written, as the segment machine decides it: blocks by groups, chosen ones mixed, pages for a checkpoint.
 
 use super::Log;
+use super::room::{Room, hotness_of};
 use super::waiting::Origin;
 use super::writing::Job;
 use crate::device::Device;
 use crate::format::bytes::u32_at;
 use crate::format::checkpoint::{NO_HEAT, TABLE_ENTRIES};
 use crate::format::entry::{Entry, HOLE, RESERVED};
-use crate::format::summary::{BlockName, HEADER_BYTES, RECORD_BYTES, Record, Summary, blocks as summary_blocks};
+use crate::format::summary::{BlockName, Record, Summary};
+use crate::recording::{Event, Name, Outcome};
 use crate::store::{BLOCK_BYTES, Heat, Page, PageId, StoreError};
 use isotherm_sfs::machine::{Extent, Machine, Mechanism, Progress, RunWrite};
 use isotherm_sfs::segments::SegmentState;
@@ -208,7 +210,7 @@ impl<D: Device> Log<D> {
             }
             Goal::Groups => {
                 self.check_room(machine, self.waiting.len() as u64, 0)?;
-                if self.redo.len() > self.redo_of_write() {
+                if !self.room().takes(self.redo.len()) {
                     self.pass(machine, Extent::Chosen)?;
                 }
                 self.pass(machine, Extent::FullGroups)?;
@@ -278,7 +280,18 @@ impl<D: Device> Log<D> {
     }
 
     fn pass(&mut self, machine: &mut Machine, extent: Extent) -> Result<(), Stop> {
-        match machine.write_pass(self, extent)? {
+        self.tell_pass(extent);
+        let progress = machine.write_pass(self, extent);
+        let outcome = match &progress {
+            Ok(Progress::Done) => Some(Outcome::Done),
+            Ok(Progress::OutOfSegments) => Some(Outcome::OutOfSegments),
+            Err(Stop::Planned(_)) => Some(Outcome::Stopped),
+            Err(Stop::Failed(_)) => None,
+        };
+        if let Some(outcome) = outcome {
+            self.tell_passed(machine, outcome);
+        }
+        match progress? {
             Progress::Done => Ok(()),
             Progress::OutOfSegments => Err(self.what_helps(machine)),
         }
@@ -311,36 +324,22 @@ impl<D: Device> Log<D> {
         Stop::Planned(if waits { Planned::NeedsCheckpoint } else { Planned::NeedsCleaning })
     }
 
-    /// Bytes of the redo log that one write takes at most.
-    fn redo_of_write(&self) -> usize {
-        self.superblock.segment_blocks as usize * BLOCK_BYTES / 4
+    fn room(&self) -> Room {
+        Room::of(self.superblock.segment_blocks)
     }
 
     /// The end of the transactions that the next write takes.
     fn redo_end(&self) -> usize {
-        let limit = self.redo_of_write();
-        if self.redo.len() <= limit {
+        if self.room().takes(self.redo.len()) {
             return self.redo.len();
         }
-        let mut end = 0;
-        while end < self.redo.len() {
-            let next = end + 4 + u32_at(&self.redo, end) as usize;
-            // A transaction that is larger goes alone.
-            if next > limit && end > 0 {
-                break;
-            }
-            end = next;
-        }
-        end
-    }
-
-    fn fits(&self, redo_bytes: usize, room: u32) -> u32 {
-        let room = room as usize;
-        let mut count = (room * BLOCK_BYTES).saturating_sub(HEADER_BYTES + redo_bytes) / (BLOCK_BYTES + RECORD_BYTES);
-        while count > 0 && summary_blocks(count, redo_bytes) + count > room {
-            count -= 1;
-        }
-        count as u32
+        let mut at = 0;
+        let lengths = std::iter::from_fn(|| {
+            let length = (at < self.redo.len()).then(|| 4 + u32_at(&self.redo, at) as usize)?;
+            at += length;
+            Some(length)
+        });
+        self.room().end_of_write(self.redo.len(), lengths).0
     }
 
     fn position_of(&self, write: &RunWrite<'_>) -> u32 {
@@ -350,6 +349,19 @@ impl<D: Device> Log<D> {
     /// The segment of a stored block.
     fn home_of(&self, position: u32) -> Option<u32> {
         (position != HOLE && position != RESERVED).then(|| self.segment_of(position))
+    }
+
+    pub(super) fn name(&self, number: u32) -> Name {
+        match number >> KIND_SHIFT {
+            PAGE => Name::Page(self.cache.id(number & NUMBER)),
+            TABLE => Name::Table(number & NUMBER),
+            _ => self.waiting.get(number).slot.into(),
+        }
+    }
+
+    /// Heat of a page by its number; the table's pages have none.
+    pub(super) fn metadata_heat(&self, number: u32) -> Heat {
+        if number >> KIND_SHIFT == PAGE { self.cache.heat(self.cache.id(number & NUMBER)) } else { NO_HEAT }
     }
 
     fn home(&self, number: u32) -> Option<u32> {
@@ -395,7 +407,12 @@ impl<D: Device> Mechanism for Log<D> {
         let blocks = self.waiting.numbers().iter().copied().filter(|number| self.waiting.contains(*number));
         let pages = self.cache.dirty_pages().into_iter().map(|id| PAGE << KIND_SHIFT | self.cache.number(id));
         let tables = self.tables.dirty_pages().into_iter().map(|number| TABLE << KIND_SHIFT | number);
+        let before = out.len();
         out.extend(blocks.chain(pages).chain(tables).filter(|number| self.home(*number) == Some(segment)));
+        self.tell(|| Event::Guarded {
+            segment,
+            blocks: out[before..].iter().map(|number| self.name(*number)).collect(),
+        });
     }
 
     fn hotness(&self, number: u32, ticks: u64) -> f64 {
@@ -406,12 +423,7 @@ impl<D: Device> Mechanism for Log<D> {
             TABLE => f64::INFINITY,
             _ => {
                 let block = self.waiting.get(number);
-                // A block that was never rewritten is as hot as its file.
-                if block.heat.writes <= 1 && block.file.writes > 0 {
-                    block.file.hotness(now)
-                } else {
-                    block.heat.hotness(now)
-                }
+                hotness_of(block.heat, block.file, now)
             }
         }
     }
@@ -425,18 +437,26 @@ impl<D: Device> Mechanism for Log<D> {
     }
 
     fn payload(&self, room: u32) -> u32 {
-        // Blocks are written only when every transaction before them is.
-        if self.redo.len() > self.redo_of_write() { 0 } else { self.fits(self.redo.len(), room) }
+        self.room().payload(self.redo.len(), room)
     }
 
     fn overhead(&self, blocks: u32) -> u32 {
-        summary_blocks(blocks as usize, self.redo_end()) as u32
+        self.room().overhead(blocks, self.redo_end())
     }
 
     fn write(&mut self, machine: &mut Machine, write: &RunWrite<'_>) -> Result<u32, Stop> {
         let mut numbers = write.blocks.to_vec();
         // Blocks before the pages that hold their entries, pages before the table: each is then written with all that it says.
         numbers.sort_by_key(|number| number >> KIND_SHIFT);
+        self.tell(|| Event::Write {
+            segment: write.segment,
+            at: write.at,
+            overhead: write.overhead_blocks,
+            group: write.group,
+            sequence: write.sequence,
+            next: write.next_segment,
+            blocks: numbers.iter().map(|number| self.name(*number)).collect(),
+        });
         let first = self.position_of(write) + write.overhead_blocks;
         let mut records = Vec::with_capacity(numbers.len());
         let mut contents = Vec::with_capacity(numbers.len());
@@ -473,6 +493,7 @@ impl<D: Device> Mechanism for Log<D> {
         self.counters.writes += 1;
         self.counters.summary_blocks += u64::from(write.overhead_blocks);
         self.is_changed = true;
+        self.tell(|| Event::Written);
         self.jobs.push(Job { position: summary.position, summary: summary.encode(), blocks: contents });
         Ok(cleaned)
     }
@@ -505,8 +526,10 @@ impl<D: Device> Log<D> {
         let block = self.waiting.remove(number);
         self.load_page(block.slot.page)?;
         if self.cache.set_dirty(block.slot.page, false) {
+            self.tell_dirty(Name::Page(block.slot.page));
             let entry = self.page_entry(block.slot.page)?;
             if let Some(segment) = self.home_of(entry.position) {
+                self.tell_death(segment, entry.heat);
                 machine.on_death(segment, entry.heat);
             }
         }
@@ -523,8 +546,9 @@ impl<D: Device> Log<D> {
             }
             _ => {}
         }
-        machine.on_written(write, self.home_of(block.home), block.heat, block.heat.time);
         let is_cleaned = block.origin == Origin::Cleaning;
+        self.tell_placed(self.home_of(block.home), block.heat, is_cleaned);
+        machine.on_written(write, self.home_of(block.home), block.heat, block.heat.time);
         self.counters.data_blocks += 1;
         self.counters.cleaned_blocks += u64::from(is_cleaned);
         let name = BlockName::Data(block.slot.page, block.slot.index);
@@ -548,6 +572,7 @@ impl<D: Device> Log<D> {
         self.tables.set(id, Entry { position, heat, checksum });
         self.dirty_table_with(machine, id / TABLE_ENTRIES);
         self.cache.set_clean(id, position);
+        self.tell_placed(self.home_of(before), heat, is_cleaned);
         machine.on_written(write, self.home_of(before), heat, heat.time);
         self.counters.page_blocks += 1;
         Ok((Record { name: BlockName::Page(id), heat, checksum }, content, is_cleaned))
@@ -560,15 +585,19 @@ impl<D: Device> Log<D> {
         let checksum = crc32c::crc32c(&*content);
         self.tables.set_root(number, Entry { position, heat: NO_HEAT, checksum });
         self.tables.set_clean(number);
-        machine.on_written(write, self.home_of(before.position), NO_HEAT, Heat::default().time);
+        self.tell_placed(self.home_of(before.position), NO_HEAT, false);
+        machine.on_written(write, self.home_of(before.position), NO_HEAT, NO_HEAT.time);
         self.counters.table_blocks += 1;
         (Record { name: BlockName::Table(number), heat: NO_HEAT, checksum }, content, false)
     }
 
     fn dirty_table_with(&mut self, machine: &mut Machine, number: u32) {
-        if self.tables.set_dirty(number)
-            && let Some(segment) = self.home_of(self.tables.root(number).position)
-        {
+        if !self.tables.set_dirty(number) {
+            return;
+        }
+        self.tell_dirty(Name::Table(number));
+        if let Some(segment) = self.home_of(self.tables.root(number).position) {
+            self.tell_death(segment, NO_HEAT);
             machine.on_death(segment, NO_HEAT);
         }
     }

@@ -7,6 +7,7 @@ use crate::device::Device;
 use crate::format::checkpoint::TABLE_ENTRIES;
 use crate::format::entry::{Entry, HOLE, RESERVED};
 use crate::format::redo::{Operation, put_changes};
+use crate::recording::Event;
 use crate::store::{BLOCK_BYTES, Heat, Page, PageId, Purpose, Slot, StoreError};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -216,6 +217,7 @@ impl<D: Device> Log<D> {
             self.redo.extend_from_slice(&(length as u32).to_le_bytes());
             self.redo.extend_from_slice(&transaction.operations);
             self.redo.extend_from_slice(&changes);
+            self.tell(|| Event::Transaction(4 + length as u32));
             self.counters.transactions += 1;
         }
     }
@@ -238,6 +240,9 @@ impl<D: Device> Log<D> {
     /// A block is a hole now; its entry, which was `entry`, is gone.
     pub(super) fn forget_block(&mut self, slot: Slot, entry: Entry) {
         let waited = self.waiting.number(slot).map(|number| self.waiting.remove(number));
+        if waited.is_some() {
+            self.tell_forgotten(slot);
+        }
         match entry.position {
             HOLE => self.usage.waiting -= 1,
             RESERVED => self.usage.reserved -= 1,

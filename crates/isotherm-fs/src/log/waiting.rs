@@ -121,8 +121,8 @@ impl Waiting {
         })
     }
 
-    /// A block that did not wait begins to.
-    pub fn insert(&mut self, beginning: Beginning) {
+    /// A block that did not wait begins to. Returns its number.
+    pub fn insert(&mut self, beginning: Beginning) -> u32 {
         let Beginning { slot, owner, content, origin, entry, heat, file } = beginning;
         let number = self.unused.pop().unwrap_or_else(|| {
             self.blocks.push(None);
@@ -143,6 +143,7 @@ impl Waiting {
         self.link(number, owner);
         self.order.push(number);
         self.by_slot.insert(slot, number);
+        number
     }
 
     /// Appends a block to the list of a file's blocks.

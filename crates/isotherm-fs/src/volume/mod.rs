@@ -17,6 +17,7 @@ pub use statistics::{STATISTICS_XATTR, SYNC_XATTR};
 
 use crate::device::Device;
 use crate::log::{Goal, Log, LogSettings, OpenError, Recovery};
+use crate::recording::Observer;
 use crate::store::StoreError;
 use crate::tree::{AccessTimes, Tree};
 use isotherm_vfs::Time;
@@ -52,8 +53,24 @@ impl<D: Device> Volume<D> {
         settings: LogSettings,
         clock: impl Fn() -> Time + Send + Sync + 'static,
     ) -> Result<(Self, Recovery), OpenError> {
+        Self::open_observed(device, settings, clock, None)
+    }
+
+    /// The same, and `observer` is told what the segment machine is handed, and what it decides ([`crate::recording`]).
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_observed(
+        device: Arc<D>,
+        settings: LogSettings,
+        clock: impl Fn() -> Time + Send + Sync + 'static,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Result<(Self, Recovery), OpenError> {
         let is_read_only = settings.read_only;
-        let (log, recovery) = Log::open(device.clone(), settings)?;
+        let (mut log, recovery) = Log::open(device.clone(), settings)?;
+        if let Some(observer) = observer {
+            log.observe(observer);
+        }
         let mut tree = Tree::open_store(log).map_err(StoreError::from)?;
         if !is_read_only {
             tree.set_now(clock());

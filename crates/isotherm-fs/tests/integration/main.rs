@@ -2,6 +2,7 @@
 
 mod check;
 mod crash;
+mod decisions;
 mod dump;
 mod exercise;
 mod full;

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""SFS and the kernel's file systems on the same simulated drive, under the same random writes: who writes how much flash.
+
+    experiments/sfs-mounted/run.py [--size 1GiB] [--utilisation 70,85] [--systems sfs,lfs,ext4,xfs,btrfs,btrfs-nodatacow] > table.md
+
+As root, on Linux, with fio, losetup and the makers of the file systems; says what is missing otherwise. For each system, a new drive in
+memory (page-mapped FTL, host and copies in streams of their own, greedy, 7 % over-provisioning, latencies of MLC), a file that takes the share of
+the drive that is asked, written once, and then random writes of 4 KiB by fio's psync engine with direct I/O: half of the drive's size before
+counting begins, all of its size after. SFS and LFS run on the drive in one process; the kernel's file systems on a loop device over the
+drive's FUSE file.
+
+Prints a table in Markdown: blocks that the file system wrote for each block of the host, bytes of flash for each byte of the file system,
+their product, erases, and what the host wrote for each second of simulated flash time.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DRIVE = ["--op", "7%", "--placement", "host_gc", "--victim", "greedy", "--timing", "mlc"]
+MAKE = {
+    "ext4": ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+    "xfs": ["mkfs.xfs", "-q", "-f"],
+    "btrfs": ["mkfs.btrfs", "-q", "-f", "--mixed"],
+    "btrfs-nodatacow": ["mkfs.btrfs", "-q", "-f", "--mixed"],
+}
+OPTIONS = {"ext4": "discard", "xfs": "discard", "btrfs": "discard", "btrfs-nodatacow": "discard,nodatacow"}
+UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def size(text):
+    return int(text[:-3]) * UNITS[text[-3:]]
+
+
+def run(*words, **more):
+    return subprocess.run([str(word) for word in words], check=True, timeout=1800, **more)
+
+
+def read(*words):
+    return json.loads(run(*words, stdout=subprocess.PIPE).stdout)
+
+
+def wait_for(what, server):
+    for _ in range(1500):
+        if what():
+            return
+        if server.poll() is not None:
+            sys.exit(f"the server ended with {server.returncode}")
+        time.sleep(0.02)
+    sys.exit("the server does not answer")
+
+
+class Log:
+    """SFS, or LFS by the same code, on a drive in its own process."""
+
+    def __init__(self, program, system, bytes_, folder):
+        self.program, self.mount = program, folder / "mnt"
+        self.mount.mkdir()
+        drive = " ".join(["--logical-size", str(bytes_), *DRIVE])
+        words = [program, "sfs", "serve", self.mount, "--on", f"sim:{drive}", "-o", f"log={system},suid,dev"]
+        self.server = subprocess.Popen([str(word) for word in words])
+        wait_for(lambda: os.path.ismount(self.mount), self.server)
+
+    def counters(self):
+        run(self.program, "sfs", "sync", self.mount)
+        told = read(self.program, "sfs", "stats", self.mount)
+        device = told["device"]
+        return {
+            "device": device["host_bytes_written"],
+            "media": device["media_bytes_written"],
+            "flash_ns": device["flash_time_ns"],
+            "erases": device["blocks_erased"],
+            "absorbed": 4096 * told["absorbed_blocks"],
+        }
+
+    def close(self):
+        run("umount", self.mount)
+        self.server.wait(timeout=120)
+
+
+class Kernel:
+    """A file system of the kernel on a loop device over the drive's file."""
+
+    def __init__(self, program, system, bytes_, folder):
+        self.program, self.mount, self.disk, self.control = program, folder / "mnt", folder / "drive", folder / "ctl"
+        self.mount.mkdir()
+        self.disk.mkdir()
+        words = [program, "drive", "serve", "--ram", "--logical-size", bytes_, *DRIVE, "--fuse", self.disk, "--control", self.control]
+        self.server = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(lambda: (self.disk / "disk").exists(), self.server)
+        found = run("losetup", "--find", "--show", "--direct-io=on", self.disk / "disk", stdout=subprocess.PIPE, text=True)
+        self.loop = found.stdout.strip()
+        run(*MAKE[system], self.loop, stdout=subprocess.DEVNULL)
+        run("mount", "-o", OPTIONS[system], self.loop, self.mount)
+
+    def counters(self):
+        run("sync", "-f", self.mount)
+        told = read(self.program, "drive", "stats", self.control)
+        return {
+            "device": told["host_bytes_written"],
+            "media": told["media_bytes_written"],
+            "flash_ns": told["flash_time_ns"],
+            "erases": told["erase_count"]["total"],
+            "absorbed": 0,
+        }
+
+    def close(self):
+        run("umount", self.mount)
+        run("losetup", "--detach", self.loop)
+        self.server.terminate()
+        self.server.wait(timeout=120)
+
+
+def write(mount, file_bytes, distribution, bytes_, seed):
+    """Random writes; what fio wrote, and the seconds that it took."""
+    words = ["fio", "--name=w", f"--filename={mount}/file", f"--size={file_bytes}", "--rw=randwrite", "--bs=4k", "--ioengine=psync", "--direct=1"]
+    words += [f"--random_distribution={distribution}", f"--io_size={bytes_}", f"--randseed={seed}", "--norandommap", "--fallocate=none"]
+    words += ["--output-format=json", "--thread"]
+    told = read(*words)["jobs"][0]["write"]
+    return told["io_bytes"], told["runtime"] / 1000
+
+
+def measure(program, system, bytes_, utilisation, distribution):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="sfs-mounted-"))
+    make = Log if system in ("sfs", "lfs") else Kernel
+    place = make(program, system, bytes_, folder)
+    try:
+        file_bytes = int(bytes_ * utilisation) // 4096 * 4096
+        with open(place.mount / "file", "wb") as file:
+            block = os.urandom(1 << 20)
+            for at in range(0, file_bytes, 1 << 20):
+                file.write(block[: min(1 << 20, file_bytes - at)])
+            os.fsync(file.fileno())
+        write(place.mount, file_bytes, distribution, bytes_ // 2, 1)
+        before = place.counters()
+        host, seconds = write(place.mount, file_bytes, distribution, bytes_, 2)
+        after = place.counters()
+    finally:
+        place.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    told = {key: after[key] - before[key] for key in after}
+    return {**told, "host": host, "seconds": seconds}
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--program", default=ROOT / "target/release/isotherm")
+    arguments.add_argument("--size", default="1GiB")
+    arguments.add_argument("--utilisation", default="70,85")
+    arguments.add_argument("--systems", default="sfs,lfs,ext4,xfs,btrfs,btrfs-nodatacow")
+    arguments.add_argument("--distributions", default="zipf:1.1,random")
+    options = arguments.parse_args()
+    systems = options.systems.split(",")
+    missing = [name for name in ["fio", "losetup", *{MAKE[s][0] for s in systems if s in MAKE}] if not shutil.which(name)]
+    if os.getuid() != 0 or not os.path.exists("/dev/fuse") or missing:
+        sys.exit(f"skipped: needs root, /dev/fuse and fio, losetup, mkfs; missing: {', '.join(missing) or 'rights'}")
+    bytes_ = size(options.size)
+    print("| writes | utilisation | file system | file system WA | flash WA | end to end | absorbed | erases | MB/s of flash time | wall, s |")
+    print("|---|---:|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+    for distribution in options.distributions.split(","):
+        for utilisation in options.utilisation.split(","):
+            for system in systems:
+                place = f"| {distribution} | {utilisation} % | {system} |"
+                try:
+                    told = measure(options.program, system, bytes_, int(utilisation) / 100, distribution)
+                except (subprocess.SubprocessError, OSError) as problem:
+                    print(f"{place} failed: {problem} | | | | | | |", flush=True)
+                    continue
+                own, flash = told["device"] / told["host"], told["media"] / max(told["device"], 1)
+                rate = told["host"] / (told["flash_ns"] / 1e9) / 1e6
+                absorbed = 100 * told["absorbed"] / told["host"]
+                print(
+                    f"{place} {own:.3f} | {flash:.3f} | {own * flash:.3f} | {absorbed:.1f} % | {told['erases']} | {rate:.2f} | {told['seconds']:.0f} |",
+                    flush=True,
+                )
+
+
+main()
