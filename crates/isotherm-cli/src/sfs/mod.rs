@@ -7,6 +7,7 @@ mod look;
 mod mkfs;
 mod mount;
 mod options;
+mod replay;
 mod simulated;
 
 use anyhow::Context as _;
@@ -40,6 +41,8 @@ enum Verb {
     Sync(look::MountpointArgs),
     /// Print what a mounted volume counts, as JSON
     Stats(look::MountpointArgs),
+    /// Let the simulator decide again what a mounted volume decided, from a recording of `mount --record`
+    Replay(replay::ReplayArgs),
     /// List a directory of a volume that is not mounted
     Ls(look::PathArgs),
     /// Print a file of a volume that is not mounted
@@ -62,6 +65,7 @@ pub fn run(args: &SfsArgs) -> anyhow::Result<ExitCode> {
         Verb::Helpers(args) => helpers(args),
         Verb::Sync(args) => look::sync(args),
         Verb::Stats(args) => look::stats(args),
+        Verb::Replay(args) => replay::run(args),
         Verb::Ls(args) => look::ls(args),
         Verb::Cat(args) => look::cat(args),
         Verb::Cp(args) => look::cp(args),

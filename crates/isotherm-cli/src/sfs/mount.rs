@@ -6,13 +6,15 @@ use super::simulated::SimulatedDevice;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use isotherm_fs::device::Device;
+use isotherm_fs::recording::Observer;
+use isotherm_fs::recording::recorder::Recorder;
 use isotherm_fs::volume::{Background, Volume};
 use isotherm_fuse::files::{FilesOptions, mount as mount_files};
 use isotherm_vfs::Time;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::mount::{MountFlags, mount_remount};
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
+use std::io::{BufWriter, Read as _, Seek as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -39,6 +41,9 @@ pub struct MountArgs {
     /// the end, or with the path of an image
     #[arg(long, value_name = "sim:...", allow_hyphen_values = true)]
     on: Option<String>,
+    /// Record what the segment machine is handed and decides, for `sfs replay`
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Mount options, separated by commas
     #[arg(short, long = "options", value_name = "OPTIONS")]
     options: Vec<String>,
@@ -82,6 +87,9 @@ pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
     command.args(["sfs", "serve"]).args(&args.paths);
     if let Some(on) = &args.on {
         command.args(["--on", on]);
+    }
+    if let Some(file) = &args.record {
+        command.arg("--record").arg(file);
     }
     for options in &args.options {
         command.args(["-o", options]);
@@ -153,6 +161,13 @@ pub fn serve(args: &MountArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Who writes the recording, if one is asked for.
+fn recorder(args: &MountArgs) -> anyhow::Result<Option<Box<dyn Observer>>> {
+    let Some(path) = &args.record else { return Ok(None) };
+    let file = File::create_new(path).with_context(|| format!("{}: a recording is a new file", path.display()))?;
+    Ok(Some(Box::new(Recorder::new(BufWriter::with_capacity(1 << 20, file)))))
+}
+
 /// Serves the volume on a device until the end, and closes it.
 fn serve_on<D: Device>(
     device: Arc<D>,
@@ -160,7 +175,8 @@ fn serve_on<D: Device>(
     mountpoint: &Path,
     options: &MountOptions,
 ) -> anyhow::Result<()> {
-    let (volume, recovery) = Volume::open(device, options.settings.clone(), now).with_context(|| args.source())?;
+    let (volume, recovery) =
+        Volume::open_observed(device, options.settings.clone(), now, recorder(args)?).with_context(|| args.source())?;
     volume.set_access_times(options.access_times)?;
     if !recovery.was_clean {
         eprintln!(

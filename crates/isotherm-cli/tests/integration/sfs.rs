@@ -218,6 +218,10 @@ fn a_volume_on_a_simulated_drive_counts_what_the_flash_does() {
     assert!((number("/write_amplification_end_to_end") / product - 1.0).abs() < 1e-9, "{told}");
     assert_eq!(told["device"]["specification"]["placement"]["name"], "sepbit");
     server.unmount();
+    // The simulator's machine decides the same from what was recorded.
+    let replayed = stage.ok(&["replay", &stage.text("recording")]);
+    assert!(replayed.contains("are the same") && !replayed.contains("ends before"), "{replayed}");
+    assert_eq!(stage.run(&["replay", &stage.text("nowhere")]).status.code(), Some(2));
     // An image keeps what is in it.
     let image = format!("sim:{}", stage.text("disk.flash"));
     let made = isotherm(&["drive", "create", &stage.text("disk.flash"), "--logical-size", "64MiB", "--op", "10%"]);
