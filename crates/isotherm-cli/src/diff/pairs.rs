@@ -107,28 +107,39 @@ pub fn matched(old: Vec<Run>, new: Vec<Run>) -> anyhow::Result<Matched> {
     let (old_names, new_names) = names.split_at(old.len());
     let is_single = old.len() == 1 && new.len() == 1;
     let mut left: Vec<Option<Run>> = old.into_iter().map(Some).collect();
+    let like = |left: &[Option<Run>], new: &Run, exactly: bool| -> Vec<usize> {
+        let is_like = |old: &Run| is_same(old, new) && (!exactly || old.result.spec == new.result.spec);
+        (0..left.len()).filter(|at| left[*at].as_ref().is_some_and(|old| is_single || is_like(old))).collect()
+    };
+    // Those with the same specification first, so that the order of the runs does not matter.
+    let mut partners: Vec<Option<Run>> =
+        new.iter().map(|new| like(&left, new, true).first().and_then(|at| left[*at].take())).collect();
+    let alone: Vec<&Run> = new.iter().zip(&partners).filter(|(_, old)| old.is_none()).map(|(new, _)| new).collect();
+    for run in &alone {
+        let rivals = alone.iter().filter(|other| is_same(other, run)).count();
+        let several = like(&left, run, false).len();
+        if several > 0 && rivals.max(several) > 1 {
+            bail!(
+                "{}: {several} runs of the old results and {rivals} of the new have this trace, label and seed, and differ in their \
+                 specifications; give the runs labels of their own, with an axis of the sweep for each key that varies",
+                name_of(run, &new)
+            );
+        }
+    }
+    for (new, partner) in new.iter().zip(&mut partners) {
+        if partner.is_none() {
+            *partner = like(&left, new, false).first().and_then(|at| left[*at].take());
+        }
+    }
     let (mut pairs, mut only_new) = (Vec::new(), Vec::new());
-    for (new, (_, name)) in new.into_iter().zip(new_names) {
-        let same: Vec<usize> = (0..left.len())
-            .filter(|at| left[*at].as_ref().is_some_and(|old| is_single || is_same(old, &new)))
-            .collect();
-        let exact = same.iter().find(|at| left[**at].as_ref().is_some_and(|old| old.result.spec == new.result.spec));
-        let at = match (&same[..], exact) {
-            (_, Some(at)) => *at,
-            ([at], None) => *at,
-            ([], None) => {
-                only_new.push(name.clone());
-                continue;
+    for ((new, partner), (_, name)) in new.into_iter().zip(partners).zip(new_names) {
+        match partner {
+            Some(old) => {
+                let differing = differing(&old.result, &new.result);
+                pairs.push(Pair { name: name.clone(), old, new, differing });
             }
-            (several, None) => bail!(
-                "{name}: {} runs of the old results have this trace, label and seed, and none its specification; give the runs labels of \
-                 their own, with an axis of the sweep for each key that varies",
-                several.len()
-            ),
-        };
-        let old = left[at].take().expect("it was looked at above");
-        let differing = differing(&old.result, &new.result);
-        pairs.push(Pair { name: name.clone(), old, new, differing });
+            None => only_new.push(name.clone()),
+        }
     }
     let only_old =
         left.iter().zip(old_names).filter(|(run, _)| run.is_some()).map(|(_, name)| name.0.clone()).collect();

@@ -123,6 +123,38 @@ fn comparisons_are_matched_run_by_run() {
     assert!(said.contains("1 run without a change") && said.contains("only in the new results: sepbit"), "{said}");
 }
 
+/// Runs of one label that differ in their specification: each is compared with its own, whatever the order.
+#[test]
+fn the_order_of_the_runs_does_not_decide_the_gate() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("one");
+    let arguments = ["compare", ZIPF, "--placement", "single", "--out", out.to_str().unwrap()];
+    assert_eq!(isotherm(&arguments).status.code(), Some(0));
+    let old = changed(folder.path(), &out.join("results.json"), "old.json", |file| {
+        file["runs"].as_array_mut().unwrap().truncate(1);
+        file["runs"][0]["write_amplification"] = 2.0.into();
+    });
+    for reversed in [false, true] {
+        let new = changed(folder.path(), &old, "new.json", |file| {
+            let mut same = file["runs"][0].clone();
+            let mut other = same.clone();
+            same["write_amplification"] = 4.0.into();
+            other["write_amplification"] = 1.0.into();
+            other["spec"]["gc"]["victim"] = "fifo".into();
+            file["runs"] = if reversed { vec![same, other] } else { vec![other, same] }.into();
+        });
+        let (code, said, _) = diff(&old, &new, &["--only-common", "--fail-if", "wa > +2%"]);
+        assert_eq!(code, 1, "{said}");
+        // Two that changed, and one before: nobody knows which it became.
+        let neither = changed(folder.path(), &new, "neither.json", |file| {
+            file["runs"].as_array_mut().unwrap().iter_mut().for_each(|run| run["spec"]["gc"]["floor"] = 9.into());
+        });
+        let (code, _, error) = diff(&old, &neither, &["--only-common"]);
+        assert_eq!(code, 2);
+        assert!(error.contains("labels of their own"), "{error}");
+    }
+}
+
 #[test]
 fn wrong_input_is_told_with_what_would_be_right() {
     let folder = tempfile::tempdir().unwrap();

@@ -197,8 +197,8 @@ fn a_volume_on_a_simulated_drive_counts_what_the_flash_does() {
         stage.ok(&["sync", &stage.text("mnt")]);
         serde_json::from_str(&stage.ok(&["stats", &stage.text("mnt")])).expect("JSON")
     };
-    let server =
-        stage.serve_with(&[&stage.text("mnt"), "--on", "sim:--logical-size 96MiB --op 10% --placement sepbit"]);
+    let drive = "sim:--logical-size 96MiB --op 10% --placement sepbit";
+    let server = stage.serve_with(&[&stage.text("mnt"), "--on", drive, "--record", &stage.text("recording")]);
     let file = fs::File::create(mount.join("file")).expect("a file");
     let block = vec![7; 4096];
     for at in 0..60_000u64 {
