@@ -24,6 +24,7 @@ mod recount;
 mod recover;
 mod room;
 pub mod segment_reader;
+mod space;
 mod tables;
 mod transaction;
 mod waiting;
@@ -31,9 +32,10 @@ mod writing;
 
 pub use load::DeviceReader;
 pub use options::LogSettings;
-pub use planning::{CLEANED_AT_A_TIME, Goal, Planned, Pressure};
+pub use planning::{Goal, Planned};
 pub use recover::{OpenError, Recovery, read_checkpoints, read_superblock};
 pub(crate) use room::{Room, hotness_of};
+pub use space::{CLEANED_AT_A_TIME, Pressure};
 pub use writing::Job;
 
 use crate::device::Device;

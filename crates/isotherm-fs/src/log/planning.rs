@@ -2,6 +2,7 @@
 
 use super::Log;
 use super::room::{Room, hotness_of};
+use super::space::{CHECKPOINT_SEGMENTS, reusable};
 use super::waiting::Origin;
 use super::writing::Job;
 use crate::device::Device;
@@ -12,7 +13,6 @@ use crate::format::summary::{BlockName, Record, Summary};
 use crate::recording::{Event, Name, Outcome};
 use crate::store::{BLOCK_BYTES, Heat, Page, PageId, StoreError};
 use isotherm_sfs::machine::{Extent, Machine, Mechanism, Progress, RunWrite};
-use isotherm_sfs::segments::SegmentState;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -41,17 +41,6 @@ pub enum Planned {
     NeedsCheckpoint,
     /// Segments are to be cleaned.
     NeedsCleaning,
-}
-
-/// What is scarce in memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pressure {
-    /// Nothing.
-    None,
-    /// As many blocks wait as may.
-    Blocks,
-    /// As many pages are dirty as may.
-    Pages,
 }
 
 /// What the machine is shown as waiting. The guard finds whatever else must be written.
@@ -84,12 +73,6 @@ const KIND_SHIFT: u32 = 30;
 const PAGE: u32 = 2;
 const TABLE: u32 = 3;
 const NUMBER: u32 = (1 << KIND_SHIFT) - 1;
-/// Segments that stay free for a checkpoint beside those of its pages: the table's, one that is begun, and some for blocks that make a
-/// page of their own dirty.
-const CHECKPOINT_SEGMENTS: usize = 3;
-/// Segments that are cleaned between two checkpoints at most.
-pub const CLEANED_AT_A_TIME: usize = 16;
-
 impl<D: Device> Log<D> {
     /// Plans what `goal` asks for: [`Log::take_jobs`] has what is to be written for it.
     ///
@@ -110,37 +93,6 @@ impl<D: Device> Log<D> {
         }
     }
 
-    /// Whether there is so much room that planning all that waits, and what is settled before, cannot stop half way.
-    pub fn has_ample_room(&self) -> bool {
-        self.check_room(self.machine(), self.waiting.len() as u64, 3).is_ok()
-    }
-
-    /// What is to be done before what waits is planned, where room becomes short: segments are cleaned several at a time, since a
-    /// checkpoint for each would write more pages than it gains where a volume is nearly full.
-    pub fn ahead(&self) -> Planned {
-        let ahead = (self.machine().segments().count() as usize / 8).min(CLEANED_AT_A_TIME);
-        match self.check_room(self.machine(), self.waiting.len() as u64, ahead) {
-            Err(Stop::Planned(planned)) => planned,
-            _ => Planned::Done,
-        }
-    }
-
-    /// Segments that may be written over.
-    pub fn reusable_segments(&self) -> usize {
-        let segments = self.machine().segments();
-        segments.queue().filter(|segment| segments.is_reusable(*segment)).count()
-    }
-
-    /// Whether another segment can be cleaned before the next checkpoint: its blocks have room, and so have all pages then.
-    pub fn can_clean_on(&self) -> bool {
-        let segments = self.machine().segments();
-        let payload = self.payload_of_segment();
-        // Each block that moves may make a page of its own dirty.
-        let pages = (self.cache.dirty() as u64 + payload).div_ceil(payload) as usize;
-        let needed = pages + CHECKPOINT_SEGMENTS + 2;
-        segments.queue().filter(|segment| segments.is_reusable(*segment)).take(needed).count() == needed
-    }
-
     /// The writes that were planned, in order.
     pub fn take_jobs(&mut self) -> Vec<Job> {
         std::mem::take(&mut self.jobs)
@@ -156,25 +108,6 @@ impl<D: Device> Log<D> {
         }
     }
 
-    /// What is scarce.
-    pub fn pressure(&self) -> Pressure {
-        if self.failure.is_some() {
-            return Pressure::None;
-        }
-        if self.waiting.len() >= self.waiting_limit() {
-            Pressure::Blocks
-        } else if self.cache.dirty() >= self.dirty_pages_limit() {
-            Pressure::Pages
-        } else {
-            Pressure::None
-        }
-    }
-
-    /// Whether few segments are free.
-    pub fn wants_cleaning(&self) -> bool {
-        self.failure.is_none() && !self.settings.read_only && self.machine().is_cleaning_due()
-    }
-
     /// Whether anything happened since the last checkpoint.
     pub fn is_changed(&self) -> bool {
         self.is_changed || self.waiting.len() > 0 || !self.redo.is_empty() || self.cache.dirty() > 0
@@ -183,16 +116,6 @@ impl<D: Device> Log<D> {
     /// Whether as many segments were written since the last checkpoint as one comes after.
     pub fn is_checkpoint_due(&self) -> bool {
         self.machine().is_checkpoint_due()
-    }
-
-    fn waiting_limit(&self) -> usize {
-        self.settings.waiting_bytes.map_or(usize::MAX, |bytes| bytes / BLOCK_BYTES)
-    }
-
-    /// Pages that may be dirty: half of those in memory, and no more than a checkpoint finds room for in a few segments.
-    fn dirty_pages_limit(&self) -> usize {
-        let segments = 2 * self.payload_of_segment() as usize;
-        (self.settings.cache_bytes / BLOCK_BYTES / 2).min(segments.max(1024.min(self.superblock.segments as usize)))
     }
 
     fn plan_goal(&mut self, machine: &mut Machine, goal: &Goal) -> Result<(), Stop> {
@@ -241,9 +164,7 @@ impl<D: Device> Log<D> {
                 held.sort_unstable();
                 let payload = self.payload_of_segment() as usize;
                 let pages = self.cache.dirty().div_ceil(payload);
-                let reusable =
-                    machine.segments().queue().filter(|segment| machine.segments().is_reusable(*segment)).count();
-                let room = reusable.saturating_sub(pages + CHECKPOINT_SEGMENTS) * payload;
+                let room = reusable(machine).count().saturating_sub(pages + CHECKPOINT_SEGMENTS) * payload;
                 for (_, _, numbers) in held {
                     if taken.len() + numbers.len() > room {
                         break;
@@ -295,33 +216,6 @@ impl<D: Device> Log<D> {
             Progress::Done => Ok(()),
             Progress::OutOfSegments => Err(self.what_helps(machine)),
         }
-    }
-
-    /// Whether blocks can be written and a checkpoint after them, with so many segments to spare.
-    fn check_room(&self, machine: &Machine, blocks: u64, spare: usize) -> Result<(), Stop> {
-        let payload = self.payload_of_segment();
-        // Each block may make a page of its own dirty; few do.
-        let pages = (self.cache.dirty() as u64 + blocks.min(payload)).div_ceil(payload);
-        let redo = (self.redo.len() as u64).div_ceil(payload * BLOCK_BYTES as u64);
-        let needed = (blocks.div_ceil(payload) + pages + redo + 4) as usize + spare;
-        // Those that wait for a checkpoint are passed over, but for the first: its turn has come.
-        let is_reusable = |segment: &u32| machine.segments().is_reusable(*segment);
-        let reusable = machine.segments().queue().filter(is_reusable).take(needed).count();
-        if reusable >= needed && machine.segments().queue().next().is_some_and(|first| is_reusable(&first)) {
-            Ok(())
-        } else {
-            Err(self.what_helps(machine))
-        }
-    }
-
-    /// What gives segments: a checkpoint, if one that is free, or in which nothing is left, waits for it; else cleaning.
-    fn what_helps(&self, machine: &Machine) -> Stop {
-        let segments = machine.segments();
-        let is_empty = |segment: u32| segments.referenced(segment) == 0;
-        let waits = segments.queue().any(|segment| is_empty(segment) && !segments.is_reusable(segment))
-            || (0..segments.count())
-                .any(|segment| segments.state(segment) == SegmentState::Written && is_empty(segment));
-        Stop::Planned(if waits { Planned::NeedsCheckpoint } else { Planned::NeedsCleaning })
     }
 
     fn room(&self) -> Room {

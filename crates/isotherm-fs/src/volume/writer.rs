@@ -95,7 +95,7 @@ impl<D: Device> Volume<D> {
     pub(super) fn carry_out(&self, writer: &mut Writer, goal: &Goal) -> Result<(), StoreError> {
         let mut cleanings = 0;
         // Before it is too late: what is cleaned needs room itself.
-        if matches!(goal, Goal::Groups | Goal::Everything) {
+        if matches!(goal, Goal::Files(_) | Goal::Groups | Goal::Everything) {
             let mut ahead = lock(&self.tree)?.store().ahead();
             if ahead == Planned::NeedsCheckpoint {
                 self.commit(writer, false)?;

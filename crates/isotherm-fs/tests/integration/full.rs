@@ -105,7 +105,12 @@ fn segments_that_are_empty_are_found_before_room_for_a_checkpoint_runs_out() {
 /// A volume whose files take nearly all that it offers goes on being overwritten: a few blocks often, all others now and then.
 #[test]
 fn a_volume_that_is_nearly_full_is_overwritten_for_ever() {
-    for (device_bytes, segment_bytes) in [(256 << 20, 512 << 10), (64 << 20, 256 << 10), (20 << 20, 256 << 10)] {
+    for (device_bytes, segment_bytes, is_synced) in [
+        (256 << 20, 512 << 10, false),
+        (64 << 20, 256 << 10, false),
+        (64 << 20, 256 << 10, true),
+        (20 << 20, 256 << 10, false),
+    ] {
         let volume = volume(device_bytes, segment_bytes);
         let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
         let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
@@ -116,8 +121,11 @@ fn a_volume_that_is_nearly_full_is_overwritten_for_ever() {
             let hot = random.chance(70);
             let at = if step < blocks { step } else { random.below(if hot { blocks / 10 } else { blocks }) };
             let written = volume.write(found.ino, opened.handle, at * 4096, &[step as u8; 4096], WriteFlags::default());
-            let place = format!("{device_bytes} bytes, step {step} of {blocks} blocks");
+            let place = format!("{device_bytes} bytes, step {step} of {blocks} blocks, synced: {is_synced}");
             assert_eq!(written, Ok(()), "{place}: {:?}", failure(&volume));
+            if is_synced && step % 8 == 0 {
+                assert_eq!(volume.fsync(found.ino, false), Ok(()), "{place}: {:?}", failure(&volume));
+            }
         }
         volume.release(found.ino, opened.handle);
         volume.close().expect("it is closed");
