@@ -31,7 +31,7 @@ const HANDLES: [u16; 7] = [2, 3, 4, 6, 8, 12, 16];
 const NOT_FIRMWARE: [&str; 4] = ["ranges", "streams", "offline", "single"];
 /// Victim policies that each placement is tried with; one that has the placement's name goes with it too.
 const VICTIMS_TRIED: [&str; 2] = ["greedy", "cost_benefit"];
-/// Spare factor of the victim policy `greedy` and others that a combination is tried with.
+/// Victim policies that a combination is tried with, beside the drive's own.
 const VICTIMS_OF_COMBINATIONS: [&str; 2] = ["cost_benefit", "isotherm"];
 /// Fewest handles within this of the best are told: more handles cost the application more.
 const ENOUGH: f64 = 0.01;

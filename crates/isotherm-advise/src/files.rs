@@ -43,8 +43,7 @@ impl FileMap {
                     return Err(wrong("the map has more than 60000 files; list those that matter"));
                 }
                 map.names.push(name.to_owned());
-            } else if let Some((index, rest)) = line.split_once(':').filter(|(index, _)| is_number(index)) {
-                let _ = index;
+            } else if let Some((_, rest)) = line.split_once(':').filter(|(index, _)| is_number(index)) {
                 let file =
                     map.names.len().checked_sub(1).ok_or_else(|| wrong("there is no file yet; use filefrag -v"))?;
                 let mut columns = rest.split(':');

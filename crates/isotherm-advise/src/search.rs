@@ -8,7 +8,7 @@
 
 use crate::change::{Change, Kind};
 use crate::question::{PAGE_BYTES, Question, Situation};
-use crate::view::{Sample, View, held};
+use crate::view::{Sample, View};
 use isotherm::nand::timing::{TIMINGS, TimeMode};
 use isotherm_eval::results::{Estimate, RunResult};
 use isotherm_eval::{
@@ -246,8 +246,7 @@ impl Search<'_> {
         let mut specs = Vec::new();
         for index in 0..SAMPLES {
             let sample = Some(Sample { extent_bytes: EXTENT_BYTES, index, of: parts });
-            let trace = View { sample, ..View::default() }.of(&self.question.trace);
-            let trace = held(&trace)?;
+            let trace = View { sample, ..View::default() }.of(&self.question.trace).into_memory()?;
             let survey = SurveyKey { trace: trace.clone(), page_bytes: PAGE_BYTES, touched: true }.survey()?;
             for change in std::iter::once(&as_it_is).chain(candidates.iter().map(|candidate| &candidate.change)) {
                 specs.push(change.run(self.question, self.situation, &trace, &survey));

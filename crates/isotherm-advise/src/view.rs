@@ -5,7 +5,7 @@
 use crate::plan::Plan;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
-use isotherm_eval::{EvalError, Requests, TraceSource};
+use isotherm_eval::{Requests, TraceSource};
 use isotherm_trace::{LeadingTrims, TraceError, TraceReader};
 use std::ops::Range;
 use std::sync::Arc;
@@ -69,61 +69,6 @@ impl View {
             name = format!("{name}, part {} of {} of its addresses", sample.index + 1, sample.of);
         }
         TraceSource::held(&name, Arc::new(Seen { trace: trace.clone(), view: self }))
-    }
-}
-
-/// The same trace, read once and then from memory: 32 bytes a request.
-///
-/// # Errors
-/// It cannot be read.
-pub fn held(trace: &TraceSource) -> Result<TraceSource, EvalError> {
-    let mut requests = Vec::new();
-    trace.for_each(|batch| {
-        requests.append(batch);
-        Ok(())
-    })?;
-    let format = trace.open()?.format();
-    Ok(TraceSource::held(&trace.name, Arc::new(Held { requests: requests.into(), format })))
-}
-
-#[derive(Debug)]
-struct Held {
-    requests: Arc<[Request]>,
-    format: &'static str,
-}
-
-impl Requests for Held {
-    fn open(&self) -> Result<Box<dyn TraceReader + Send>, TraceError> {
-        Ok(Box::new(HeldReader { requests: self.requests.clone(), at: 0, format: self.format }))
-    }
-
-    /// As with a view, nothing is resumed by it.
-    fn content(&self) -> u64 {
-        0
-    }
-}
-
-struct HeldReader {
-    requests: Arc<[Request]>,
-    at: usize,
-    format: &'static str,
-}
-
-impl TraceReader for HeldReader {
-    fn fill(&mut self, batch: &mut Vec<Request>, most: usize) -> Result<usize, TraceError> {
-        let rest = &self.requests[self.at..];
-        let some = &rest[..rest.len().min(most)];
-        batch.extend_from_slice(some);
-        self.at += some.len();
-        Ok(some.len())
-    }
-
-    fn skipped(&self) -> u64 {
-        0
-    }
-
-    fn format(&self) -> &'static str {
-        self.format
     }
 }
 
@@ -231,7 +176,7 @@ mod tests {
             let sample = Sample { extent_bytes: 8192, index, of: 4 };
             let part = read(&View { sample: Some(sample), ..View::default() }.of(&trace));
             let source = View { sample: Some(sample), ..View::default() }.of(&trace);
-            assert_eq!(read(&held(&source).unwrap()), part);
+            assert_eq!(read(&source.into_memory().unwrap()), part);
             assert!(part.iter().all(|request| {
                 (request.offset / 8192..(request.offset + request.length).div_ceil(8192))
                     .all(|extent| sample.holds(extent))

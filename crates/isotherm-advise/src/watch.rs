@@ -10,6 +10,8 @@ const CHUNKS_MAX: u64 = 16_384;
 const CHUNK_PAGES_MIN: u64 = 16;
 /// Powers of two, as exponents, that requests are sorted by: up to 512 bytes, up to 1 KiB, ..., above 8 MiB.
 const SIZES: std::ops::RangeInclusive<u32> = 9..=24;
+/// Page writes that are watched at most, so that ages fit into 32 bits: no request has as many pages as are left above.
+const WRITES_MAX: u64 = u32::MAX as u64 - (1 << 24);
 /// A version that was there before the trace began: nobody knows what wrote it.
 const UNKNOWN: u8 = u8::MAX;
 
@@ -144,8 +146,7 @@ pub fn watch(trace: &TraceSource, survey: &Survey, page_bytes: u64) -> Result<Wa
             let all = request.offset / page_bytes..end.div_ceil(page_bytes);
             let whole = request.offset.div_ceil(page_bytes)..end / page_bytes;
             match request.op {
-                // Ages are told apart up to 2^32 page writes.
-                _ if watcher.watched.page_writes + (all.end - all.start) > u64::from(u32::MAX) => break,
+                _ if watcher.watched.page_writes >= WRITES_MAX => break,
                 Op::Write => watcher.write(all, request.source, size_of(request.length)),
                 Op::Trim => whole.for_each(|page| watcher.end(page, true)),
                 Op::WriteZeroes => write_zeroes(&mut watcher, request, all, whole),

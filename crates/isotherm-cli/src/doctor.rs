@@ -13,7 +13,9 @@ use std::process::ExitCode;
 
 /// Arguments of `doctor`.
 #[derive(Args)]
-#[command(after_help = "Exit code 0, whatever is missing: each verb that needs it says so.")]
+#[command(
+    after_help = "Exit code 0, whatever is missing: each verb that needs it says so. 2 for a folder that is not there."
+)]
 pub struct DoctorArgs {
     /// Folder whose file system is looked at, where images of drives and volumes would lie
     #[arg(value_name = "DIR", default_value = ".")]

@@ -23,6 +23,31 @@ pub(crate) struct Kept {
     format: &'static str,
 }
 
+impl Kept {
+    /// `requests`, which are all that `reader` read.
+    fn of(requests: Vec<Request>, reader: &dyn TraceReader) -> Self {
+        Self {
+            requests,
+            skipped: reader.skipped(),
+            reordered: reader.reordered(),
+            leading_trims: reader.leading_trims(),
+            format: reader.format(),
+        }
+    }
+}
+
+/// Whether a trace is in memory.
+pub(crate) fn is_there(slot: &Slot) -> bool {
+    matches!(slot.get(), Some(Some(_)))
+}
+
+/// A trace as `reader` reads it, kept whatever its length.
+pub(crate) fn read(reader: &mut (dyn TraceReader + Send)) -> Result<Slot, TraceError> {
+    let mut requests = Vec::new();
+    while reader.fill(&mut requests, crate::source::BATCH)? > 0 {}
+    Ok(Arc::new(OnceLock::from(Some(Arc::new(Kept::of(requests, reader))))))
+}
+
 /// Opens a trace: from memory where it was kept, else by `open`, keeping what is read.
 pub(crate) fn open(
     slot: &Slot,
@@ -56,13 +81,7 @@ impl TraceReader for Keeping {
         } else if count > 0 || most == 0 {
             self.requests.extend_from_slice(&batch[before..]);
         } else {
-            let kept = Kept {
-                requests: std::mem::take(&mut self.requests),
-                skipped: self.inner.skipped(),
-                reordered: self.inner.reordered(),
-                leading_trims: self.inner.leading_trims(),
-                format: self.inner.format(),
-            };
+            let kept = Kept::of(std::mem::take(&mut self.requests), &*self.inner);
             let _ = self.slot.set(Some(Arc::new(kept)));
         }
         Ok(count)

@@ -117,6 +117,15 @@ impl TraceSource {
         Self { kept: kept::Slot::default(), ..self }
     }
 
+    /// The same trace, read to its end: it is opened from memory from now on, 32 bytes a request.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn into_memory(self) -> Result<Self, EvalError> {
+        let kept = kept::read(&mut *self.open()?)?;
+        Ok(Self { kept, ..self })
+    }
+
     /// The requests that a program holds for it.
     pub fn requests(&self) -> Option<&Arc<dyn Requests>> {
         if let Place::Program(requests) = &self.place { Some(requests) } else { None }
@@ -135,6 +144,7 @@ impl TraceSource {
     pub fn open(&self) -> Result<Box<dyn TraceReader + Send>, TraceError> {
         let open = || isotherm_trace::open(self.path(), &self.options);
         let reader = match &self.place {
+            _ if kept::is_there(&self.kept) => kept::open(&self.kept, open)?,
             Place::Program(requests) => requests.open()?,
             _ if self.name.starts_with("synth:") => open()?,
             _ => kept::open(&self.kept, open)?,

@@ -8,7 +8,7 @@ use self::condition::{Condition, change};
 use self::pairs::{Matched, Pair, matched, read};
 use crate::output::{self, print};
 use crate::table::{Column, Table};
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::Args;
 use isotherm_eval::files;
 use serde_json::{Value, json};
@@ -86,40 +86,65 @@ pub fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
             );
         }
     }
-    let failures = failures(&matched, &args.fail_if)?;
+    let findings = findings(&matched, &args.fail_if);
     let lines = lines(&matched, args);
     if args.json {
-        print(&files::to_json(&to_json(&matched, &lines, &failures)))?;
+        print(&files::to_json(&to_json(&matched, &lines, &findings)))?;
     } else {
-        print(&text(&matched, &lines, &failures, args.markdown))?;
+        print(&text(&matched, &lines, &findings, args.markdown))?;
     }
-    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(crate::CHECK_FAILED) })
+    match &findings.unchecked[..] {
+        _ if !findings.failures.is_empty() => Ok(ExitCode::from(crate::CHECK_FAILED)),
+        [] => Ok(ExitCode::SUCCESS),
+        [first, others @ ..] => {
+            let others = if others.is_empty() { String::new() } else { format!(" (and {} more)", others.len()) };
+            bail!("a condition cannot be checked: {first}{others}")
+        }
+    }
 }
 
-/// Every condition that is met, and every run that is valid no more, in words.
-fn failures(matched: &Matched, conditions: &[Condition]) -> anyhow::Result<Vec<String>> {
-    let mut failures = Vec::new();
+/// What conditions and verdicts say of the runs, in words.
+#[derive(Default)]
+struct Findings {
+    /// Every condition that is met, and every run that is valid no more.
+    failures: Vec<String>,
+    /// Every condition that a run has no number for.
+    unchecked: Vec<String>,
+}
+
+fn findings(matched: &Matched, conditions: &[Condition]) -> Findings {
+    let mut findings = Findings::default();
     for pair in &matched.pairs {
         for condition in conditions {
             let of = |numbers: &metrics::Numbers| numbers.get(&condition.key).copied();
             let (old, new) = (of(&pair.old.numbers), of(&pair.new.numbers));
-            if condition.is_met(old, new).map_err(|problem| anyhow!("{}: --fail-if {problem}", pair.name))? {
-                let before = old.map_or_else(String::new, |old| format!(" (before {})", number(old)));
-                let name = metrics::short(&condition.key);
-                failures.push(format!(
-                    "{}: {name} is {}{before}: {}",
-                    pair.name,
-                    new.map_or_else(String::new, number),
-                    condition.text
-                ));
+            match condition.is_met(old, new) {
+                Ok(false) => {}
+                Ok(true) => {
+                    let before = old.map_or_else(String::new, |old| format!(" (before {})", number(old)));
+                    let name = metrics::short(&condition.key);
+                    let now = new.map_or_else(String::new, number);
+                    findings.failures.push(format!("{}: {name} is {now}{before}: {}", pair.name, condition.text));
+                }
+                Err(problem) => findings.unchecked.push(format!("{}: --fail-if {problem}", pair.name)),
             }
         }
         let (old, new) = (&pair.old.result.verdict, &pair.new.result.verdict);
         if old.valid && !new.valid {
-            failures.push(format!("{}: valid no more: {}", pair.name, new.reasons.join("; ")));
+            findings.failures.push(format!("{}: valid no more: {}", pair.name, new.reasons.join("; ")));
         }
     }
-    Ok(failures)
+    findings
+}
+
+/// Which runs of a pair are not valid, if any.
+fn invalid(pair: &Pair) -> Option<&'static str> {
+    match (pair.old.result.verdict.valid, pair.new.result.verdict.valid) {
+        (true, true) => None,
+        (false, true) => Some("the old run is not valid, the new one is"),
+        (true, false) => Some("the new run is not valid, the old one was"),
+        (false, false) => Some("neither run is valid: their difference may mean nothing"),
+    }
 }
 
 /// The numbers to show: those that were asked for, and those that changed.
@@ -166,21 +191,26 @@ fn percentage(old: Option<f64>, new: Option<f64>) -> String {
 }
 
 /// The tables for people: one for each pair, then what failed.
-fn text(matched: &Matched, lines: &[Line<'_>], failures: &[String], is_markdown: bool) -> String {
+fn text(matched: &Matched, lines: &[Line<'_>], findings: &Findings, is_markdown: bool) -> String {
     let mut text = String::new();
     let said = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), self::number);
     let room = output::width();
     let paragraph = |line: &str| if is_markdown { format!("{line}\n") } else { output::wrapped(line, room, 2) };
-    let mut same = 0;
+    let (mut same, mut same_invalid) = (0, 0);
     for pair in &matched.pairs {
         let of_pair: Vec<&Line<'_>> = lines.iter().filter(|line| std::ptr::eq(line.pair, pair)).collect();
-        if of_pair.is_empty() && pair.differing.is_empty() {
+        let (old, new) = (&pair.old.result.verdict, &pair.new.result.verdict);
+        if of_pair.is_empty() && pair.differing.is_empty() && old.valid == new.valid {
             same += 1;
+            same_invalid += usize::from(!new.valid);
             continue;
         }
         text.push_str(&if is_markdown { format!("### {}\n\n", pair.name) } else { format!("{}\n", pair.name) });
         if !pair.differing.is_empty() {
             text.push_str(&paragraph(&format!("differs in {}", pair.differing.join(", "))));
+        }
+        if let Some(words) = invalid(pair) {
+            text.push_str(&paragraph(words));
         }
         if of_pair.is_empty() {
             text.push_str("no main number changed\n\n");
@@ -202,22 +232,26 @@ fn text(matched: &Matched, lines: &[Line<'_>], failures: &[String], is_markdown:
         text.push('\n');
     }
     if same > 0 {
-        text.push_str(&format!("{same} run{} without a change in a main number\n", if same == 1 { "" } else { "s" }));
+        let plural = if same == 1 { "" } else { "s" };
+        let invalid = if same_invalid == 0 { String::new() } else { format!(" ({same_invalid} not valid)") };
+        text.push_str(&format!("{same} run{plural} without a change in a main number{invalid}\n"));
     }
     for (names, which) in [(&matched.only_old, "old"), (&matched.only_new, "new")] {
         if !names.is_empty() {
             text.push_str(&paragraph(&format!("only in the {which} results: {}", names.join("; "))));
         }
     }
-    for failure in failures {
-        let line = if is_markdown { format!("- **FAILED** {failure}") } else { format!("FAILED {failure}") };
-        text.push_str(&paragraph(&line));
+    for (word, these) in [("FAILED", &findings.failures), ("NOT CHECKED", &findings.unchecked)] {
+        for finding in these {
+            let line = if is_markdown { format!("- **{word}** {finding}") } else { format!("{word} {finding}") };
+            text.push_str(&paragraph(&line));
+        }
     }
     text
 }
 
 /// The same for programs.
-fn to_json(matched: &Matched, lines: &[Line<'_>], failures: &[String]) -> Value {
+fn to_json(matched: &Matched, lines: &[Line<'_>], findings: &Findings) -> Value {
     let pairs: Vec<Value> = matched
         .pairs
         .iter()
@@ -235,10 +269,17 @@ fn to_json(matched: &Matched, lines: &[Line<'_>], failures: &[String]) -> Value 
                 "trace": pair.new.result.trace,
                 "label": pair.new.result.label,
                 "seed": pair.new.result.seed,
+                "valid": {"old": pair.old.result.verdict.valid, "new": pair.new.result.verdict.valid},
                 "differs_in": pair.differing,
                 "numbers": numbers,
             })
         })
         .collect();
-    json!({"pairs": pairs, "only_old": matched.only_old, "only_new": matched.only_new, "failures": failures})
+    json!({
+        "pairs": pairs,
+        "only_old": matched.only_old,
+        "only_new": matched.only_new,
+        "failures": findings.failures,
+        "unchecked": findings.unchecked,
+    })
 }

@@ -71,7 +71,7 @@ impl SimulatedDevice {
         }
         let geometry = self.drive.plan().geometry;
         let block = u64::from(geometry.pages_per_block()) * u64::from(geometry.page_bytes());
-        // Segments of an odd number of erase blocks would be too coarse for a small drive.
+        // A volume needs many segments: those of a small drive with large blocks are parts of these.
         let erase_block_bytes = if block * 256 <= self.length() { block } else { 0 };
         let wishes = Wishes { erase_block_bytes, data_checksums: true, ..Wishes::default() };
         super::mkfs::format(self, wishes).with_context(|| format!("--on sim:{what}"))?;

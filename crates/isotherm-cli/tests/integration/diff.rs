@@ -39,13 +39,13 @@ fn a_run_against_itself_has_nothing_to_tell() {
     let (code, said, _) = diff(&old, &old, &["--fail-if", "wa_last > +1000%"]);
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("wa_last") && said.contains("+0.00 %"), "{said}");
-    assert_eq!(diff(&old, &old, &[]).1, "1 run without a change in a main number\n");
+    assert_eq!(diff(&old, &old, &[]).1, "1 run without a change in a main number (1 not valid)\n");
 }
 
 #[test]
 fn the_table_and_the_failures_are_told() {
     let folder = tempfile::tempdir().unwrap();
-    let old = result(folder.path(), "old.json", &[]);
+    let old = result(folder.path(), "old.json", &["--repeat", "4"]);
     let old = changed(folder.path(), &old, "old2.json", |run| {
         run["write_amplification"] = 2.0.into();
         run["latency_ns"]["write"]["p999"] = 1000.into();
@@ -102,7 +102,14 @@ fn a_run_that_is_valid_no_more_fails() {
     let (code, said, _) = diff(&old, &new, &[]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("valid no more: too short"), "{said}");
-    assert_eq!(diff(&new, &old, &[]).0, 0);
+    let (code, said, _) = diff(&new, &old, &["--all"]);
+    assert_eq!(code, 0);
+    assert!(said.contains("the old run is not valid, the new one is"), "{said}");
+    let (code, said, _) = diff(&new, &new, &["--fail-if", "wa > +2%"]);
+    assert_eq!(code, 0);
+    assert!(said.contains("neither run is valid"), "{said}");
+    let value: Value = serde_json::from_str(&diff(&new, &old, &["--json"]).1).unwrap();
+    assert_eq!(value["pairs"][0]["valid"], serde_json::json!({"old": false, "new": true}));
 }
 
 #[test]
@@ -169,9 +176,15 @@ fn wrong_input_is_told_with_what_would_be_right() {
     assert!(problem(&["--fail-if", "wa > 2%"]).contains("+2%"));
     // A device that cannot be amplified has no number to judge.
     let none = changed(folder.path(), &old, "none.json", |run| run["write_amplification"] = Value::Null);
-    let (code, _, error) = diff(&none, &old, &["--fail-if", "wa > +2%"]);
+    let (code, said, error) = diff(&none, &old, &["--fail-if", "wa > +2%"]);
     assert_eq!(code, 2);
     assert!(error.contains("no value in the old results"), "{error}");
+    assert!(said.contains("number") && said.contains("NOT CHECKED single, greedy: --fail-if \"wa > +2%\""), "{said}");
+    // What can be judged is: a failure is a failure.
+    let (code, said, _) = diff(&none, &old, &["--json", "--fail-if", "wa > +2%", "--fail-if", "erases >= +0"]);
+    let value: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(code, 1);
+    assert_eq!((value["failures"].as_array().unwrap().len(), value["unchecked"].as_array().unwrap().len()), (1, 1));
     let text = folder.path().join("text.json");
     std::fs::write(&text, "nothing").unwrap();
     assert!(diff(&text, &old, &[]).2.contains("text.json: it is no JSON"));

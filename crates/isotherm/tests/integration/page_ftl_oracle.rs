@@ -17,6 +17,10 @@ use std::sync::Arc;
 const LOGICAL_PAGES: u32 = 128;
 const PAGES_PER_BLOCK: u32 = 8;
 const BLOCKS: u32 = 40;
+/// Beside each placement with its defaults: MiDAS with epochs so short that groups have sizes within these steps, and handles whose
+/// copies are kept apart.
+const EXTRA: [&str; 3] =
+    ["midas:epoch=0.5,sample=1", "streams:count=3,gc=apart", "ranges:hot=0-10%@2+20%-30%@1+50%-60%@2"];
 
 type TestFtl = PageFtl<Faulty<NandArray<HeapBytes>>, AnyPlacement, AnyVictim>;
 
@@ -71,8 +75,7 @@ proptest! {
 
     #[test]
     fn every_placement_under_every_victim_policy_returns_the_last_write(steps in steps(LOGICAL_PAGES, 800), torn: bool) {
-        // Of MiDAS besides epochs so short that groups have sizes within these steps.
-        for placement in PLACEMENTS.iter().map(|entry| entry.name).chain(["midas:epoch=0.5,sample=1"]) {
+        for placement in PLACEMENTS.iter().map(|entry| entry.name).chain(EXTRA) {
             for victim in VICTIMS {
                 let faults = FaultPlan { torn, ..FaultPlan::default() };
                 check(placement, victim.name, AgeBase::Closed, faults, &steps);

@@ -264,6 +264,8 @@ fn setups() -> impl Strategy<Value = Setup> {
         "epoch:length=0.3",
         "asa:samples=20",
         "midas:epoch=0.5,sample=1",
+        "streams:count=3,gc=apart",
+        "ranges:hot=0-10%@2+20%-30%@1+50%-60%@2",
     ]);
     let placement = prop::sample::select(names.collect::<Vec<_>>());
     let victim = prop::sample::select(VICTIMS.iter().map(|entry| entry.name).collect::<Vec<_>>());
