@@ -16,6 +16,7 @@ pub mod message;
 mod options;
 mod output;
 mod progress;
+mod prometheus;
 mod reading;
 mod reference;
 mod report;

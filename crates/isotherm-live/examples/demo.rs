@@ -3,7 +3,10 @@
 //! Its log is real, if small: overwrites, most of them of a hot tenth, go to one stream, and greedy collection moves what is valid
 //! to another. Its latencies are drawn from a hat.
 
-use isotherm_live::{About, Block, Cells, Fact, LatencyRow, LivePage, Sample, Slow, Source, State, Victim};
+use isotherm_live::{
+    About, Cells, Colouring, Counter, Fact, LatencyRow, LivePage, Sample, Scale, Slow, Source, State, Threshold, Unit,
+    Victim, Words,
+};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -63,8 +66,9 @@ impl Source for Demo {
                 Fact::new("Floor", format!("{FLOOR} free blocks")),
                 Fact::new("Latencies", "drawn from a hat"),
             ],
-            streams: vec!["host".into(), "collection".into()],
-            ..About::default()
+            words: Words::default(),
+            colourings: colourings().into(),
+            has_latencies: true,
         }
     }
 
@@ -76,18 +80,21 @@ impl Source for Demo {
         let time_ms = self.start.elapsed().as_millis() as u64;
         self.with(|log| Sample {
             time_ms,
-            host_pages_written: log.host,
-            host_bytes_written: log.host * PAGE_BYTES,
-            host_bytes_read: log.reads * PAGE_BYTES,
-            media_bytes_written: (log.host + log.moved + log.trims) * PAGE_BYTES,
-            pages_programmed: vec![
-                ("host".into(), log.host),
-                ("gc".into(), log.moved),
-                ("wear".into(), 0),
-                ("trim".into(), log.trims),
+            pages_wanted: log.host,
+            pages_written: vec![
+                Counter::new("host", log.host),
+                Counter::new("gc", log.moved),
+                Counter::new("wear", 0),
+                Counter::new("trim", log.trims),
             ],
-            free_blocks: log.free.len() as u32,
-            floor_blocks: FLOOR as u32,
+            bytes: vec![
+                Counter::new("host writes", log.host * PAGE_BYTES),
+                Counter::new("flash writes", (log.host + log.moved + log.trims) * PAGE_BYTES),
+                Counter::new("host reads", log.reads * PAGE_BYTES),
+            ],
+            events: vec![Counter::new("erases", log.erases.iter().map(|erases| u64::from(*erases)).sum())],
+            free_units: log.free.len() as u32,
+            thresholds: vec![Threshold { name: "floor", units: FLOOR as u32 }],
             latencies: vec![
                 row("read", log.reads, 58_000, time_ms),
                 row("write", log.host, 230_000, time_ms),
@@ -95,20 +102,19 @@ impl Source for Demo {
             ],
             slowest: log.slowest.clone(),
             victims: log.victims.iter().cloned().collect(),
+            ..Sample::default()
         })
     }
 
     fn cells(&self, most: usize) -> Cells {
         self.with(|log| {
             let newest = log.written.iter().max().copied().unwrap_or(1).max(1) as f32;
-            let block = |i: usize| Block {
-                valid_share: f32::from(log.valid[i]) / PAGES as f32,
-                age: 1.0 - log.written[i] as f32 / newest,
-                erases: log.erases[i] as f32,
-                stream: log.stream[i],
-                state: log.state[i],
+            let unit = |i: usize| {
+                let share = f32::from(log.valid[i]) / PAGES as f32;
+                let age = 1.0 - log.written[i] as f32 / newest;
+                Unit { state: log.state[i], numbers: [share, age, log.erases[i] as f32, log.stream[i].into()] }
             };
-            Cells::gather((0..log.valid.len()).map(block), most)
+            Cells::gather(&colourings(), (0..log.valid.len()).map(unit), most)
         })
     }
 
@@ -121,6 +127,19 @@ impl Source for Demo {
             )
         })
     }
+}
+
+fn colourings() -> [Colouring; 4] {
+    let streams = Scale::Classes { names: vec!["host".into(), "collection".into()] };
+    [
+        Colouring::new("valid_share", "valid pages", "{} valid", Scale::Share),
+        Colouring {
+            ends: ["written last", "written longest ago"],
+            ..Colouring::new("age", "age", "age {}", Scale::Linear)
+        },
+        Colouring { of_all: true, ..Colouring::new("erases", "erases", "{} erases", Scale::Linear) },
+        Colouring::new("stream", "stream", "stream {}", streams),
+    ]
 }
 
 /// Latencies around a median, with a tail that comes and goes.
@@ -247,9 +266,9 @@ impl Log {
         let valid_share = f32::from(self.valid[victim]) / PAGES as f32;
         self.victims.push_back(Victim {
             time_ms: now_ms,
-            block: victim as u32,
+            unit: victim as u32,
             valid_share,
-            stream: self.stream[victim],
+            class: self.stream[victim],
         });
         if self.victims.len() > 100 {
             self.victims.pop_front();

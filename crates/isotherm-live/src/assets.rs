@@ -18,6 +18,8 @@ const ASSETS: &[Asset] = &[
     Asset { path: "/assets/connection.js", kind: SCRIPT, text: include_str!("assets/connection.js") },
     Asset { path: "/assets/history.js", kind: SCRIPT, text: include_str!("assets/history.js") },
     Asset { path: "/assets/chart.js", kind: SCRIPT, text: include_str!("assets/chart.js") },
+    Asset { path: "/assets/bars.js", kind: SCRIPT, text: include_str!("assets/bars.js") },
+    Asset { path: "/assets/tables.js", kind: SCRIPT, text: include_str!("assets/tables.js") },
     Asset { path: "/assets/map.js", kind: SCRIPT, text: include_str!("assets/map.js") },
     Asset { path: "/assets/format.js", kind: SCRIPT, text: include_str!("assets/format.js") },
 ];

@@ -2,6 +2,7 @@
 //! waits for the other's socket or device.
 
 use crate::cells::Cells;
+use crate::colouring::Colouring;
 use crate::events::frame;
 use crate::source::{About, Sample};
 use std::collections::VecDeque;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Time between two samples.
 pub(crate) const SAMPLE_EVERY: Duration = Duration::from_millis(500);
-/// Time between two block maps, while somebody looks.
+/// Time between two maps, while somebody looks.
 pub(crate) const CELLS_EVERY: Duration = Duration::from_secs(2);
 /// Samples kept for clients that come later: five minutes.
 pub(crate) const HISTORY: usize = 600;
@@ -47,6 +48,8 @@ pub(crate) enum Nothing {
 
 /// See the module's text.
 pub(crate) struct Board {
+    /// What the numbers of cells mean.
+    pub colourings: Vec<Colouring>,
     state: Mutex<State>,
     /// Something was published, or the page stops.
     news: Condvar,
@@ -100,10 +103,10 @@ pub(crate) struct Follower<'a> {
 }
 
 impl Board {
-    pub(crate) fn new(about: &About) -> Self {
+    pub(crate) fn new(about: About) -> Self {
         let state = State {
             stopped: false,
-            about: frame("about", &json(about)),
+            about: frame("about", &json(&about)),
             samples: VecDeque::with_capacity(HISTORY),
             sample_count: 0,
             next_sample: Instant::now(),
@@ -112,7 +115,7 @@ impl Board {
             published: Default::default(),
             followers: 0,
         };
-        Self { state: Mutex::new(state), news: Condvar::new(), wishes: Condvar::new() }
+        Self { colourings: about.colourings, state: Mutex::new(state), news: Condvar::new(), wishes: Condvar::new() }
     }
 
     /// Ends every wait, now and later.
@@ -153,9 +156,10 @@ impl Board {
 
     pub(crate) fn publish_sample(&self, mut sample: Sample) {
         let frame = frame("sample", &json(&sample));
-        // Curves need neither, and they are most of a sample.
+        // Curves need none of these, and they are most of a sample.
         sample.slowest.clear();
         sample.victims.clear();
+        sample.tables.clear();
         let history = json(&sample).into();
         let mut state = self.lock();
         if state.samples.len() == HISTORY {
@@ -191,7 +195,7 @@ impl Board {
         self.fresh(item).map(|state| state.published[item as usize].text.clone())
     }
 
-    /// The block map, not older than half a second.
+    /// The map, not older than half a second.
     pub(crate) fn fetch_cells(&self) -> Result<Arc<Cells>, Nothing> {
         self.fresh(Item::Cells).map(|state| state.cells.clone())
     }
@@ -237,7 +241,7 @@ impl Board {
 
 impl Follower<'_> {
     /// Waits for news, at most so long, and gives them oldest first; none came where the list is empty. What a slow client missed
-    /// of the block map it never gets, and of samples only what is still kept.
+    /// of the map it never gets, and of samples only what is still kept.
     pub(crate) fn next(&mut self, patience: Duration) -> Result<Vec<Arc<str>>, Nothing> {
         let end = Instant::now() + patience;
         let mut state = self.board.lock();

@@ -47,7 +47,8 @@ fn send_cells(stream: &TcpStream, board: &Board, request: &Request) -> io::Resul
     };
     match board.fetch_cells() {
         Ok(cells) => {
-            let text = serde_json::to_vec(&cells.coarsened(most)).expect("lists of numbers are JSON");
+            let text =
+                serde_json::to_vec(&cells.coarsened(&board.colourings, most)).expect("lists of numbers are JSON");
             response::send(stream, Status::Ok, JSON, &text, request.head_only)
         }
         Err(nothing) => send_nothing(stream, nothing, request.head_only),

@@ -47,7 +47,7 @@ impl LivePage {
         let (ended, alive) = io::pipe()?;
         let mut page = Self {
             address: listener.local_addr()?,
-            board: Arc::new(Board::new(&source.about())),
+            board: Arc::new(Board::new(source.about())),
             connections: Arc::default(),
             alive: Some(alive),
             threads: Vec::new(),

@@ -1,6 +1,7 @@
 //! What a page shows: the trait of whatever can be sampled, and the numbers that it gives.
 
-use crate::Cells;
+use crate::figures::{Counter, Figure, Ratio, Table};
+use crate::{Cells, Colouring};
 use serde::Serialize;
 
 /// Something that a live page shows.
@@ -10,7 +11,8 @@ use serde::Serialize;
 ///   takes long delays the page and nobody else.
 /// - Counters never decrease, and begin at zero together with [`Sample::time_ms`].
 /// - A method that panics ends the sampling; the page then says that nothing comes.
-/// - Lists keep their order from one call to the next, so that a cause, an operation or a stream keeps its colour.
+/// - Lists keep their length and order from one call to the next, so that a cause, an operation or a ratio keeps its colour; the
+///   slowest requests, the victims and the rows of tables come and go.
 pub trait Source: Send + Sync + 'static {
     /// What is shown. Called once, before anything else.
     fn about(&self) -> About;
@@ -18,24 +20,26 @@ pub trait Source: Send + Sync + 'static {
     fn stats(&self) -> serde_json::Value;
     /// The numbers of this moment. Called twice a second, so it must be cheap.
     fn sample(&self) -> Sample;
-    /// Every block, in at most `most` cells. Called every two seconds while somebody looks. [`Cells::gather`] makes them from
-    /// blocks.
+    /// Every unit, in at most `most` cells. Called every two seconds while somebody looks. [`Cells::gather`] makes them from
+    /// units.
     fn cells(&self, most: usize) -> Cells;
     /// The counters in Prometheus' text format. Called when somebody asks for it, twice a second at most.
     fn metrics(&self) -> String;
 }
 
 /// What a page is about.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct About {
     /// Title of the page, such as the name of the drive.
     pub title: String,
     /// What is served and how it was built: specification, mapping, placement, victim policy, sizes.
     pub facts: Vec<Fact>,
-    /// What the cells of the map and the free pool are made of.
-    pub unit: Unit,
-    /// Names of the streams by number, such as "host" and "gc". Streams without one are shown by number.
-    pub streams: Vec<String>,
+    /// What things are called.
+    pub words: Words,
+    /// How the map can be coloured, the first one at the start; by the units' states it always can.
+    pub colourings: Vec<Colouring>,
+    /// Whether latencies of requests are measured: [`Sample::latencies`] and [`Sample::slowest`].
+    pub has_latencies: bool,
 }
 
 /// A name and its value, for people.
@@ -54,21 +58,38 @@ impl Fact {
     }
 }
 
-/// What is written as a whole, and erased or cleaned as a whole: a block of flash, a segment of a log.
+/// What things are called on a page. A *unit* is what is written as a whole, and erased or cleaned as a whole: a block of flash, a
+/// segment of a log.
 #[derive(Clone, Debug, Serialize)]
-pub struct Unit {
-    /// One of them, in lower case.
-    pub one: String,
+pub struct Words {
+    /// A unit, in lower case.
+    pub one: &'static str,
     /// Several of them, in lower case.
-    pub many: String,
-    /// What makes one free again, said of the unit in the plural: "erases" for a block.
-    pub erases: String,
+    pub many: &'static str,
+    /// What units in each of the [states](crate::State) are called; empty where none is ever in it.
+    pub states: [&'static str; 4],
+    /// What write amplification is here, as a sentence without its full stop: "Pages programmed for each page that the host wrote".
+    pub amplification: &'static str,
+    /// What happens when free units are down to the thresholds, as a sentence.
+    pub thresholds: &'static str,
+    /// What is done to a unit so that it becomes free, as a participle: "collected", "cleaned".
+    pub collected: &'static str,
+    /// What had to be moved for that: "valid pages moved".
+    pub moved: &'static str,
 }
 
-impl Default for Unit {
-    /// A block of flash.
+impl Default for Words {
+    /// Of a drive.
     fn default() -> Self {
-        Self { one: "block".into(), many: "blocks".into(), erases: "erases".into() }
+        Self {
+            one: "block",
+            many: "blocks",
+            states: ["free", "open", "closed", "bad"],
+            amplification: "Pages programmed for each page that the host wrote",
+            thresholds: "Collection begins when free blocks are down to the floor.",
+            collected: "collected",
+            moved: "valid pages moved",
+        }
     }
 }
 
@@ -77,28 +98,48 @@ impl Default for Unit {
 pub struct Sample {
     /// Milliseconds since serving began.
     pub time_ms: u64,
-    /// Pages that the host wrote: what write amplification is measured against.
-    pub host_pages_written: u64,
-    /// Bytes that the host wrote.
-    pub host_bytes_written: u64,
-    /// Bytes that the host read.
-    pub host_bytes_read: u64,
-    /// Bytes programmed into the medium, for whatever reason.
-    pub media_bytes_written: u64,
-    /// Pages programmed by cause; write amplification is their sum over [`Sample::host_pages_written`].
-    pub pages_programmed: Vec<(String, u64)>,
-    /// Blocks that hold nothing.
-    pub free_blocks: u32,
-    /// Free blocks at which collection begins.
-    pub floor_blocks: u32,
+    /// Pages that were written from above: what write amplification is measured against.
+    pub pages_wanted: u64,
+    /// Pages written by cause; write amplification is their sum over [`Sample::pages_wanted`].
+    pub pages_written: Vec<Counter>,
+    /// Bytes that went from one place to another, such as "host writes".
+    pub bytes: Vec<Counter>,
+    /// Other ratios of interest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ratios: Vec<Ratio>,
+    /// What happens now and then, such as "erases".
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Counter>,
+    /// Units that hold nothing.
+    pub free_units: u32,
+    /// Counts of free units at which something happens, the one that matters most first.
+    pub thresholds: Vec<Threshold>,
+    /// Other values of interest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
+    /// Why nothing is written any more; none where all is well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// Latencies by operation.
     pub latencies: Vec<LatencyRow>,
     /// The slowest requests of late, slowest first; ten or so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slowest: Vec<Slow>,
-    /// The blocks that were chosen last to be collected, newest last; a hundred or so.
+    /// The units that were chosen last to be collected, newest last; a hundred or so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub victims: Vec<Victim>,
+    /// Other tables of interest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<Table>,
+}
+
+/// A count of free units at which something happens.
+#[derive(Clone, Debug, Serialize)]
+pub struct Threshold {
+    /// Its name.
+    pub name: &'static str,
+    /// The count.
+    pub units: u32,
 }
 
 /// Latencies of one kind of operation, over every request since serving began.
@@ -139,15 +180,15 @@ pub struct Slow {
     pub delayed_by: String,
 }
 
-/// A block that was chosen to be collected.
+/// A unit that was chosen to be collected.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Victim {
     /// When, in milliseconds since serving began.
     pub time_ms: u64,
     /// Its number, from 0 on.
-    pub block: u32,
-    /// The share of its pages that were valid and had to be moved, 0 to 1.
+    pub unit: u32,
+    /// The share of it that was valid and had to be moved, 0 to 1.
     pub valid_share: f32,
-    /// The stream that had written it.
-    pub stream: u16,
+    /// Its class, by the first colouring that has classes.
+    pub class: u16,
 }

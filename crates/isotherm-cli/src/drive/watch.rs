@@ -2,14 +2,17 @@
 
 use super::facts::Facts;
 use crate::output;
+use crate::prometheus::Families;
 use hdrhistogram::Histogram;
 use isotherm::device::{BlockPhase, BlockView};
 use isotherm::request::Op;
 use isotherm::stats::{Latencies, Snapshot};
 use isotherm_drive::{Drive, SlowRequest};
-use isotherm_live::{About, Block, Cells, Fact, LatencyRow, Sample, Slow, Source, State, Unit, Victim};
+use isotherm_live::{
+    About, Cells, Colouring, Counter, Fact, LatencyRow, Sample, Scale, Slow, Source, State, Threshold, Unit, Victim,
+    Words,
+};
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Samples over which a percentile of late is taken: ten seconds.
@@ -52,7 +55,7 @@ impl Watched {
         for (number, (old, new)) in (0..).zip(before.blocks.iter().zip(&blocks)) {
             if new.erases > old.erases {
                 let valid_share = old.valid as f32 / pages;
-                before.victims.push_back(Victim { time_ms, block: number, valid_share, stream: old.stream });
+                before.victims.push_back(Victim { time_ms, unit: number, valid_share, class: old.stream });
             }
         }
         let old = before.victims.len().saturating_sub(VICTIMS_MAX);
@@ -80,8 +83,9 @@ impl Source for Watched {
         About {
             title: self.facts.name().to_owned(),
             facts: facts.into_iter().map(|(name, value)| Fact::new(name, value)).collect(),
-            unit: Unit::default(),
-            streams: Vec::new(),
+            words: Words::default(),
+            colourings: colourings().into(),
+            has_latencies: true,
         }
     }
 
@@ -103,20 +107,24 @@ impl Source for Watched {
         let programmed = now.medium.programmed().since(&self.start.medium.programmed());
         let sample = Sample {
             time_ms: self.drive.served_for().as_millis() as u64,
-            host_pages_written: now.host.pages_written - self.start.host.pages_written,
-            host_bytes_written: now.host.bytes_written - self.start.host.bytes_written,
-            host_bytes_read: now.host.bytes_read - self.start.host.bytes_read,
-            media_bytes_written: programmed.total() * page_bytes,
-            pages_programmed: programmed
+            pages_wanted: now.host.pages_written - self.start.host.pages_written,
+            pages_written: programmed
                 .by_key()
                 .into_iter()
-                .map(|(key, pages)| (key.replace('_', " "), pages))
+                .map(|(key, pages)| Counter::new(key.replace('_', " "), pages))
                 .collect(),
-            free_blocks: now.free_blocks,
-            floor_blocks: self.drive.plan().reserve_blocks,
+            bytes: vec![
+                Counter::new("host writes", now.host.bytes_written - self.start.host.bytes_written),
+                Counter::new("flash writes", programmed.total() * page_bytes),
+                Counter::new("host reads", now.host.bytes_read - self.start.host.bytes_read),
+            ],
+            events: vec![Counter::new("erases", now.medium.erases.total() - self.start.medium.erases.total())],
+            free_units: now.free_blocks,
+            thresholds: vec![Threshold { name: "floor", units: self.drive.plan().reserve_blocks }],
             latencies: rows(&latencies, before.latencies.front()),
             slowest: self.drive.slowest().iter().map(slow).collect(),
             victims: before.victims.iter().cloned().collect(),
+            ..Sample::default()
         };
         before.latencies.push_back(latencies);
         if before.latencies.len() > RECENT {
@@ -133,11 +141,13 @@ impl Source for Watched {
             .fold((u64::MAX, 0), |(oldest, youngest), block| (oldest.min(block.stamp), youngest.max(block.stamp)));
         let pages = self.drive.plan().geometry.pages_per_block() as f32;
         let span = youngest.saturating_sub(oldest).max(1) as f32;
-        let cell = |block: &BlockView| Block {
-            valid_share: block.valid as f32 / pages,
-            age: youngest.saturating_sub(block.stamp) as f32 / span,
-            erases: block.erases as f32,
-            stream: block.stream,
+        let unit = |block: &BlockView| Unit {
+            numbers: [
+                block.valid as f32 / pages,
+                youngest.saturating_sub(block.stamp) as f32 / span,
+                block.erases as f32,
+                block.stream.into(),
+            ],
             state: match block.phase {
                 BlockPhase::Free => State::Free,
                 BlockPhase::Open => State::Open,
@@ -145,7 +155,7 @@ impl Source for Watched {
                 BlockPhase::Retired => State::Bad,
             },
         };
-        let cells = Cells::gather(blocks.iter().map(cell), most);
+        let cells = Cells::gather(&colourings(), blocks.iter().map(unit), most);
         if self.drive.plan().geometry.blocks > BLOCKS_LOOKED_AT {
             self.find_victims(&mut self.before(), blocks);
         }
@@ -155,6 +165,19 @@ impl Source for Watched {
     fn metrics(&self) -> String {
         metrics(&self.drive)
     }
+}
+
+/// What the numbers of a block's cell are, in their order.
+fn colourings() -> [Colouring; 4] {
+    [
+        Colouring::new("valid_share", "valid pages", "{} valid", Scale::Share),
+        Colouring {
+            ends: ["written last", "written longest ago"],
+            ..Colouring::new("age", "age", "age {}", Scale::Linear)
+        },
+        Colouring { of_all: true, ..Colouring::new("erases", "erases", "{} erases", Scale::Linear) },
+        Colouring::new("stream", "stream", "stream {}", Scale::Classes { names: Vec::new() }),
+    ]
 }
 
 /// Latencies so far, and P99 since `earlier`.
@@ -216,32 +239,25 @@ fn metrics(drive: &Drive) -> String {
     let totals = drive.totals();
     let page_bytes = u64::from(drive.plan().geometry.page_bytes());
     let (snapshot, wear) = drive.observe(|device| (device.snapshot(), device.wear()));
-    let mut text = String::new();
-    let mut family = |name: &str, kind: &str, help: &str, values: &[(String, f64)]| {
-        let _ = writeln!(text, "# HELP isotherm_{name} {help}\n# TYPE isotherm_{name} {kind}");
-        for (labels, value) in values {
-            let _ = writeln!(text, "isotherm_{name}{labels} {value}");
-        }
-    };
-    let one = |value: u64| [(String::new(), value as f64)];
+    let mut families = Families::default();
     let host = totals.host;
-    family("host_written_bytes_total", "counter", "Bytes of the host's writes.", &one(host.bytes_written));
-    family("host_read_bytes_total", "counter", "Bytes of the host's reads.", &one(host.bytes_read));
-    family("host_trimmed_bytes_total", "counter", "Bytes of the host's trims.", &one(host.bytes_trimmed));
-    family("host_writes_total", "counter", "Write requests.", &one(host.writes));
-    family("host_reads_total", "counter", "Read requests.", &one(host.reads));
-    family("host_flushes_total", "counter", "Flush requests.", &one(host.flushes));
+    families.counter("host_written_bytes_total", "Bytes of the host's writes.", host.bytes_written);
+    families.counter("host_read_bytes_total", "Bytes of the host's reads.", host.bytes_read);
+    families.counter("host_trimmed_bytes_total", "Bytes of the host's trims.", host.bytes_trimmed);
+    families.counter("host_writes_total", "Write requests.", host.writes);
+    families.counter("host_reads_total", "Read requests.", host.reads);
+    families.counter("host_flushes_total", "Flush requests.", host.flushes);
     let programmed = totals.programs.plus(&totals.copies);
     let by_cause =
         |(cause, pages): (&'static str, u64)| (format!("{{cause=\"{cause}\"}}"), (pages * page_bytes) as f64);
-    let media: Vec<_> = programmed.by_key().into_iter().map(by_cause).collect();
-    family("media_written_bytes_total", "counter", "Bytes programmed on flash, by cause.", &media);
-    family("block_erases_total", "counter", "Blocks erased.", &one(totals.erases.total()));
-    family("block_erases_max", "gauge", "Erases of the most worn block.", &one(u64::from(wear.max)));
-    family("free_blocks", "gauge", "Blocks that hold nothing.", &one(u64::from(snapshot.free_blocks)));
-    family("mapped_bytes", "gauge", "Bytes of logical pages that hold data.", &one(snapshot.mapped_pages * page_bytes));
-    family("power_cycles_total", "counter", "Times that the drive was opened.", &one(host.power_cycles));
-    family("unsafe_shutdowns_total", "counter", "Of these, after a loss of power.", &one(host.unsafe_shutdowns));
-    family("media_errors_total", "counter", "Reads of damaged pages.", &one(host.media_errors));
-    text
+    let media = programmed.by_key().into_iter().map(by_cause);
+    families.add("media_written_bytes_total", "counter", "Bytes programmed on flash, by cause.", media);
+    families.counter("block_erases_total", "Blocks erased.", totals.erases.total());
+    families.gauge("block_erases_max", "Erases of the most worn block.", u64::from(wear.max));
+    families.gauge("free_blocks", "Blocks that hold nothing.", u64::from(snapshot.free_blocks));
+    families.gauge("mapped_bytes", "Bytes of logical pages that hold data.", snapshot.mapped_pages * page_bytes);
+    families.counter("power_cycles_total", "Times that the drive was opened.", host.power_cycles);
+    families.counter("unsafe_shutdowns_total", "Of these, after a loss of power.", host.unsafe_shutdowns);
+    families.counter("media_errors_total", "Reads of damaged pages.", host.media_errors);
+    families.finish()
 }

@@ -3,8 +3,8 @@
 import { NONE, digits, plain } from "./format.js";
 
 const NS = "http://www.w3.org/2000/svg";
-const HEIGHT = 192;
-const MARGIN = { top: 8, right: 4, bottom: 20, left: 44 };
+export const HEIGHT = 192;
+export const MARGIN = { top: 8, right: 4, bottom: 20, left: 44 };
 /** Curves differ by their dashes too, not by colour alone. */
 const DASHES = ["none", "7 3", "2 4", "9 3 2 3", "4 3", "1 3", "12 4", "6 2 2 2"];
 const LEAST_SPAN_MS = 30_000;
@@ -29,7 +29,8 @@ const roundStep = (most, wanted) => {
   return [1, 2, 2.5, 5, 10].map((m) => m * power).find((m) => m * wanted >= most * (1 - 1e-9));
 };
 
-const linear = (values, least) => {
+/** A scale from nought to at least `least`, with its ticks. */
+export const linear = (values, least) => {
   const most = Math.max(least, ...values);
   const step = roundStep(most, 4);
   const top = Math.ceil(most / step - 1e-9) * step;

@@ -10,10 +10,16 @@ export const group = (text) => {
 /** What stands where there is no number. */
 export const NONE = "\u2013";
 
-/** About three significant digits, never more than three after the point. */
+const RAISED = Object.fromEntries([..."-0123456789"].map((c, i) => [c, "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"[i]]));
+
+/** About three significant digits, never more than three after the point; with a power of ten what would be nought so. */
 export const digits = (value) => {
   if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
   const size = Math.abs(value);
+  if (size > 0 && size < 0.001) {
+    const [digit, power] = value.toExponential(1).split("e");
+    return `${digit}\u00a0\u00d7\u00a010${[...power].map((c) => RAISED[c]).join("")}`;
+  }
   return group(value.toFixed(size >= 100 || value === 0 ? 0 : size >= 10 ? 1 : size >= 0.1 ? 2 : 3));
 };
 
@@ -40,6 +46,15 @@ export const size = (bytes) => scaled(bytes, ["B", "KiB", "MiB", "GiB", "TiB"], 
 export const percent = (share) => `${Math.round(share * 100)}\u00a0%`;
 export const megabytes = (bytes) => bytes / 1e6;
 
+/** A value of the source with its kind: `{"share": 0.5}`. */
+export const value = (tagged) => {
+  const [[kind, raw]] = Object.entries(tagged);
+  return { text: String, count: group, number: digits, share: percent, bytes: size }[kind](raw);
+};
+
+/** With a capital at the beginning. */
+export const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
+
 /** A span of time in words. */
 export const span = (ms) => {
   const s = Math.floor(ms / 1000);
@@ -50,6 +65,3 @@ export const span = (ms) => {
 
 /** The reader's time of day. */
 export const clock = (date) => date.toLocaleTimeString("en-GB");
-
-/** A key such as `translation_gc` as words. */
-export const words = (key) => key.replaceAll("_", " ");

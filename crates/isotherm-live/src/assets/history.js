@@ -30,16 +30,21 @@ export class History {
     return this.samples[at];
   }
 
-  /** Pages programmed for each page of the host over the `ms` before, in all and by cause; null where the host wrote nothing. */
+  /** Pages written for each page that was wanted over the `ms` before, in all and by cause; null where none was wanted. */
   amplification(index, ms) {
     return amplificationBetween(this.before(index, ms), this.samples[index]);
   }
 
-  /** Bytes a second of a counter over the `ms` before; null where no time passed. */
-  rate(index, ms, counter) {
+  /** The ratio at this place of the source's list over the `ms` before; null where a divisor did not grow. */
+  ratio(index, ms, place) {
+    return ratioBetween(this.before(index, ms), this.samples[index], place);
+  }
+
+  /** How fast the counter at this place of a list grew over the `ms` before, a second; null where no time passed. */
+  rate(index, ms, list, place) {
     const [from, to] = [this.before(index, ms), this.samples[index]];
     const seconds = (to.time_ms - from.time_ms) / 1000;
-    return seconds > 0 ? (to[counter] - from[counter]) / seconds : null;
+    return seconds > 0 ? (to[list][place][1] - from[list][place][1]) / seconds : null;
   }
 
   /** A value for each sample. */
@@ -50,11 +55,20 @@ export class History {
 
 /** As `amplification`, from one sample to another; from the beginning without the first. */
 export const amplificationBetween = (from, to) => {
-  const pages = to.host_pages_written - (from?.host_pages_written ?? 0);
+  const pages = to.pages_wanted - (from?.pages_wanted ?? 0);
   if (pages <= 0) return null;
-  const past = new Map(from?.pages_programmed);
-  const byCause = new Map(to.pages_programmed.map(([cause, count]) => [cause, (count - (past.get(cause) ?? 0)) / pages]));
+  const past = new Map(from?.pages_written);
+  const byCause = new Map(to.pages_written.map(([cause, count]) => [cause, (count - (past.get(cause) ?? 0)) / pages]));
   let total = 0;
   for (const part of byCause.values()) total += part;
   return { total, byCause };
+};
+
+const ratioBetween = (from, to, place) => {
+  let product = 1;
+  to.ratios[place].quotients.forEach(([dividend, divisor], i) => {
+    const [before, base] = from.ratios[place].quotients[i];
+    product *= divisor > base ? (dividend - before) / (divisor - base) : NaN;
+  });
+  return Number.isFinite(product) ? product : null;
 };

@@ -1,11 +1,10 @@
-// The block map: a cell for each block, or for several, on a canvas. A second canvas above it holds what moves: victims, and the
+// The map: a cell for each unit (a block, a segment), or for several, on a canvas. A second canvas above it holds what moves: victims, and the
 // cell that is pointed at.
-import { digits, group, percent } from "./format.js";
+import { digits, group, percent, sentence } from "./format.js";
 import { svg } from "./chart.js";
 
 const [FREE, OPEN, CLOSED, BAD] = [0, 1, 2, 3];
-const STATES = ["free", "open", "closed", "bad"];
-/** Colours of open and closed blocks where states are coloured. */
+/** Colours of open and closed units where states are coloured. */
 const STATE_SLOT = { [OPEN]: 1, [CLOSED]: 0 };
 const HEIGHT_PX = 400;
 const [LEAST_SIDE, MOST_SIDE] = [2, 20];
@@ -31,9 +30,10 @@ export class BlockMap {
   #legend;
   #scale;
   #cells = null;
-  #unit = { one: "block", many: "blocks", erases: "erases" };
-  #streams = [];
-  #mode = "valid";
+  #words = { one: "unit", many: "units", states: ["free", "open", "closed", "bad"], collected: "collected" };
+  #colourings = [];
+  /** The colouring in force; null for the states. */
+  #colouring = null;
   #side = 0;
   #columns = 1;
   #chosen = null;
@@ -55,10 +55,11 @@ export class BlockMap {
     this.#say();
   }
 
-  about({ unit, streams }) {
-    [this.#unit, this.#streams] = [unit, streams];
-    this.#root.setAttribute("aria-label", `Map of all ${unit.many}; arrow keys choose a cell`);
-    this.draw();
+  about({ words, colourings }) {
+    [this.#words, this.#colourings] = [words, colourings];
+    // What came before had other colourings.
+    this.#cells = null;
+    this.#root.setAttribute("aria-label", `Map of all ${words.many}; arrow keys choose a cell`);
   }
 
   update(cells) {
@@ -66,24 +67,30 @@ export class BlockMap {
     this.draw();
   }
 
-  colourBy(mode) {
-    this.#mode = mode;
+  /** By the colouring with this key, or by the states. */
+  colourBy(key) {
+    this.#colouring = this.#colourings.find((colouring) => colouring.key === key) ?? null;
     this.draw();
   }
 
-  /** Rings the cells of blocks that were chosen to be collected. */
-  flash(blocks) {
+  /** Rings the cells of units that were chosen to be collected. */
+  flash(units) {
     if (!this.#cells || document.hidden) return;
     const now = performance.now();
-    for (const block of blocks.slice(-MOST_FLASHES)) {
-      this.#flashes.push({ cell: Math.floor(block / this.#cells.blocks_per_cell), now });
+    for (const unit of units.slice(-MOST_FLASHES)) {
+      this.#flashes.push({ cell: Math.floor(unit / this.#cells.units_per_cell), now });
     }
     this.#animate();
   }
 
-  streamName(stream) {
-    const name = this.#streams[stream];
-    return name ? `${stream} (${name})` : String(stream);
+  /** The first colouring that has classes. */
+  get classes() {
+    return this.#colourings.find(({ scale }) => scale.kind === "classes");
+  }
+
+  /** A class of it in words. */
+  className(number) {
+    return inWords(this.classes, number);
   }
 
   draw() {
@@ -127,7 +134,7 @@ export class BlockMap {
         context.fillStyle = painted;
         context.fillRect(x, y, fill, fill);
       }
-      // Free blocks are hollow, open ones framed, bad ones crossed out: shapes, beside colours.
+      // Free units are hollow, open ones framed, bad ones crossed out: shapes, beside colours.
       if (shaped && state[i] === FREE && painted === null) frame(context, x, y, fill, soft);
       else if (painted === null) fillWith(context, x, y, fill, state[i] === BAD ? ink : line);
       if (state[i] === OPEN) frame(context, x, y, fill, ink);
@@ -137,26 +144,37 @@ export class BlockMap {
 
   /** How the cells are coloured: from a cell to a colour, null for one without. */
   #shade() {
-    const cells = this.#cells;
-    const holds = (i) => cells.state[i] === OPEN || cells.state[i] === CLOSED;
-    if (this.#mode === "stream" || this.#mode === "state") {
+    const { state, numbers } = this.#cells;
+    const colouring = this.#colouring;
+    if (!colouring || colouring.scale.kind === "classes") {
       const slots = Array.from({ length: 8 }, (_, i) => colour(`s${i}`));
-      const slot = this.#mode === "stream" ? (i) => cells.stream[i] % 8 : (i) => STATE_SLOT[cells.state[i]];
-      return (i) => (holds(i) ? slots[slot(i)] : null);
+      const slot = colouring ? (i) => numbers[colouring.key][i] % 8 : (i) => STATE_SLOT[state[i]];
+      return (i) => (holdsData(state[i]) ? slots[slot(i)] : null);
     }
     const shades = ramp([0, 1, 2, 3].map((i) => colour(`heat${i}`)));
     const pick = (share) => shades[Math.round(Math.min(1, Math.max(0, share)) * (SHADES - 1))];
-    if (this.#mode === "erases") {
-      const [low, high] = this.#eraseRange();
-      return (i) => (cells.state[i] === BAD ? null : pick((cells.erases[i] - low) / Math.max(1, high - low)));
-    }
-    const values = this.#mode === "age" ? cells.age : cells.valid_share;
-    return (i) => (holds(i) ? pick(values[i]) : null);
+    const [low, high] = this.#range();
+    const measure = colouring.scale.kind === "logarithmic" ? (value) => Math.log(Math.max(low, value)) : (value) => value;
+    // Numbers that hardly differ are not made to look different.
+    const span = Math.max(measure(high) - measure(low), colouring.scale.kind === "linear" ? high / 20 : 0) || 1;
+    return (i) => (this.#has(colouring, i) && state[i] !== BAD ? pick((measure(numbers[colouring.key][i]) - measure(low)) / span) : null);
   }
 
-  #eraseRange() {
+  /** Whether a cell has the number that a colouring shows. */
+  #has(colouring, cell) {
+    return colouring.of_all || holdsData(this.#cells.state[cell]);
+  }
+
+  /** The least and the greatest number of the colouring in force. */
+  #range() {
+    const { key, scale } = this.#colouring;
+    if (scale.kind === "share") return [0, 1];
     let [low, high] = [Infinity, 0];
-    for (const erases of this.#cells.erases) [low, high] = [Math.min(low, erases), Math.max(high, erases)];
+    this.#cells.numbers[key].forEach((number, i) => {
+      // The logarithm of nought is nowhere.
+      if (!this.#has(this.#colouring, i) || (scale.kind === "logarithmic" && number <= 0)) return;
+      [low, high] = [Math.min(low, number), Math.max(high, number)];
+    });
     return [Math.min(low, high), high];
   }
 
@@ -227,66 +245,76 @@ export class BlockMap {
 
   /** The chosen cell in words. */
   #say() {
-    const words = this.#words();
+    const words = this.#text();
     // The same words again would be read out again.
     if (this.#read.textContent !== words) this.#read.textContent = words;
   }
 
-  #words() {
+  #text() {
     const [cell, cells] = [this.#chosen, this.#cells];
     if (cell === null || !cells || cell >= cells.state.length) {
       return "Point at a cell, or go to the map and use the arrow keys, to read its numbers.";
     }
-    const first = cell * cells.blocks_per_cell;
-    const last = Math.min(cells.blocks, first + cells.blocks_per_cell) - 1;
-    const { one, many, erases } = this.#unit;
+    const first = cell * cells.units_per_cell;
+    const last = Math.min(cells.units, first + cells.units_per_cell) - 1;
+    const { one, many, states } = this.#words;
     const name = first === last ? `${one} ${group(first)}` : `${many} ${group(first)} to ${group(last)}, mean`;
-    const state = cells.state[cell];
-    const parts = [first === last ? STATES[state] : `most ${STATES[state]}`];
-    if (state === OPEN || state === CLOSED) {
-      parts.push(`${percent(cells.valid_share[cell])} valid`, `age ${cells.age[cell].toFixed(2)}`, `stream ${this.streamName(cells.stream[cell])}`);
+    const state = states[cells.state[cell]];
+    const parts = [first === last ? state : `most ${state}`];
+    for (const colouring of this.#colourings) {
+      if (this.#has(colouring, cell)) parts.push(fill(colouring, cells.numbers[colouring.key][cell]));
     }
-    parts.push(`${digits(cells.erases[cell])} ${erases}`);
-    return `${name[0].toUpperCase()}${name.slice(1)}: ${parts.join(", ")}`;
+    return `${sentence(name)}: ${parts.join(", ")}`;
   }
 
   #drawLegend() {
-    const { blocks, blocks_per_cell: per, by_state: by } = this.#cells;
-    const { one, many, erases } = this.#unit;
+    const { units, units_per_cell: per, by_state: by } = this.#cells;
+    const { many, states, collected } = this.#words;
     this.#scale.textContent = per === 1
-      ? `${group(blocks)} ${many}, a cell each`
-      : `${group(blocks)} ${many}, ${group(per)} in a cell, which shows their mean`;
-    const items = this.#modeLegend(one, erases);
-    for (const state of [FREE, OPEN, CLOSED, BAD]) {
-      const slot = this.#mode === "state" ? STATE_SLOT[state] : undefined;
+      ? `${group(units)} ${many}, a cell each`
+      : `${group(units)} ${many}, ${group(per)} in a cell, which shows their mean`;
+    const items = this.#colouringLegend();
+    for (const state of [FREE, OPEN, CLOSED, BAD].filter((s) => states[s] !== "")) {
+      const slot = this.#colouring ? undefined : STATE_SLOT[state];
       const shape = this.#side >= SHAPED_SIDE ? keyShape(state, slot) : keyDot(state, slot);
-      items.push(legendItem(shape, `${STATES[state]}: ${group(by[state])}`));
+      items.push(legendItem(shape, `${states[state]}: ${group(by[state])}`));
     }
     const ring = svg("rect", { x: 1, y: 1, width: 10, height: 10, "stroke-width": 2, class: "key" });
-    items.push(legendItem(svg("svg", { width: 12, height: 12, "aria-hidden": "true" }, ring), "chosen to be collected"));
+    items.push(legendItem(svg("svg", { width: 12, height: 12, "aria-hidden": "true" }, ring), `chosen to be ${collected}`));
     this.#legend.replaceChildren(...items);
   }
 
-  #modeLegend(one, erases) {
-    const scale = (from, to) => {
-      const item = document.createElement("span");
-      const bar = document.createElement("span");
-      bar.className = "ramp";
-      item.append(from, bar, to);
-      return [item];
-    };
-    switch (this.#mode) {
-      case "valid": return scale("0\u00a0% of pages valid", "100\u00a0%");
-      case "age": return scale("age: 0, written last", "1, written longest ago");
-      case "erases": return scale(...this.#eraseRange().map((n, i) => `${digits(n)}${i === 0 ? ` ${erases} of a ${one}` : ""}`));
-      case "stream": {
-        const used = [...new Set(this.#cells.stream.filter((_, i) => this.#cells.state[i] === OPEN || this.#cells.state[i] === CLOSED))];
-        return used.sort((a, b) => a - b).map((s) => legendItem(keyShape(CLOSED, s % 8), `stream ${this.streamName(s)}`));
-      }
-      default: return [];
+  #colouringLegend() {
+    const colouring = this.#colouring;
+    if (!colouring) return [];
+    if (colouring.scale.kind === "classes") {
+      const used = new Set(this.#cells.numbers[colouring.key].filter((_, i) => this.#has(colouring, i)));
+      return [...used].sort((a, b) => a - b).map((number) => legendItem(keyShape(CLOSED, number % 8), fill(colouring, number)));
     }
+    const [low, high] = this.#range();
+    const end = (text, means) => (means === "" ? text : `${text}, ${means}`);
+    const bar = document.createElement("span");
+    bar.className = "ramp";
+    return [legendItem(end(fill(colouring, low), colouring.ends[0]), bar, end(inWords(colouring, high), colouring.ends[1]))];
   }
 }
+
+const holdsData = (state) => state === OPEN || state === CLOSED;
+
+/** A number of a colouring, with its unit or name. */
+const inWords = (colouring, number) => {
+  switch (colouring?.scale.kind) {
+    case "share": return percent(number);
+    case "linear": case "logarithmic": return digits(number);
+    default: {
+      const name = colouring?.scale.names[number];
+      return name ? `${number} (${name})` : String(number);
+    }
+  }
+};
+
+/** What a colouring says of a number. */
+const fill = (colouring, number) => colouring.words.replace("{}", () => inWords(colouring, number));
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
@@ -310,13 +338,13 @@ const cross = (context, x, y, side, style) => {
   context.stroke();
 };
 
-/** A block of a state as the map draws it where cells are too small for shapes. */
+/** A unit of a state as the map draws it where cells are too small for shapes. */
 const keyDot = (state, slot) => {
   const rect = svg("rect", { x: 0, y: 0, width: 12, height: 12, class: state === FREE ? "key free" : "key full" });
   return svg("svg", { width: 12, height: 12, class: slot === undefined ? "" : `s${slot}`, "aria-hidden": "true" }, rect);
 };
 
-/** A block of a state as the map draws it. */
+/** A unit of a state as the map draws it. */
 const keyShape = (state, slot) => {
   const box = { x: 0.5, y: 0.5, width: 11, height: 11 };
   const shapes = {

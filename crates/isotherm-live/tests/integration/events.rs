@@ -11,7 +11,7 @@ fn events_come_in_order_and_at_their_pace() {
     let mut follower = Follower::start(&page);
     let (name, about) = follower.next();
     assert_eq!((name.as_str(), &about["facts"][0]["value"]), ("about", &"greedy".into()));
-    assert_eq!(about["unit"]["many"], "blocks");
+    assert_eq!(about["words"]["many"], "blocks");
     assert_eq!(follower.next().0, "history");
     let start = Instant::now();
     let (mut samples, mut cells) = (Vec::new(), 0);
@@ -43,7 +43,7 @@ fn who_comes_later_gets_the_history() {
         times.contains(&0) && times.contains(&last) && times.len() as u64 == times.last().unwrap() / 500 + 1,
         "{times:?}"
     );
-    assert!(history.iter().all(|s| s.get("slowest").is_none() && s["pages_programmed"][1][0] == "gc"), "curves only");
+    assert!(history.iter().all(|s| s.get("slowest").is_none() && s["pages_written"][1][0] == "gc"), "curves only");
     let next = second.next_of("sample");
     assert_eq!(next["time_ms"].as_u64().unwrap(), times.last().unwrap() + 500, "the first event after the history");
     assert_eq!(next["slowest"][0]["length"], 16_384);

@@ -1,6 +1,9 @@
 //! A source whose numbers follow from how often it was sampled, so that tests know what a page must show.
 
-use isotherm_live::{About, Block, Cells, Fact, LatencyRow, LivePage, Sample, Slow, Source, State, Unit, Victim};
+use isotherm_live::{
+    About, Cells, Colouring, Counter, Fact, Figure, LatencyRow, LivePage, Ratio, Sample, Scale, Slow, Source, State,
+    Table, Threshold, Unit, Value, Victim, Words,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -11,8 +14,12 @@ pub const EVIL: &str =
 /// See the module's text.
 #[derive(Default)]
 pub struct Fake {
-    /// Blocks of the map; 16 where it is 0.
-    pub blocks: usize,
+    /// Units of the map; 16 where it is 0.
+    pub units: usize,
+    /// Whether it is a file system: segments for blocks, no latencies, more ratios and tables.
+    pub is_file_system: bool,
+    /// Why nothing is written any more.
+    pub failure: Option<String>,
     /// Whether the host does nothing.
     pub at_rest: bool,
     /// Length of the text in the statistics, in bytes.
@@ -38,18 +45,20 @@ impl Fake {
         let host = 10_000 + 200 * n;
         Sample {
             time_ms: 500 * n,
-            host_pages_written: host,
-            host_bytes_written: host * 4096,
-            host_bytes_read: 1_000_000 * n,
-            media_bytes_written: 40_000 * 4096 + 350 * n * 4096,
-            pages_programmed: vec![
-                ("host".into(), host),
-                ("gc".into(), 30_000 + 140 * n),
-                ("wear".into(), 0),
-                ("translation_gc".into(), 10 * n),
+            pages_wanted: host,
+            pages_written: vec![
+                Counter::new("host", host),
+                Counter::new("gc", 30_000 + 140 * n),
+                Counter::new("wear", 0),
+                Counter::new("translation gc", 10 * n),
             ],
-            free_blocks: 23,
-            floor_blocks: 5,
+            bytes: vec![
+                Counter::new("host writes", host * 4096),
+                Counter::new("flash writes", 40_000 * 4096 + 350 * n * 4096),
+                Counter::new("host reads", 1_000_000 * n),
+            ],
+            free_units: 23,
+            thresholds: vec![Threshold { name: "floor", units: 5 }],
             latencies: vec![LatencyRow {
                 op: "write".into(),
                 count: 1000 + n,
@@ -68,29 +77,74 @@ impl Fake {
                 latency_ns: 18_400_000,
                 delayed_by: EVIL.into(),
             }],
-            victims: vec![Victim { time_ms: 500 * n, block: n as u32 % 16, valid_share: 0.25, stream: 1 }],
+            victims: vec![Victim { time_ms: 500 * n, unit: n as u32 % 16, valid_share: 0.25, class: 1 }],
+            ..Sample::default()
         }
     }
 
-    /// Block i of the map: the first is free, the second open, the third bad, the others closed.
-    fn block(i: usize) -> Block {
+    /// The same of a file system.
+    pub fn file_system_sample_of(n: u64) -> Sample {
+        let row =
+            |name: &str, centre, blocks| vec![Value::Text(name.into()), Value::Number(centre), Value::Count(blocks)];
+        Sample {
+            ratios: vec![
+                Ratio { name: "write cost", quotients: vec![[1000 + 250 * n, 500 + 100 * n]] },
+                Ratio { name: "end to end", quotients: vec![[350 * n, 200 * n], [120 * n, 100 * n]] },
+            ],
+            events: vec![Counter::new("segments cleaned", 3 * n)],
+            thresholds: vec![Threshold { name: "cleaning", units: 9 }, Threshold { name: "reserve", units: 4 }],
+            figures: vec![
+                Figure { name: "space in use", value: Value::Share(0.63) },
+                Figure { name: "waiting", value: Value::Bytes(3 << 20) },
+            ],
+            latencies: Vec::new(),
+            slowest: Vec::new(),
+            tables: vec![Table {
+                title: "Groups of hotness",
+                note: EVIL.into(),
+                columns: vec!["group", "centre", "blocks"],
+                rows: vec![row("1 (coldest)", 0.000_012, 70_000), row("2 (hottest)", 0.25, 30 + n)],
+            }],
+            ..Self::sample_of(n)
+        }
+    }
+
+    /// Unit i of the map: the first is free, the second open, the third bad, the others closed.
+    fn unit(i: usize) -> Unit<4> {
         let state = match i {
             0 => State::Free,
             1 => State::Open,
             2 => State::Bad,
             _ => State::Closed,
         };
-        Block {
-            valid_share: (i % 16) as f32 / 16.0,
-            age: 1.0 - (i % 16) as f32 / 16.0,
-            erases: (i % 7) as f32,
-            stream: (i % 2) as u16,
-            state,
-        }
+        let share = (i % 16) as f32 / 16.0;
+        Unit { state, numbers: [share, 1.0 - share, (i % 7) as f32, (i % 2) as f32] }
     }
 
-    fn block_count(&self) -> usize {
-        if self.blocks == 0 { 16 } else { self.blocks }
+    fn colourings(&self) -> [Colouring; 4] {
+        let streams = Scale::Classes { names: vec!["host".into()] };
+        let age = Colouring {
+            ends: ["written last", "written longest ago"],
+            ..Colouring::new("age", "age", "age {}", Scale::Linear)
+        };
+        if self.is_file_system {
+            return [
+                Colouring::new("utilisation", "utilisation", "{} live", Scale::Share),
+                Colouring::new("hotness", "hotness", "hotness {}", Scale::Logarithmic),
+                age,
+                Colouring::new("group", "group", "group {}", streams),
+            ];
+        }
+        [
+            Colouring::new("valid_share", "valid pages", "{} valid", Scale::Share),
+            age,
+            Colouring { of_all: true, ..Colouring::new("erases", "erases", "{} erases", Scale::Linear) },
+            Colouring::new("stream", "stream", "stream {}", streams),
+        ]
+    }
+
+    fn unit_count(&self) -> usize {
+        if self.units == 0 { 16 } else { self.units }
     }
 }
 
@@ -99,8 +153,21 @@ impl Source for Fake {
         About {
             title: format!("Drive {EVIL}"),
             facts: vec![Fact::new("Victim policy", "greedy"), Fact::new(EVIL, EVIL)],
-            unit: Unit::default(),
-            streams: vec!["host".into()],
+            words: if self.is_file_system {
+                Words {
+                    one: "segment",
+                    many: "segments",
+                    states: ["free", "open", "written", ""],
+                    amplification: "Blocks written for each block of file data",
+                    thresholds: "Cleaning begins when few segments are free.",
+                    collected: "cleaned",
+                    moved: "live blocks moved",
+                }
+            } else {
+                Words::default()
+            },
+            colourings: self.colourings().into(),
+            has_latencies: !self.is_file_system,
         }
     }
 
@@ -112,12 +179,20 @@ impl Source for Fake {
 
     fn sample(&self) -> Sample {
         let n = self.samples.fetch_add(1, Ordering::Relaxed);
-        if self.at_rest { Sample { time_ms: 500 * n, ..Sample::default() } } else { Self::sample_of(n) }
+        let sample = match (self.at_rest, self.is_file_system) {
+            (true, _) => {
+                let bytes = vec![Counter::new("host writes", 0)];
+                Sample { time_ms: 500 * n, bytes, ..Sample::default() }
+            }
+            (_, true) => Self::file_system_sample_of(n),
+            _ => Self::sample_of(n),
+        };
+        Sample { failure: self.failure.clone(), ..sample }
     }
 
     fn cells(&self, most: usize) -> Cells {
         self.cells.fetch_add(1, Ordering::Relaxed);
-        Cells::gather((0..self.block_count()).map(Self::block), most)
+        Cells::gather(&self.colourings(), (0..self.unit_count()).map(Self::unit), most)
     }
 
     fn metrics(&self) -> String {

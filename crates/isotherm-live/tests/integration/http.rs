@@ -107,13 +107,15 @@ fn numbers_are_those_of_the_source() {
 
     let cells = |query: &str| serde_json::from_str::<serde_json::Value>(&get(&page, query).body).unwrap();
     let all = cells("/cells");
-    assert_eq!((&all["blocks"], &all["blocks_per_cell"]), (&16.into(), &1.into()));
+    assert_eq!((&all["units"], &all["units_per_cell"]), (&16.into(), &1.into()));
     assert_eq!(all["by_state"], serde_json::json!([1, 1, 13, 1]));
+    assert_eq!(all["spreads"]["valid_share"][2], 0, "the bad block, of 2/16, holds no data");
+    assert_eq!(all["spreads"]["valid_share"][1], 1, "the open one does, of 1/16");
     assert_eq!(all["state"].as_array().unwrap()[..4], [0, 1, 3, 2]);
     let coarse = cells("/cells?most=2");
-    assert_eq!((&coarse["blocks"], &coarse["blocks_per_cell"]), (&16.into(), &8.into()));
+    assert_eq!((&coarse["units"], &coarse["units_per_cell"]), (&16.into(), &8.into()));
     assert_eq!(coarse["state"], serde_json::json!([2, 2]));
-    assert_eq!(coarse["valid_share"][1], 0.719, "the mean of 8/16 to 15/16");
+    assert_eq!(coarse["numbers"]["valid_share"][1], 0.719, "the mean of 8/16 to 15/16");
     for query in ["/cells?most=0", "/cells?most=20001", "/cells?most=x", "/cells?least=1", "/cells?most=-1"] {
         assert_eq!(get(&page, query).status, 400, "{query}");
     }

@@ -5,6 +5,7 @@ mod browser;
 mod client;
 mod events;
 mod fake;
+mod file_system;
 mod http;
 mod limits;
 mod page;

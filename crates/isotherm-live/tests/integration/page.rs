@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A page over `fake` and a browser; none where there is no browser.
-fn prepare(name: &str, fake: Fake) -> Option<(Arc<Fake>, LivePage, Browser)> {
+pub fn prepare(name: &str, fake: Fake) -> Option<(Arc<Fake>, LivePage, Browser)> {
     let scratch = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("live-{name}"));
     std::fs::create_dir_all(&scratch).unwrap();
     let browser = Browser::start(&scratch)?;
@@ -17,12 +17,12 @@ fn prepare(name: &str, fake: Fake) -> Option<(Arc<Fake>, LivePage, Browser)> {
     Some((fake, page, browser))
 }
 
-fn address(page: &LivePage) -> String {
+pub fn address(page: &LivePage) -> String {
     format!("http://{}/", page.address())
 }
 
 /// Waits until an expression is true in the page.
-fn wait_for(browser: &mut Browser, expression: &str) {
+pub fn wait_for(browser: &mut Browser, expression: &str) {
     let end = Instant::now() + Duration::from_secs(30);
     while browser.evaluate(expression) != true {
         assert!(Instant::now() < end, "never true: {expression}");
@@ -31,7 +31,7 @@ fn wait_for(browser: &mut Browser, expression: &str) {
 }
 
 /// Nothing was said on the console, and nothing fetched from elsewhere.
-fn assert_quiet(browser: &mut Browser, page: &LivePage) {
+pub fn assert_quiet(browser: &mut Browser, page: &LivePage) {
     // An answer from the page comes after every event that it raised before.
     browser.evaluate("0");
     assert_eq!(browser.console, Vec::<String>::new(), "the console must stay empty");
@@ -53,13 +53,13 @@ fn numbers_are_those_of_the_source() {
     wait_for(&mut browser, &drawn(6));
     // All at once, so that they are of one sample, which the count of requests tells.
     let shown = browser.evaluate(
-        "(() => { const value = id => Number(document.getElementById(id).dataset.value); \
+        "(() => { const value = key => Number(document.querySelector(`[data-tile='${key}'] dd`).dataset.value); \
          const table = id => [...document.querySelectorAll(`#${id} tbody tr`)].map(row => [...row.cells].map(c => c.textContent)); \
          const legend = id => [...document.querySelectorAll(`#${id} .legend b`)].map(b => Number(b.dataset.value)); \
-         return { recent: value('wa-recent'), total: value('wa-total'), host: value('rate-host'), media: value('rate-media'), \
-         read: value('rate-read'), free: value('free'), latencies: table('latencies'), slowest: table('slowest'), victims: table('victims'), \
+         return { recent: value('wa-recent'), total: value('wa-total'), host: value('rate/host writes'), media: value('rate/flash writes'), \
+         read: value('rate/host reads'), free: value('free'), latencies: table('latencies'), slowest: table('slowest'), victims: table('victims'), \
          count: Number(document.querySelector('#latencies td').dataset.value), wa: legend('wa-chart'), rate: legend('rate-chart'), \
-         freeNow: legend('free-chart'), p99: legend('p99-chart'), words: document.getElementById('wa-recent').textContent }; })()",
+         freeNow: legend('free-chart'), p99: legend('p99-chart'), words: document.querySelector('[data-tile=wa-recent] dd').textContent }; })()",
     );
     let sample = Fake::sample_of(shown["count"].as_u64().unwrap() - 1000);
     let near = |shown: &Value, expected: f64| {
@@ -87,14 +87,14 @@ fn numbers_are_those_of_the_source() {
     let thin = "1\u{202f}234\u{202f}567\u{202f}168";
     let slow = ["write", "18.4\u{a0}ms", "0\u{a0}s ago", thin, "16.0\u{a0}KiB", EVIL];
     assert_eq!(shown["slowest"], serde_json::json!([slow]));
-    let block = format!("block {}", sample.victims[0].block);
+    let block = format!("block {}", sample.victims[0].unit);
     assert_eq!(shown["victims"], serde_json::json!([[block, "25\u{a0}%", "0\u{a0}s ago", "1"]]));
     assert_quiet(&mut browser, &page);
 }
 
 fn amplification(sample: &Sample) -> f64 {
-    let pages: u64 = sample.pages_programmed.iter().map(|(_, count)| count).sum();
-    pages as f64 / sample.host_pages_written as f64
+    let pages: u64 = sample.pages_written.iter().map(|cause| cause.count).sum();
+    pages as f64 / sample.pages_wanted as f64
 }
 
 #[test]
@@ -109,6 +109,8 @@ fn every_chart_is_drawn_and_can_be_read_with_the_keyboard() {
     assert_eq!(series["wa"], serde_json::json!(["host", "gc", "translation gc"]));
     assert_eq!(series["rate"], serde_json::json!(["host writes", "flash writes", "host reads"]));
     assert_eq!(series["free"], serde_json::json!(["free blocks", "floor"]));
+    let hidden = browser.evaluate("[...document.querySelectorAll('main section[hidden]')].map(section => section.id)");
+    assert_eq!(hidden, serde_json::json!(["ratio", "event"]), "what a source does not have is not shown");
     assert_eq!(series["p99"], serde_json::json!(["write"]));
     // The band of garbage collection is 0.7 as high as the host's.
     let ratio = browser.evaluate(
@@ -131,7 +133,7 @@ fn every_chart_is_drawn_and_can_be_read_with_the_keyboard() {
     assert_quiet(&mut browser, &page);
 }
 
-fn press(browser: &mut Browser, key: &str) {
+pub fn press(browser: &mut Browser, key: &str) {
     for kind in ["keyDown", "keyUp"] {
         browser.call("Input.dispatchKeyEvent", serde_json::json!({ "type": kind, "key": key, "code": key }));
     }
@@ -164,11 +166,11 @@ fn the_map_shows_every_block_and_says_its_numbers() {
         text.as_str().unwrap().replace('\u{a0}', " ")
     };
     assert_eq!(text(&mut browser, "map-scale"), "16 blocks, a cell each");
-    for words in ["0 % of pages valid", "free: 1", "open: 1", "closed: 13", "bad: 1", "chosen to be collected"] {
+    for words in ["0 % valid", "free: 1", "open: 1", "closed: 13", "bad: 1", "chosen to be collected"] {
         assert!(text(&mut browser, "map-legend").contains(words), "{words}");
     }
     let mut seen = Vec::new();
-    for mode in ["valid", "age", "erases", "stream", "state"] {
+    for mode in ["valid_share", "age", "erases", "stream", "state"] {
         browser.evaluate(&format!("document.querySelector('input[value={mode}]').click()"));
         let cells = browser.evaluate(&cell_colours());
         assert_ne!(cells[2], cells[3], "a bad block looks unlike a closed one by {mode}");
@@ -180,10 +182,10 @@ fn the_map_shows_every_block_and_says_its_numbers() {
     browser.evaluate("document.getElementById('map').focus()");
     for expected in [
         "Block 0: free, 0 erases",
-        "Block 1: open, 6 % valid, age 0.94, stream 1, 1.00 erases",
+        "Block 1: open, 6 % valid, age 0.94, 1.00 erases, stream 1",
         "Block 2: bad, 2.00 erases",
-        "Block 3: closed, 19 % valid, age 0.81, stream 1, 3.00 erases",
-        "Block 4: closed, 25 % valid, age 0.75, stream 0 (host), 4.00 erases",
+        "Block 3: closed, 19 % valid, age 0.81, 3.00 erases, stream 1",
+        "Block 4: closed, 25 % valid, age 0.75, 4.00 erases, stream 0 (host)",
     ] {
         press(&mut browser, "ArrowRight");
         assert_eq!(text(&mut browser, "map-read"), expected);
@@ -198,7 +200,7 @@ fn the_map_shows_every_block_and_says_its_numbers() {
 
 #[test]
 fn a_million_blocks_are_drawn() {
-    let Some((_, page, mut browser)) = prepare("million", Fake { blocks: 1_000_000, ..Fake::default() }) else {
+    let Some((_, page, mut browser)) = prepare("million", Fake { units: 1_000_000, ..Fake::default() }) else {
         return;
     };
     for width in [1280, 360] {
@@ -250,8 +252,11 @@ fn it_fits_a_phone_and_follows_the_dark() {
 fn a_drive_at_rest_has_dashes_for_ratios_and_noughts_for_rates() {
     let Some((_, page, mut browser)) = prepare("rest", Fake { at_rest: true, ..Fake::default() }) else { return };
     browser.open(&address(&page), 1280, 900, "light");
-    wait_for(&mut browser, "document.getElementById('rate-host').textContent === '0\u{a0}MB/s'");
-    let texts = browser.evaluate("['wa-recent', 'wa-total', 'latencies', 'slowest', 'victims'].map(id => document.getElementById(id).textContent)");
+    wait_for(
+        &mut browser,
+        "document.querySelector('[data-tile=\"rate/host writes\"] dd')?.textContent === '0\u{a0}MB/s'",
+    );
+    let texts = browser.evaluate("['[data-tile=wa-recent] dd', '[data-tile=wa-total] dd', '#latencies', '#slowest', '#victims'].map(at => document.querySelector(at).textContent)");
     let none = "No request has ended yet.";
     let expected =
         ["\u{2013}", "\u{2013}", none, "No request has been slow so far.", "Nothing has been collected yet."];
