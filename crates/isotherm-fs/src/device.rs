@@ -40,10 +40,20 @@ pub trait Device: Send + Sync + 'static {
 /// What a device counts of itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceCounters {
-    /// Bytes that it wrote to its medium for each byte that was written to it; none where nothing was written.
-    pub write_amplification: Option<f64>,
+    /// Bytes that were written to it.
+    pub bytes_written: u64,
+    /// Bytes that it wrote to its medium.
+    pub media_bytes_written: u64,
     /// All of it, as an object.
     pub all: serde_json::Value,
+}
+
+impl DeviceCounters {
+    /// Bytes written to the medium for each byte that was written to the device; none where nothing was.
+    #[must_use]
+    pub fn write_amplification(&self) -> Option<f64> {
+        (self.bytes_written > 0).then(|| self.media_bytes_written as f64 / self.bytes_written as f64)
+    }
 }
 
 /// A file or block device of the system.

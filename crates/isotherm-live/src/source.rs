@@ -70,6 +70,8 @@ pub struct Words {
     pub states: [&'static str; 4],
     /// What write amplification is here, as a sentence without its full stop: "Pages programmed for each page that the host wrote".
     pub amplification: &'static str,
+    /// What [`Sample::ratios`] are, in the same way; may be empty where there are none.
+    pub ratios: &'static str,
     /// What happens when free units are down to the thresholds, as a sentence.
     pub thresholds: &'static str,
     /// What is done to a unit so that it becomes free, as a participle: "collected", "cleaned".
@@ -86,6 +88,7 @@ impl Default for Words {
             many: "blocks",
             states: ["free", "open", "closed", "bad"],
             amplification: "Pages programmed for each page that the host wrote",
+            ratios: "",
             thresholds: "Collection begins when free blocks are down to the floor.",
             collected: "collected",
             moved: "valid pages moved",

@@ -210,14 +210,7 @@ pub fn parse_log(name: &PolicyName, seed: u64) -> Result<LogChoice, SpecError> {
     }
     let options = &mut choice.options;
     options.segment_blocks = (given.bytes("segment") / u64::from(BLOCK_BYTES)) as u32;
-    options.victim = given.choice(
-        "victim",
-        &[
-            ("cost_hotness", SegmentVictim::CostHotness),
-            ("cost_benefit", SegmentVictim::CostBenefit),
-            ("greedy", SegmentVictim::Greedy),
-        ],
-    );
+    options.victim = given.choice("victim", SegmentVictim::NAMES);
     let nanoseconds = |key: &str| match given.real(key) {
         seconds if seconds > 0.0 && seconds.is_finite() => (seconds * 1e9) as u64,
         _ => u64::MAX,

@@ -31,6 +31,17 @@ pub enum SegmentVictim {
     Greedy,
 }
 
+impl SegmentVictim {
+    /// The policies' names, for parameters.
+    pub const NAMES: &[(&str, Self)] =
+        &[("cost_hotness", Self::CostHotness), ("cost_benefit", Self::CostBenefit), ("greedy", Self::Greedy)];
+
+    /// The name of this one.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, policy)| *policy == self).map(|(name, _)| *name).expect("every policy has a name")
+    }
+}
+
 /// The segment that partial writes fill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenSegment {

@@ -9,6 +9,7 @@ mod serve;
 mod watch;
 
 pub use create::device;
+pub use watch::describe;
 
 use clap::{Args, Subcommand};
 use std::process::ExitCode;

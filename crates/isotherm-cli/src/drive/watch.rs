@@ -66,23 +66,9 @@ impl Watched {
 
 impl Source for Watched {
     fn about(&self) -> About {
-        let (spec, plan) = (self.drive.spec(), self.drive.plan());
-        let geometry = plan.geometry;
-        let page = f64::from(geometry.page_bytes());
-        let facts = [
-            ("FTL", spec.ftl.name.to_string()),
-            ("placement", spec.placement.name.to_string()),
-            ("victim policy", spec.gc.victim.to_string()),
-            ("capacity", output::bytes(f64::from(plan.logical_pages) * page)),
-            ("over-provisioning", output::per_cent(Some(plan.over_provisioning), 1)),
-            ("page", output::bytes(page)),
-            ("block", format!("{} pages", geometry.pages_per_block())),
-            ("blocks", output::whole(u64::from(geometry.blocks))),
-            ("timing", format!("{}, {:?}", spec.timing.preset, spec.timing.mode).to_lowercase()),
-        ];
         About {
             title: self.facts.name().to_owned(),
-            facts: facts.into_iter().map(|(name, value)| Fact::new(name, value)).collect(),
+            facts: describe(&self.drive),
             words: Words::default(),
             colourings: colourings().into(),
             has_latencies: true,
@@ -165,6 +151,25 @@ impl Source for Watched {
     fn metrics(&self) -> String {
         metrics(&self.drive)
     }
+}
+
+/// How a drive was built, for people.
+pub fn describe(drive: &Drive) -> Vec<Fact> {
+    let (spec, plan) = (drive.spec(), drive.plan());
+    let geometry = plan.geometry;
+    let page = f64::from(geometry.page_bytes());
+    let facts = [
+        ("FTL", spec.ftl.name.to_string()),
+        ("placement", spec.placement.name.to_string()),
+        ("victim policy", spec.gc.victim.to_string()),
+        ("capacity", output::bytes(f64::from(plan.logical_pages) * page)),
+        ("over-provisioning", output::per_cent(Some(plan.over_provisioning), 1)),
+        ("page", output::bytes(page)),
+        ("block", format!("{} pages", geometry.pages_per_block())),
+        ("blocks", output::whole(u64::from(geometry.blocks))),
+        ("timing", format!("{}, {:?}", spec.timing.preset, spec.timing.mode).to_lowercase()),
+    ];
+    facts.into_iter().map(|(name, value)| Fact::new(name, value)).collect()
 }
 
 /// What the numbers of a block's cell are, in their order.

@@ -9,6 +9,7 @@ mod mount;
 mod options;
 mod replay;
 mod simulated;
+mod watch;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};

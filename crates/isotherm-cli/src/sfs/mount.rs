@@ -3,6 +3,7 @@
 use super::device::{Access, open};
 use super::options::{HELP, MountOptions};
 use super::simulated::SimulatedDevice;
+use super::watch::Watched;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use isotherm_fs::device::Device;
@@ -10,11 +11,13 @@ use isotherm_fs::recording::Observer;
 use isotherm_fs::recording::recorder::Recorder;
 use isotherm_fs::volume::{Background, Volume};
 use isotherm_fuse::files::{FilesOptions, mount as mount_files};
+use isotherm_live::{Fact, LivePage};
 use isotherm_vfs::Time;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::mount::{MountFlags, mount_remount};
 use std::fs::File;
 use std::io::{BufWriter, Read as _, Seek as _};
+use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -44,6 +47,9 @@ pub struct MountArgs {
     /// Record what the segment machine is handed and decides, for `sfs replay`
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Serve a live page of the volume here, such as 127.0.0.1:8080; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    ui: Option<SocketAddr>,
     /// Mount options, separated by commas
     #[arg(short, long = "options", value_name = "OPTIONS")]
     options: Vec<String>,
@@ -90,6 +96,9 @@ pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
     }
     if let Some(file) = &args.record {
         command.arg("--record").arg(file);
+    }
+    if let Some(address) = &args.ui {
+        command.args(["--ui", &address.to_string()]);
     }
     for options in &args.options {
         command.args(["-o", options]);
@@ -149,11 +158,12 @@ pub fn serve(args: &MountArgs) -> anyhow::Result<ExitCode> {
     match (device, &args.on) {
         (Some(path), _) => {
             let device = open(path, if options.settings.read_only { Access::Read } else { Access::Write })?;
-            serve_on(device, args, mountpoint, &options)?;
+            serve_on(device, args, mountpoint, &options, Vec::new())?;
         }
         (None, on) => {
             let device = SimulatedDevice::open(on.as_deref().unwrap_or_default())?;
-            let served = serve_on(device.clone(), args, mountpoint, &options);
+            let facts = device.describe();
+            let served = serve_on(device.clone(), args, mountpoint, &options, facts);
             let closed = device.close().with_context(|| args.source());
             served.and(closed)?;
         }
@@ -168,12 +178,13 @@ fn recorder(args: &MountArgs) -> anyhow::Result<Option<Box<dyn Observer>>> {
     Ok(Some(Box::new(Recorder::new(BufWriter::with_capacity(1 << 20, file)))))
 }
 
-/// Serves the volume on a device until the end, and closes it.
+/// Serves the volume on a device, of which `facts` are known, until the end, and closes it.
 fn serve_on<D: Device>(
     device: Arc<D>,
     args: &MountArgs,
     mountpoint: &Path,
     options: &MountOptions,
+    facts: Vec<Fact>,
 ) -> anyhow::Result<()> {
     let (volume, recovery) =
         Volume::open_observed(device, options.settings.clone(), now, recorder(args)?).with_context(|| args.source())?;
@@ -187,9 +198,26 @@ fn serve_on<D: Device>(
         );
     }
     let volume = Arc::new(volume);
-    let served = serve_volume(args.source(), mountpoint, options, &volume);
+    let served = live_page(args, &volume, facts).and_then(|page| {
+        let served = serve_volume(args.source(), mountpoint, options, &volume);
+        drop(page);
+        served
+    });
     let closed = volume.close().with_context(|| args.source());
     served.and(closed)
+}
+
+/// The live page, if one is asked for: before the mount, so that it is there, or the error is told, when the volume is.
+fn live_page<D: Device>(
+    args: &MountArgs,
+    volume: &Arc<Volume<D>>,
+    facts: Vec<Fact>,
+) -> anyhow::Result<Option<LivePage>> {
+    let Some(address) = args.ui else { return Ok(None) };
+    let watched = Watched::new(volume.clone(), args.source(), facts)?;
+    let page = LivePage::start(address, Arc::new(watched), false).with_context(|| format!("--ui {address}"))?;
+    eprintln!("live page: http://{}/", page.address());
+    Ok(Some(page))
 }
 
 fn serve_volume<D: Device>(

@@ -1,6 +1,6 @@
 //! A volume on a simulated drive in the same process: `--on sim:...`.
 
-use crate::drive::device as drive_spec;
+use crate::drive::{describe, device as drive_spec};
 use crate::options::DeviceOptions;
 use anyhow::{Context as _, bail};
 use clap::Parser;
@@ -9,6 +9,7 @@ use isotherm_export::{ErrorKind, Export as _, ExportError};
 use isotherm_fs::device::{Device, DeviceCounters};
 use isotherm_fs::geometry::Wishes;
 use isotherm_fs::log::read_superblock;
+use isotherm_live::Fact;
 use serde_json::json;
 use std::io;
 use std::path::Path;
@@ -78,6 +79,11 @@ impl SimulatedDevice {
         Ok(())
     }
 
+    /// How the drive was built, for people.
+    pub fn describe(&self) -> Vec<Fact> {
+        describe(&self.drive)
+    }
+
     /// Makes an image whole; a drive in memory is gone.
     ///
     /// # Errors
@@ -118,7 +124,6 @@ impl Device for SimulatedDevice {
         let page_bytes = u64::from(self.drive.plan().geometry.page_bytes());
         let media = (totals.programs.total() + totals.copies.total()) * page_bytes;
         let host = totals.host.bytes_written;
-        let write_amplification = (host > 0).then(|| media as f64 / host as f64);
         let snapshot = self.drive.observe(|device| device.snapshot());
         let all = json!({
             "specification": self.drive.spec(),
@@ -126,12 +131,12 @@ impl Device for SimulatedDevice {
             "host_bytes_read": totals.host.bytes_read,
             "host_bytes_trimmed": totals.host.bytes_trimmed,
             "media_bytes_written": media,
-            "write_amplification": write_amplification,
+            "write_amplification": (host > 0).then(|| media as f64 / host as f64),
             "gc_pages_copied": totals.copies.total(),
             "blocks_erased": totals.erases.total(),
             "flash_time_ns": snapshot.time.total_ns(),
             "mapped_pages": snapshot.mapped_pages,
         });
-        Some(DeviceCounters { write_amplification, all })
+        Some(DeviceCounters { bytes_written: host, media_bytes_written: media, all })
     }
 }

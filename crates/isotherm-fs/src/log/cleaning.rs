@@ -16,6 +16,22 @@ use std::sync::Arc;
 /// The file of blocks that the cleaner took: none. They are durable where they are.
 pub(super) const NOBODY: u64 = 0;
 
+/// Segments chosen to be cleaned that are remembered, for whoever watches.
+const VICTIMS_MAX: usize = 100;
+
+/// A segment that was chosen to be cleaned.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Victim {
+    /// How many had been chosen by then since the log was opened, this one included.
+    pub number: u64,
+    /// Which.
+    pub segment: u32,
+    /// Live blocks over payload, at the time.
+    pub utilisation: f32,
+    /// The group that it was written for as a whole.
+    pub group: Option<u8>,
+}
+
 impl<D: Device> Log<D> {
     /// The segment that is worth cleaning most; where room is short, the one with the fewest live blocks.
     pub fn pick_victim(&mut self, room_is_short: bool) -> Option<u32> {
@@ -27,7 +43,26 @@ impl<D: Device> Log<D> {
         };
         self.tell(|| Event::Victim { segment: victim, barred: unreadable.clone(), room_is_short });
         self.unreadable = unreadable;
+        if let Some(segment) = victim {
+            self.remember_victim(segment);
+        }
         victim
+    }
+
+    fn remember_victim(&mut self, segment: u32) {
+        let segments = self.machine().segments();
+        let (utilisation, group) =
+            (segments.utilisation(segment) as f32, segments.written(segment).map(|(group, _)| group));
+        let number = self.victims.back().map_or(1, |last| last.number + 1);
+        if self.victims.len() == VICTIMS_MAX {
+            self.victims.pop_front();
+        }
+        self.victims.push_back(Victim { number, segment, utilisation, group });
+    }
+
+    /// The segments that were chosen last, oldest first.
+    pub fn victims(&self) -> impl Iterator<Item = Victim> + '_ {
+        self.victims.iter().copied()
     }
 
     /// Whether the newest content of a block lies at `position`, and nowhere else.

@@ -30,6 +30,7 @@ mod transaction;
 mod waiting;
 mod writing;
 
+pub use cleaning::Victim;
 pub use load::DeviceReader;
 pub use options::LogSettings;
 pub use planning::{Goal, Planned};
@@ -48,7 +49,7 @@ use crate::tree::owner_of;
 use cache::Cache;
 use isotherm_sfs::machine::Machine;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 use tables::{Tables, exists};
@@ -134,6 +135,8 @@ pub struct Log<D> {
     failure: Option<String>,
     /// Segments with blocks that cannot be read: never cleaned.
     unreadable: Vec<u32>,
+    /// The segments that were chosen last to be cleaned, oldest first.
+    victims: VecDeque<Victim>,
     /// Who is told what the machine's decisions follow from.
     observer: Option<RefCell<Box<dyn Observer>>>,
 }

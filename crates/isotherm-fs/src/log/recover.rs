@@ -205,6 +205,7 @@ impl<D: Device> Log<D> {
             checkpoint_number: checkpoint.number,
             failure: None,
             unreadable: Vec::new(),
+            victims: VecDeque::new(),
             observer: None,
             device,
             superblock,

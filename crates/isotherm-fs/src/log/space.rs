@@ -38,11 +38,28 @@ impl<D: Device> Log<D> {
     /// What is to be done before what waits is planned, where room becomes short: segments are cleaned several at a time, since a
     /// checkpoint for each would write more pages than it gains where a volume is nearly full.
     pub fn ahead(&self) -> Planned {
-        let ahead = (self.machine().segments().count() as usize / 8).min(CLEANED_AT_A_TIME);
-        match self.check_room(self.machine(), self.waiting.len() as u64, ahead) {
+        match self.check_room(self.machine(), self.waiting.len() as u64, self.spare_ahead()) {
             Err(Stop::Planned(planned)) => planned,
             _ => Planned::Done,
         }
+    }
+
+    fn spare_ahead(&self) -> usize {
+        (self.machine().segments().count() as usize / 8).min(CLEANED_AT_A_TIME)
+    }
+
+    /// Reusable segments below which [`Log::ahead`] asks for something, with what waits now.
+    pub fn segments_wanted_ahead(&self) -> usize {
+        self.segments_needed(self.waiting.len() as u64, self.spare_ahead())
+    }
+
+    /// Segments that writing so many blocks, and a checkpoint after them, takes, and so many to spare.
+    fn segments_needed(&self, blocks: u64, spare: usize) -> usize {
+        let payload = self.payload_of_segment();
+        // Each block may make a page of its own dirty; few do.
+        let pages = (self.cache.dirty() as u64 + blocks.min(payload)).div_ceil(payload);
+        let redo = (self.redo.len() as u64).div_ceil(payload * BLOCK_BYTES as u64);
+        (blocks.div_ceil(payload) + pages + redo + 4) as usize + spare
     }
 
     /// Segments that may be written over.
@@ -90,11 +107,7 @@ impl<D: Device> Log<D> {
 
     /// Whether blocks can be written and a checkpoint after them, with so many segments to spare.
     pub(super) fn check_room(&self, machine: &Machine, blocks: u64, spare: usize) -> Result<(), Stop> {
-        let payload = self.payload_of_segment();
-        // Each block may make a page of its own dirty; few do.
-        let pages = (self.cache.dirty() as u64 + blocks.min(payload)).div_ceil(payload);
-        let redo = (self.redo.len() as u64).div_ceil(payload * BLOCK_BYTES as u64);
-        let needed = (blocks.div_ceil(payload) + pages + redo + 4) as usize + spare;
+        let needed = self.segments_needed(blocks, spare);
         // Those that wait for a checkpoint are passed over, but for the first: its turn has come.
         let is_first = |first: u32| machine.segments().is_reusable(first);
         if reusable(machine).take(needed).count() == needed && machine.segments().queue().next().is_some_and(is_first) {

@@ -13,7 +13,7 @@ mod writer;
 
 pub use background::{Background, Intervals};
 pub use making::make;
-pub use statistics::{STATISTICS_XATTR, SYNC_XATTR};
+pub use statistics::{Figures, STATISTICS_XATTR, SYNC_XATTR, SegmentView};
 
 use crate::device::Device;
 use crate::log::{Goal, Log, LogSettings, OpenError, Recovery};
@@ -21,6 +21,7 @@ use crate::recording::Observer;
 use crate::store::StoreError;
 use crate::tree::{AccessTimes, Tree};
 use isotherm_vfs::Time;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex};
 use writer::{Requests, Wanted, Writer, lock};
 
@@ -34,6 +35,8 @@ pub struct Volume<D: Device> {
     room: Condvar,
     clock: Box<dyn Fn() -> Time + Send + Sync>,
     is_read_only: bool,
+    /// Bytes of files that were read.
+    bytes_read: AtomicU64,
 }
 
 impl<D: Device> std::fmt::Debug for Volume<D> {
@@ -103,6 +106,7 @@ impl<D: Device> Volume<D> {
             room: Condvar::new(),
             clock: Box::new(clock),
             is_read_only,
+            bytes_read: AtomicU64::new(0),
         }
     }
 

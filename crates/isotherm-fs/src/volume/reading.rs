@@ -6,6 +6,7 @@ use crate::log::DeviceReader;
 use crate::store::{BLOCK_BYTES, BlockReader, Store, StoreError, Stored};
 use crate::tree::{Piece, ReadPlan, TreeError};
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 /// How often a block is looked up again that was moved while it was read.
 const ATTEMPTS: u32 = 4;
@@ -25,7 +26,10 @@ impl<D: Device> Volume<D> {
             match fetch(&plan, &reader, verifies, out) {
                 // It may have been moved, and its place taken by another block, while it was read.
                 Err(StoreError::Damaged(_)) if attempt < ATTEMPTS => {}
-                done => return done.map_err(TreeError::from),
+                done => {
+                    self.bytes_read.fetch_add(out.len() as u64, Ordering::Relaxed);
+                    return done.map_err(TreeError::from);
+                }
             }
         }
         unreachable!("the last attempt returns")

@@ -154,6 +154,7 @@ const showAbout = (about) => {
   }));
   at("map-title").textContent = `${format.sentence(words.one)} map`;
   at("wa-note").textContent = `${words.amplification}, over the 10\u00a0s before.`;
+  at("ratio-note").textContent = `${words.ratios}, over the 10\u00a0s before.`;
   at("free-title").textContent = `Free ${words.many}`;
   at("free-note").textContent = words.thresholds;
   at("victims-title").textContent = `Last ${words.collected}`;

@@ -159,6 +159,7 @@ impl Source for Fake {
                     many: "segments",
                     states: ["free", "open", "written", ""],
                     amplification: "Blocks written for each block of file data",
+                    ratios: "Write cost counts what cleaning read",
                     thresholds: "Cleaning begins when few segments are free.",
                     collected: "cleaned",
                     moved: "live blocks moved",
