@@ -81,7 +81,7 @@ impl SimulatedDevice {
 
     /// How the drive was built, for people.
     pub fn describe(&self) -> Vec<Fact> {
-        describe(&self.drive)
+        describe(&self.drive).into_iter().map(|fact| Fact::new(format!("drive's {}", fact.name), fact.value)).collect()
     }
 
     /// Makes an image whole; a drive in memory is gone.

@@ -162,7 +162,7 @@ fn group_name(group: usize, count: usize) -> String {
 /// What the numbers of a segment's cell are, in their order.
 fn colourings(groups: usize) -> [Colouring; 4] {
     let mut names = vec![String::new(); groups + 1];
-    names[usize::from(NO_GROUP)] = "mixed, or not known".to_owned();
+    names[usize::from(NO_GROUP)] = "mixed or unknown".to_owned();
     if groups > 1 {
         names[1] = "coldest".to_owned();
         names[groups] = "hottest".to_owned();
@@ -191,7 +191,7 @@ fn words() -> Words {
         thresholds: "The background cleans when free segments are down to the first line. Below the second, which moves with what waits in \
                      memory, whoever writes cleans first.",
         collected: "cleaned",
-        moved: "live blocks",
+        moved: "utilisation",
     }
 }
 
@@ -347,3 +347,6 @@ fn metrics(figures: &Figures) -> String {
     }
     families.finish()
 }
+
+#[cfg(test)]
+mod tests;

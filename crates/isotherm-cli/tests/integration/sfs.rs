@@ -3,7 +3,8 @@
 use crate::command::isotherm;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -232,6 +233,85 @@ fn a_volume_on_a_simulated_drive_counts_what_the_flash_does() {
     let server = stage.serve_with(&[&stage.text("mnt"), "--on", &image]);
     assert_eq!(fs::read(mount.join("kept")).expect("it was kept"), b"kept");
     server.unmount();
+}
+
+/// What the live page at an address answers; none where nobody listens.
+fn fetch(address: &str, path: &str) -> Option<serde_json::Value> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("the page listens");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the answer ends with the connection");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
+    assert!(head.starts_with("HTTP/1.1 200 "), "{path}: {head}");
+    Some(serde_json::from_str(body).expect("JSON"))
+}
+
+#[test]
+fn a_live_page_has_the_numbers_of_the_statistics_and_ends_with_the_mount() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    let mount = stage.path("mnt");
+    let sim = "sim:--logical-size 96MiB --op 10%";
+    for place in [vec![stage.text("disk"), stage.text("mnt")], vec![stage.text("mnt"), "--on".into(), sim.into()]] {
+        let mut words = vec!["mount"];
+        words.extend(place.iter().map(String::as_str));
+        // Nothing happens by itself while two numbers are compared.
+        words.extend(["--ui", "127.0.0.1:0", "-o", "commit=1000,checkpoint=1000"]);
+        let mounted = stage.run(&words);
+        let _mount = Unmounts(&mount);
+        assert_eq!(mounted.status.code(), Some(0), "{}", said(&mounted));
+        let said = said(&mounted);
+        let address = said.strip_prefix("live page: http://").and_then(|rest| rest.strip_suffix("/\n"));
+        let address = address.unwrap_or_else(|| panic!("it says where the page is, and nothing else: {said}"));
+
+        let file = fs::File::create(mount.join("file")).expect("a file");
+        for at in 0..20_000u64 {
+            let block = [at as u8; 4096];
+            std::os::unix::fs::FileExt::write_all_at(&file, &block, at * 7919 % 8_000 * 4096).expect("there is room");
+        }
+        drop(file);
+        stage.ok(&["sync", &stage.text("mnt")]);
+        // The background may be cleaning.
+        let start = Instant::now();
+        let (told, shown) = loop {
+            let told: serde_json::Value =
+                serde_json::from_str(&stage.ok(&["stats", &stage.text("mnt")])).expect("JSON");
+            // What is published is half a second old at most.
+            std::thread::sleep(Duration::from_millis(600));
+            let shown = fetch(address, "/stats").expect("the page is there");
+            if shown == told || start.elapsed() > PATIENCE {
+                break (told, shown);
+            }
+        };
+        assert_eq!(shown, told);
+        assert!(told["host_blocks"].as_u64() >= Some(20_000) && told["write_cost"].as_f64() >= Some(1.0), "{told}");
+        assert_eq!(told["device"].is_object(), place.len() == 3, "{told}");
+        let cells = fetch(address, "/cells").expect("the page is there");
+        assert_eq!((&cells["units"], &cells["by_state"][0]), (&told["segments"], &told["segments_free"]));
+
+        let status = Command::new("umount").arg(&mount).status().expect("umount starts");
+        assert!(status.success(), "umount failed");
+        let start = Instant::now();
+        while TcpStream::connect(address).is_ok() {
+            assert!(start.elapsed() < PATIENCE, "the page outlives the mount");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let remote = stage.run(&["serve", &stage.text("disk"), &stage.text("mnt"), "--ui", "0.0.0.0:0"]);
+    assert_eq!(remote.status.code(), Some(2), "{}", said(&remote));
+    assert!(said(&remote).contains("127.0.0.1"), "{}", said(&remote));
+    assert!(!is_mounted(&mount));
+}
+
+/// Unmounts at the end of a test, even where it fails.
+struct Unmounts<'a>(&'a std::path::Path);
+
+impl Drop for Unmounts<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).stderr(Stdio::null()).status();
+    }
 }
 
 #[test]
