@@ -118,7 +118,9 @@ impl Fake {
             _ => State::Closed,
         };
         let share = (i % 16) as f32 / 16.0;
-        Unit { state, numbers: [share, 1.0 - share, (i % 7) as f32, (i % 2) as f32] }
+        // The last of them has nought, which has no logarithm.
+        let fading = if i % 16 == 15 { 0.0 } else { 1.0 - share };
+        Unit { state, numbers: [share, fading, (i % 7) as f32, (i % 2) as f32] }
     }
 
     fn colourings(&self) -> [Colouring; 4] {

@@ -58,8 +58,8 @@ fn the_map_is_coloured_as_the_source_says() {
     let legend = "document.getElementById('map-legend').textContent.replaceAll('\u{a0}', ' ')";
     for (way, words) in [
         ("utilisation", "0 % live100 %"),
-        // Nought has no place among logarithms, and the bad segment has no hotness.
-        ("hotness", "hotness 0.0630.94"),
+        // From an eighth on: the one before has nought, which has no logarithm.
+        ("hotness", "hotness 0.130.94"),
         ("age", "age 0, written last6.00, written longest ago"),
         ("group", "group 0 (host)group 1free: 1"),
         ("state", "free: 1open: 1written: 13chosen to be cleaned"),
