@@ -10,6 +10,9 @@ use std::sync::{Arc, OnceLock};
 /// Requests that are kept of one trace at most: 512 MiB.
 const REQUESTS_MAX: usize = 16 << 20;
 
+/// Requests that are read at a time.
+pub(crate) const BATCH: usize = 4096;
+
 /// What the first pass over a trace leaves behind; `None` for a trace that is too long. Clones share it.
 pub(crate) type Slot = Arc<OnceLock<Option<Arc<Kept>>>>;
 
@@ -44,7 +47,7 @@ pub(crate) fn is_there(slot: &Slot) -> bool {
 /// A trace as `reader` reads it, kept whatever its length.
 pub(crate) fn read(reader: &mut (dyn TraceReader + Send)) -> Result<Slot, TraceError> {
     let mut requests = Vec::new();
-    while reader.fill(&mut requests, crate::source::BATCH)? > 0 {}
+    while reader.fill(&mut requests, BATCH)? > 0 {}
     Ok(Arc::new(OnceLock::from(Some(Arc::new(Kept::of(requests, reader))))))
 }
 

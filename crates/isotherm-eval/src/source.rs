@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Requests in a batch: enough to amortise a virtual call and to prefetch ahead, few enough to stay in the second-level cache.
-pub const BATCH: usize = 4096;
+pub const BATCH: usize = kept::BATCH;
 
 /// What a survey depends on: jobs that agree in it may share one.
 #[derive(Clone, Debug)]
