@@ -2,11 +2,12 @@
 
 use crate::change::{Kind, Price};
 use crate::groups::Group;
-use crate::life::{Life, LifeInputs};
+use crate::life::LifeInputs;
 use crate::plan::Plan;
 use crate::question::Situation;
 use crate::search::{Dropped, Tried};
 use crate::smart::Calibration;
+use isotherm_eval::lifetime::Life;
 use isotherm_eval::results::TraceSummary;
 use serde::Serialize;
 

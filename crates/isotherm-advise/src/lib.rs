@@ -35,7 +35,7 @@ pub use change::{Change, Kind, Price};
 pub use drives::{DRIVES, DriveClass};
 pub use files::FileMap;
 pub use groups::Group;
-pub use life::{Life, LifeInputs};
+pub use life::LifeInputs;
 pub use plan::{HandleNote, Plan, PlanRange, PlanSize, Rule};
 pub use question::{PAGE_BYTES, Question, Situation};
 pub use search::{Dropped, Search, Tried};

@@ -1,10 +1,8 @@
 //! What write amplification means for a drive, in the words of data sheets.
 
 use crate::drives::DriveClass;
+use isotherm_eval::lifetime::{DAYS_PER_YEAR, Flash, Life, bytes_per_year};
 use serde::Serialize;
-
-const DAYS_PER_YEAR: f64 = 365.25;
-const NS_PER_YEAR: f64 = DAYS_PER_YEAR * 86_400e9;
 
 /// Erases that the most worn block may be ahead: the threshold of static wear levelling that drives are simulated with, or half of
 /// what a block endures where that is less.
@@ -30,30 +28,15 @@ pub struct LifeInputs {
     pub formulas: Vec<String>,
 }
 
-/// The life of a drive under one write amplification.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Life {
-    /// Host bytes until the flash is worn out (TBW, in bytes).
-    pub terabytes_written_bytes: f64,
-    /// Drive writes a day over the warranty (DWPD).
-    pub drive_writes_per_day: f64,
-    /// Years at the host's rate; none where the trace has no times.
-    pub years: Option<f64>,
-    /// Share of the drive's life that a year takes, in per cent (NVMe's Percentage Used a year).
-    pub percent_used_per_year: Option<f64>,
-}
-
 impl LifeInputs {
     /// For a drive on which a trace writes `host_bytes` within `duration_ns`, `scale` times as fast.
     pub fn new(drive: &DriveClass, host_bytes: u64, duration_ns: u64, scale: f64) -> Self {
-        let host_bytes_per_year =
-            (duration_ns > 0 && host_bytes > 0).then(|| host_bytes as f64 / duration_ns as f64 * NS_PER_YEAR * scale);
         Self {
             capacity_bytes: drive.capacity_bytes,
             flash_bytes: drive.flash_bytes,
             pe_cycles: drive.pe_cycles,
             warranty_years: drive.warranty_years,
-            host_bytes_per_year,
+            host_bytes_per_year: bytes_per_year(host_bytes, duration_ns).map(|bytes| bytes * scale),
             formulas: vec![
                 format!(
                     "TBW = flash bytes x (P/E cycles - {}) / write amplification in bytes",
@@ -69,23 +52,23 @@ impl LifeInputs {
         }
     }
 
+    fn flash(&self) -> Flash {
+        Flash {
+            flash_bytes: self.flash_bytes,
+            capacity_bytes: self.capacity_bytes,
+            erases: u64::from(self.pe_cycles - unlevelled(self.pe_cycles)),
+            warranty_years: self.warranty_years,
+        }
+    }
+
     /// The life under a write amplification (in bytes).
     pub fn life(&self, write_amplification_bytes: f64) -> Life {
-        let erases = self.pe_cycles - unlevelled(self.pe_cycles);
-        let terabytes_written_bytes = self.flash_bytes as f64 * f64::from(erases) / write_amplification_bytes;
-        let years = self.host_bytes_per_year.map(|bytes| terabytes_written_bytes / bytes);
-        Life {
-            terabytes_written_bytes,
-            drive_writes_per_day: terabytes_written_bytes
-                / (self.capacity_bytes as f64 * self.warranty_years * DAYS_PER_YEAR),
-            years,
-            percent_used_per_year: years.map(|years| 100.0 / years),
-        }
+        self.flash().life(write_amplification_bytes, self.host_bytes_per_year)
     }
 
     /// Drive writes a day that the host asks for.
     pub fn wanted_drive_writes_per_day(&self) -> Option<f64> {
-        self.host_bytes_per_year.map(|bytes| bytes / (self.capacity_bytes as f64 * DAYS_PER_YEAR))
+        self.host_bytes_per_year.map(|bytes| self.flash().drive_writes_per_day(bytes, 1.0))
     }
 }
 

@@ -25,7 +25,7 @@
 //!
 //! # Order of the modules
 //! Each uses only those before it: `steady`, [`closed_form`], `error`, `control`; [`results`]; [`columns`], [`files`], `fold`,
-//! `source`, `memory`, `estimate`; `recorder`, `heat`, `lifetime`, `laws`, `measure`, `verdict`; `pool`; `run`, [`hotness`]; [`compare`],
+//! `source`, `memory`, `estimate`; `recorder`, `heat`, [`lifetime`](mod@lifetime), `laws`, `measure`, `verdict`; `pool`; `run`, [`hotness`]; [`compare`],
 //! [`comparison`], [`validate`], [`sweep`].
 
 pub mod closed_form;
@@ -34,6 +34,7 @@ pub mod compare;
 pub mod comparison;
 pub mod files;
 pub mod hotness;
+pub mod lifetime;
 pub mod results;
 pub mod sweep;
 pub mod validate;
@@ -45,7 +46,6 @@ mod fold;
 mod heat;
 mod kept;
 mod laws;
-mod lifetime;
 mod measure;
 mod memory;
 mod pool;

@@ -1,6 +1,7 @@
 //! Lifetime in the terms of vendors' data sheets: terabytes written (TBW), drive writes per day (DWPD), years.
 
 use crate::results::{DeviceSummary, Lifetime};
+use serde::Serialize;
 
 /// Endurance that is assumed where the specification gives none: erases of a block of MLC flash (HP, "Solid state drive
 /// technology: differences between SLC, MLC and TLC NAND", Table 1).
@@ -16,10 +17,61 @@ fn assumed(preset: &str) -> u64 {
     }
 }
 
-/// Warranty time over which drive writes per day are counted.
+/// Warranty time over which drive writes per day are counted where nothing else is said.
 const WARRANTY_YEARS: f64 = 5.0;
-const DAYS_PER_YEAR: f64 = 365.25;
+/// Days of a year in all of these formulas.
+pub const DAYS_PER_YEAR: f64 = 365.25;
 const NS_PER_YEAR: f64 = DAYS_PER_YEAR * 86_400e9;
+
+/// The flash of a drive, and what is promised of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flash {
+    /// Bytes of flash.
+    pub flash_bytes: u64,
+    /// Bytes that the host sees.
+    pub capacity_bytes: u64,
+    /// Erases of a block, on average, until the drive is worn out.
+    pub erases: u64,
+    /// Years over which drive writes per day are counted.
+    pub warranty_years: f64,
+}
+
+/// The life of a drive under one write amplification.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Life {
+    /// Host bytes until the flash is worn out (TBW, in bytes).
+    pub terabytes_written_bytes: f64,
+    /// Drive writes a day over the warranty (DWPD).
+    pub drive_writes_per_day: f64,
+    /// Years at the host's rate; none where it is not known.
+    pub years: Option<f64>,
+    /// Share of the drive's life that a year takes, in per cent (NVMe's Percentage Used a year).
+    pub percent_used_per_year: Option<f64>,
+}
+
+impl Flash {
+    /// The life under a write amplification (in bytes) and a host that writes so many bytes a year.
+    pub fn life(&self, wa_bytes: f64, host_bytes_per_year: Option<f64>) -> Life {
+        let terabytes_written_bytes = self.flash_bytes as f64 * self.erases as f64 / wa_bytes;
+        let years = host_bytes_per_year.map(|bytes| terabytes_written_bytes / bytes);
+        Life {
+            terabytes_written_bytes,
+            drive_writes_per_day: self.drive_writes_per_day(terabytes_written_bytes, self.warranty_years),
+            years,
+            percent_used_per_year: years.map(|years| 100.0 / years),
+        }
+    }
+
+    /// Drive writes a day of a host that writes so many bytes within so many years.
+    pub fn drive_writes_per_day(&self, host_bytes: f64, years: f64) -> f64 {
+        host_bytes / (self.capacity_bytes as f64 * years * DAYS_PER_YEAR)
+    }
+}
+
+/// Bytes a year of a host that writes `host_bytes` within `duration_ns`; none where the trace has no times.
+pub fn bytes_per_year(host_bytes: u64, duration_ns: u64) -> Option<f64> {
+    (duration_ns > 0 && host_bytes > 0).then(|| host_bytes as f64 / duration_ns as f64 * NS_PER_YEAR)
+}
 
 /// Lifetime of a device under a workload that wrote `host_bytes` with a write amplification of `wa_bytes` (in bytes) within
 /// `duration_ns` of trace time (0 where the trace has no times). Where `endurance` is 0, that of the flash is assumed whose
@@ -32,21 +84,20 @@ pub fn lifetime(
     duration_ns: u64,
 ) -> Lifetime {
     let endurance_erases = if endurance == 0 { assumed(preset) } else { u64::from(endurance) };
-    let physical_bytes = (device.blocks * device.pages_per_block * device.page_bytes) as f64;
-    let logical_bytes = (device.logical_pages * device.page_bytes) as f64;
-    let terabytes_written_bytes = wa_bytes.map(|wa| physical_bytes * endurance_erases as f64 / wa);
-    let years = terabytes_written_bytes.filter(|_| duration_ns > 0 && host_bytes > 0).map(|bytes| {
-        let bytes_per_year = host_bytes as f64 / duration_ns as f64 * NS_PER_YEAR;
-        bytes / bytes_per_year
-    });
+    let flash = Flash {
+        flash_bytes: device.blocks * device.pages_per_block * device.page_bytes,
+        capacity_bytes: device.logical_pages * device.page_bytes,
+        erases: endurance_erases,
+        warranty_years: WARRANTY_YEARS,
+    };
+    let life = wa_bytes.map(|wa| flash.life(wa, bytes_per_year(host_bytes, duration_ns)));
     Lifetime {
         endurance_erases,
         endurance_assumed: endurance == 0,
-        terabytes_written_bytes,
-        drive_writes_per_day: terabytes_written_bytes
-            .map(|bytes| bytes / (logical_bytes * WARRANTY_YEARS * DAYS_PER_YEAR)),
+        terabytes_written_bytes: life.map(|life| life.terabytes_written_bytes),
+        drive_writes_per_day: life.map(|life| life.drive_writes_per_day),
         warranty_years: WARRANTY_YEARS,
-        years,
+        years: life.and_then(|life| life.years),
         formulas: vec![
             "TBW = physical bytes x endurance / write amplification in bytes".to_owned(),
             format!("DWPD = TBW / (logical bytes x {WARRANTY_YEARS} years x {DAYS_PER_YEAR} days)"),
