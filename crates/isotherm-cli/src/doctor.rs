@@ -1,5 +1,6 @@
 //! `isotherm doctor`: what this machine can do.
 
+use crate::control_group::memory_limit;
 use crate::output::{self, print};
 use anyhow::Context as _;
 use clap::Args;
@@ -79,10 +80,8 @@ fn line_of(path: &str) -> Option<String> {
 fn machine() -> Vec<Finding> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let memory = available_memory();
-    let limit = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
-        .iter()
-        .find_map(|path| line_of(path));
-    let limit = limit.and_then(|text| text.parse::<u64>().ok()).filter(|bytes| *bytes < 1 << 50);
+    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limit = memory_limit(Path::new("/sys/fs/cgroup"), &own);
     let huge = line_of("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_else(|| "not told".to_owned());
     let has_huge = huge.contains("[always]") || huge.contains("[madvise]");
     vec![
@@ -99,7 +98,7 @@ fn machine() -> Vec<Finding> {
             None,
             limit.map_or_else(
                 || "none".to_owned(),
-                |bytes| format!("{} for this control group", output::bytes(bytes as f64)),
+                |limit| format!("{} for the control group {}", output::bytes(limit.bytes as f64), limit.group),
             ),
             "",
         ),

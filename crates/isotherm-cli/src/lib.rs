@@ -4,6 +4,7 @@
 
 mod advise;
 mod compare;
+mod control_group;
 mod diff;
 mod doctor;
 mod drive;
