@@ -1,6 +1,6 @@
 //! `isotherm list`: everything that can be named, from the registries.
 
-use crate::output::print;
+use crate::output::{self, print};
 use crate::{reference, schema};
 use anyhow::bail;
 use clap::{Args, ValueEnum};
@@ -14,6 +14,7 @@ use isotherm::registry::{Entry, Parameter};
 use isotherm::spec::Specification as _;
 use isotherm::stats::SectionEntry;
 use isotherm::victim::VICTIMS;
+use isotherm_advise::DriveClass;
 use isotherm_eval::ReplaySpec;
 use isotherm_sfs::SystemSpec;
 use isotherm_sfs::drive::DRIVES;
@@ -65,6 +66,8 @@ enum Kind {
     Counters,
     /// Drives that a log's write cost is counted in
     Drives,
+    /// Classes of drives that advice is given for
+    DriveClasses,
     /// Every key of a specification, as --set, TOML files and experiments take it
     Parameters,
 }
@@ -109,6 +112,7 @@ fn listed(kind: Kind) -> Vec<Row> {
         Kind::Timings => rows(TIMINGS),
         Kind::Logs => rows(LOGS),
         Kind::Drives => rows(DRIVES),
+        Kind::DriveClasses => isotherm_advise::DRIVES.iter().map(drive_class).collect(),
         Kind::Counters => isotherm_eval::results::sections().map(counters).collect(),
         Kind::Formats => formats(),
         Kind::Patterns => patterns(),
@@ -124,6 +128,30 @@ fn rows<B>(table: &'static [Entry<B>]) -> Vec<Row> {
         parameters: entry.parameters,
     };
     table.iter().map(row).collect()
+}
+
+fn drive_class(drive: &'static DriveClass) -> Row {
+    let facts = vec![
+        ("capacity", output::bytes(drive.capacity_bytes as f64)),
+        (
+            "flash",
+            format!(
+                "{}, an over-provisioning of {:.1} %; a power of two in GiB, as drives hold (ATP)",
+                output::bytes(drive.flash_bytes as f64),
+                drive.over_provisioning() * 100.0
+            ),
+        ),
+        ("P/E cycles", format!("{}; {}", output::whole(drive.pe_cycles.into()), drive.pe_cycles_source)),
+        ("latencies", format!("{} (isotherm list timings)", drive.timing)),
+        ("warranty", format!("{} years", drive.warranty_years)),
+        (
+            "promised",
+            drive
+                .rated_dwpd
+                .map_or_else(String::new, |dwpd| format!("{dwpd} drive writes a day, as vendors name the class")),
+        ),
+    ];
+    Row { name: drive.name, summary: drive.summary.to_owned(), facts, parameters: &[] }
 }
 
 /// A section of results: its keys are its facts.

@@ -665,6 +665,26 @@ fn every_verb_has_a_page_and_shells_complete_them() {
 }
 
 #[test]
+fn classes_of_drives_are_listed_with_where_their_numbers_are_from() {
+    let listed: Value = serde_json::from_slice(&isotherm(&["list", "drive-classes", "--json"]).stdout).unwrap();
+    let listed = listed.as_array().unwrap();
+    assert_eq!(listed.len(), isotherm_advise::DRIVES.len());
+    for (class, drive) in listed.iter().zip(isotherm_advise::DRIVES) {
+        assert_eq!(class["name"], drive.name);
+        let cycles = class["P/E cycles"].as_str().unwrap();
+        assert!(
+            cycles.ends_with(drive.pe_cycles_source) && cycles.len() > drive.pe_cycles_source.len() + 2,
+            "{cycles}"
+        );
+    }
+    let qlc = listed.iter().find(|class| class["name"] == "client-qlc-1t").unwrap();
+    assert!(qlc["flash"].as_str().unwrap().contains("10.0 %"), "{qlc}");
+    assert!(qlc["P/E cycles"].as_str().unwrap().starts_with("1 000; "), "{qlc}");
+    let said = String::from_utf8(isotherm(&["list", "drive-classes"]).stdout).unwrap();
+    assert!(said.contains("tlc-1.6t") && said.contains("promised: 3 drive writes a day"), "{said}");
+}
+
+#[test]
 fn doctor_tells_what_there_is_and_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
