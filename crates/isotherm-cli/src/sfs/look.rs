@@ -59,12 +59,15 @@ pub fn stats(args: &MountpointArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-struct Opened {
-    volume: Volume<FileDevice>,
+/// A volume that is not mounted, to be read.
+pub struct Opened {
+    /// The volume.
+    pub volume: Volume<FileDevice>,
 }
 
 impl Opened {
-    fn new(device: &Path) -> anyhow::Result<Self> {
+    /// Opens it.
+    pub fn new(device: &Path) -> anyhow::Result<Self> {
         let settings = LogSettings { read_only: true, ..LogSettings::default() };
         let (volume, _) = Volume::open(open(device, Access::Read)?, settings, super::mount::now)
             .with_context(|| device.display().to_string())?;
@@ -82,7 +85,8 @@ impl Opened {
         Ok(found)
     }
 
-    fn list(&self, ino: Ino) -> anyhow::Result<Vec<(Vec<u8>, Attributes)>> {
+    /// What stands in a directory, by name.
+    pub fn list(&self, ino: Ino) -> anyhow::Result<Vec<(Vec<u8>, Attributes)>> {
         let mut entries = Vec::new();
         self.volume.read_directory_plus(ino, 0, &mut |entry, attributes| {
             if entry.name != b"." && entry.name != b".." {

@@ -2,6 +2,7 @@
 
 mod device;
 mod dump;
+mod files;
 mod fsck;
 mod look;
 mod mkfs;
@@ -42,6 +43,8 @@ enum Verb {
     Sync(look::MountpointArgs),
     /// Print what a mounted volume counts, as JSON
     Stats(look::MountpointArgs),
+    /// Print where every file of a volume lies on its device, as `filefrag -v` does: a map for `advise --file-map`
+    Files(files::FilesArgs),
     /// Let the simulator decide again what a mounted volume decided, from a recording of `mount --record`
     Replay(replay::ReplayArgs),
     /// List a directory of a volume that is not mounted
@@ -66,6 +69,7 @@ pub fn run(args: &SfsArgs) -> anyhow::Result<ExitCode> {
         Verb::Helpers(args) => helpers(args),
         Verb::Sync(args) => look::sync(args),
         Verb::Stats(args) => look::stats(args),
+        Verb::Files(args) => files::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Ls(args) => look::ls(args),
         Verb::Cat(args) => look::cat(args),

@@ -184,6 +184,8 @@ fn a_volume_that_is_mounted_is_locked() {
     assert!(fs::write(stage.path("mnt/x"), b"").is_err(), "a read-only mount was written to");
     // Others may read what is mounted read-only.
     assert!(stage.ok(&["fsck", "-n", &stage.text("disk")]).contains("clean"));
+    // Nothing waits there that would have to be made durable first.
+    assert_eq!(stage.ok(&["files", &stage.text("mnt")]), "Filesystem type is: sfs\n");
     server.unmount();
 }
 

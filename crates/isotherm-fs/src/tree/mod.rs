@@ -15,6 +15,7 @@ mod copy;
 mod describe;
 mod directory;
 mod error;
+mod extents;
 mod hash;
 mod inode;
 mod inodes;
@@ -39,6 +40,7 @@ use isotherm_vfs::{FileKind, ROOT, Time};
 
 pub use describe::{describe_entry, describe_page};
 pub use error::{Result, TreeError};
+pub use extents::StoredExtent;
 pub use inode::{is_entry, owner_of};
 pub use read::{Piece, ReadPlan};
 

@@ -1,5 +1,6 @@
 //! A mounted volume as a POSIX file system.
 
+use super::places::{EXTENTS_MAX, EXTENTS_XATTR, extents_text};
 use super::statistics::{STATISTICS_XATTR, SYNC_XATTR};
 use super::{Volume, Wanted, lock};
 use crate::device::Device;
@@ -143,6 +144,10 @@ impl<D: Device> FileSystem for Volume<D> {
     fn xattr(&self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
         if ino == ROOT && name == STATISTICS_XATTR.as_bytes() {
             return Ok(self.counters().map_err(errno)?.to_string().into_bytes());
+        }
+        if let Some(from) = name.strip_prefix(EXTENTS_XATTR.as_bytes()) {
+            let from = std::str::from_utf8(from).ok().and_then(|from| from.parse().ok()).ok_or(Errno::NODATA)?;
+            return self.ask(|tree| Ok(extents_text(&tree.stored_extents(ino, from, EXTENTS_MAX)?)));
         }
         self.ask(|tree| tree.xattr(ino, name))
     }

@@ -7,12 +7,14 @@ mod background;
 mod cleaner;
 mod filesystem;
 mod making;
+mod places;
 mod reading;
 mod statistics;
 mod writer;
 
 pub use background::{Background, Intervals};
 pub use making::make;
+pub use places::{EXTENTS_XATTR, parse_extents};
 pub use statistics::{Figures, STATISTICS_XATTR, SYNC_XATTR, SegmentView};
 
 use crate::device::Device;

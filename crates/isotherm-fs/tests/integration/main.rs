@@ -5,6 +5,7 @@ mod crash;
 mod decisions;
 mod dump;
 mod exercise;
+mod extents;
 mod full;
 mod log;
 mod repair;
