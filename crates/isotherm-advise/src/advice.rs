@@ -104,7 +104,7 @@ impl Row {
             what: tried.candidate.what.clone(),
             kind: tried.candidate.kind,
             is_host: change.plan.is_some() || change.discards.is_some() || change.file_system,
-            is_drive: change.placement.is_some() || change.victim.is_some() || change.buffer.is_some(),
+            is_drive: change.is_of_drive(),
             write_amplification: wa,
             write_amplification_bytes: bytes,
             life: bytes.map(|bytes| life.life(bytes)),
@@ -240,7 +240,11 @@ pub fn recommend(rows: &[Row], situation: &Situation, wanted_bytes: u64) -> Reco
     };
     let worth = |found: Option<(usize, &'_ Row)>| found.filter(|(_, row)| saving(row) >= WORTH).map(|(at, _)| at);
     let is_bound = |row: &Row| row.kind == Kind::Bound;
-    let is_host = |row: &Row| !is_bound(row) && row.is_host && !row.is_drive && row.price == Price::default();
+    // What is estimated is told, and never recommended.
+    let is_estimate = |row: &Row| row.kind == Kind::TrimAtOnce;
+    let is_host = |row: &Row| {
+        !is_bound(row) && !is_estimate(row) && row.is_host && !row.is_drive && row.price == Price::default()
+    };
     let row = worth(best(&is_host));
     let firmware_row = worth(best(&|row| row.is_drive && !row.is_host && !is_bound(row)));
     let alone = [row, firmware_row].into_iter().flatten().map(|at| wa(&rows[at])).fold(f64::INFINITY, f64::min);
@@ -270,6 +274,12 @@ pub fn recommend(rows: &[Row], situation: &Situation, wanted_bytes: u64) -> Reco
     }
     if let Some(row) = spare_row.map(|at| &rows[at]) {
         others.push(format!("More spare space: {}; then {}", what(row), effect(row, base)));
+    }
+    if let Some(row) = rows.iter().find(|row| is_estimate(row) && row.valid) {
+        others.push(format!(
+            "If what no file of the map holds were discarded at once, an estimate: {}",
+            effect(row, base)
+        ));
     }
     if let Some(bound) = rows.iter().find(|row| is_bound(row) && row.valid) {
         others.push(format!("A placement that knows when each page dies comes to {:.2}.", wa(bound)));

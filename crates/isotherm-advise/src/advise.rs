@@ -1,9 +1,12 @@
 //! From a question to its answer: the drive as it is, changes one by one, the best of them together, the bound.
 
 use crate::advice::{ADVICE_VERSION, Advice, PROMISE_TOLERANCE, Promise, Row, recommend};
+use crate::candidates::{bound, candidates, combinations, every_combination};
 use crate::change::{Change, Kind};
+use crate::choice::{best, best_of_each_kind};
 use crate::copies::Copies;
 use crate::files::FileMap;
+use crate::freed::Freed;
 use crate::groups::{self, Group};
 use crate::handles;
 use crate::life::LifeInputs;
@@ -14,27 +17,11 @@ use crate::smart::Calibration;
 use crate::view::View;
 use crate::watch::{Watched, watch};
 use isotherm::nand::timing::TimeMode;
-use isotherm::placement::{PLACEMENTS, needs_future};
 use isotherm::registry::PolicyName;
-use isotherm::victim::VICTIMS;
 use isotherm_eval::results::TraceSummary;
 use isotherm_eval::{Control, EvalError, Policies, Survey, SurveyKey, prepare};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Over-provisionings that are tried.
-const SPARES: [f64; 3] = [0.15, 0.28, 0.50];
-/// Write buffers that are tried, over the capacity.
-const BUFFERS: [f64; 2] = [0.001, 0.01];
-/// Handles that are tried.
-const HANDLES: [u16; 7] = [2, 3, 4, 6, 8, 12, 16];
-/// Placements that need the host's help, or stand for the drive as it is.
-const NOT_FIRMWARE: [&str; 4] = ["ranges", "streams", "offline", "single"];
-/// Victim policies that each placement is tried with; one that has the placement's name goes with it too.
-const VICTIMS_TRIED: [&str; 2] = ["greedy", "cost_benefit"];
-/// Victim policies that a combination is tried with, beside the drive's own.
-const VICTIMS_OF_COMBINATIONS: [&str; 2] = ["cost_benefit", "isotherm"];
-/// Fewest handles within this of the best are told: more handles cost the application more.
-const ENOUGH: f64 = 0.01;
 /// Files that are told.
 const FILES_MAX: usize = 24;
 /// Drive writes of a trace that would be enough.
@@ -72,22 +59,23 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
     // The drive as it is has to be possible: what is wrong with it is wrong with the question.
     prepare(&as_it_is.change.run(question, &situation, &question.trace, &survey), Some(&survey))?;
     let base = search.in_full(vec![as_it_is])?;
-    let candidates = candidates(question, &situation, &watched, &regions);
+    let freed = match (&beside.file_map, survey.touched.as_deref()) {
+        (Some(map), Some(touched)) => Freed::of(&question.trace, touched, PAGE_BYTES, map)?,
+        _ => None,
+    };
+    let freed_share = freed.as_ref().map(|freed| freed.pages as f64 / situation.touched_pages as f64);
+    let candidates = candidates(question, &situation, &watched, &regions, freed);
     let every_plan = question.exhaustive.then(|| every_combination(&candidates));
     let chosen = search.screen(candidates)?;
     let tried = search.in_full(chosen)?;
     let mut told = best_of_each_kind(&tried);
     let combinations = every_plan.unwrap_or_else(|| combinations(&tried, &situation));
     // The best of the host alone, and the best of all.
-    let (by_host, by_both): (Vec<Tried>, Vec<Tried>) = search.in_full(combinations)?.into_iter().partition(|tried| {
-        let change = &tried.candidate.change;
-        change.placement.is_none() && change.victim.is_none()
-    });
+    let (by_both, by_host): (Vec<Tried>, Vec<Tried>) =
+        search.in_full(combinations)?.into_iter().partition(|tried| tried.candidate.change.is_of_drive());
     told.extend([best(&by_host), best(&by_both)].into_iter().flatten());
-    let bound = Change { placement: Some(PolicyName::plain("offline")), ..clairvoyant(&tried) };
     let (timed, mode) = search.latencies(&base.iter().chain(&told).collect::<Vec<_>>())?;
-    let bound = Candidate { kind: Kind::Bound, what: "bound: knows when each page dies".to_owned(), change: bound };
-    told.extend(search.in_full(vec![bound])?);
+    told.extend(search.in_full(vec![bound(&tried)])?);
     let latencies = timed.into_iter().chain([None]);
 
     let drive_life = LifeInputs::new(&question.drive, trace.written_bytes, trace.duration_ns, question.scale_rate);
@@ -127,6 +115,9 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
                 .to_owned(),
         );
     }
+    if let Some(map) = &beside.file_map {
+        situation.notes.extend(notes_of_map(map, &situation, freed_share));
+    }
     situation.notes.extend(match mode {
         Some(TimeMode::Open) => Some("P99.9 is at the trace's own times, on 64 planes that work side by side".to_owned()),
         Some(_) => Some(
@@ -156,189 +147,27 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
     })
 }
 
-/// Every change that is tried alone.
-fn candidates(
-    question: &Question,
-    situation: &Situation,
-    watched: &Watched,
-    regions: &[handles::Region],
-) -> Vec<Candidate> {
-    let mut all = Vec::new();
-    let mut add = |kind, what: String, change| all.push(Candidate { kind, what, change });
-    match situation.has_trims {
-        true => {
-            let change = Change { discards: Some(false), ..Change::default() };
-            add(Kind::Trim, "- trim (as without discards)".to_owned(), change);
-        }
-        false if situation.stale_share > 0.0 => {
-            let change = Change { discards: Some(true), ..Change::default() };
-            add(Kind::Trim, "+ trim what the file system frees".to_owned(), change);
-        }
-        false => {}
+/// How far a map of the files can be trusted, and what is made of it.
+fn notes_of_map(map: &FileMap, situation: &Situation, freed_share: Option<f64>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if map.is_of_log {
+        let last = (situation.touched_pages as f64 / situation.page_writes as f64).min(1.0);
+        notes.push(format!(
+            "the map is that of a log, whose files move with every write: it says what lay where at one moment, and at most {:.0} % of \
+             what the trace wrote still lay there then; the rest is told of the files that took its place",
+            last * 100.0
+        ));
     }
-    let kinds = [
-        (Kind::HandlesByAddress, "address", handles::by_address(watched, regions, question.handles_max)),
-        (Kind::HandlesBySize, "size of request", handles::by_size(watched, question.handles_max)),
-        (Kind::HandlesBySource, "who writes", handles::by_source(watched, question.handles_max)),
-    ];
-    for (kind, by, plans) in kinds {
-        for plan in plans.into_iter().filter(|plan| HANDLES.contains(&plan.handles)) {
-            let plan = Arc::new(plan);
-            for (copies_apart, how) in [(false, ""), (true, ", copies apart")] {
-                let what = format!("+ {} handles by {by}{how}", plan.handles);
-                add(kind, what, Change { plan: Some(plan.clone()), copies_apart, ..Change::default() });
-            }
-        }
+    if let Some(share) = freed_share {
+        notes.push(format!(
+            "{:.0} % of what the trace touches belongs to no file of the map; \"trim at once\" takes it as deleted, and as discarded after \
+             the trace's last use of it. That is an estimate: the map is taken to be complete and of the end of the trace, so that \
+             metadata of the file system and files that are left out count as deleted, and what was deleted and written again \
+             within the trace does not",
+            share * 100.0
+        ));
     }
-    for placement in PLACEMENTS.iter().map(|entry| entry.name) {
-        let name = PolicyName::plain(placement);
-        if NOT_FIRMWARE.contains(&placement) || needs_future(&name) {
-            continue;
-        }
-        let own = VICTIMS.iter().map(|entry| entry.name).find(|victim| *victim == placement);
-        for victim in VICTIMS_TRIED.into_iter().chain(own) {
-            let victim = PolicyName::plain(victim);
-            if (&name, &victim) == (&question.placement, &question.victim) {
-                continue;
-            }
-            let what = format!("+ firmware: {placement}, {victim}");
-            let change = Change { placement: Some(name.clone()), victim: Some(victim), ..Change::default() };
-            add(Kind::Firmware, what, change);
-        }
-    }
-    let own = question.drive.over_provisioning();
-    for spare in SPARES.into_iter().filter(|spare| *spare > 1.1 * own) {
-        let change = Change { over_provisioning: Some(spare), ..Change::default() };
-        let price = change.price(question);
-        // Capacity that is not used is spare space already, where the drive hears of what is deleted.
-        if price.capacity < 0.0 && situation.has_trims {
-            continue;
-        }
-        let cost = match price.capacity < 0.0 {
-            true => format!("capacity {:+.0} %", price.capacity * 100.0),
-            false => format!("flash {:+.0} %", price.flash * 100.0),
-        };
-        add(Kind::OverProvisioning, format!("+ OP {:.0} % ({cost})", spare * 100.0), change);
-    }
-    for buffer in BUFFERS {
-        let what = format!("+ write buffer of {} % of the drive, safe from power loss", buffer * 100.0);
-        add(Kind::WriteBuffer, what, Change { buffer: Some(buffer), ..Change::default() });
-    }
-    // A log without free space cannot clean.
-    if question.fill <= 0.95 {
-        let change = Change { file_system: true, ..Change::default() };
-        add(Kind::FileSystem, "+ SFS in place of the file system's updates".to_owned(), change);
-    }
-    all
-}
-
-/// The run that writes least, of those that are valid, or of all where none is.
-fn best(tried: &[Tried]) -> Option<Tried> {
-    let wa = Tried::write_amplification_bytes;
-    tried.iter().min_by(|a, b| b.run.verdict.valid.cmp(&a.run.verdict.valid).then(wa(a).total_cmp(&wa(b)))).cloned()
-}
-
-/// What is told of each kind, in the order of the kinds: of firmware the best, of handles two, and the fewest that are about as
-/// good as the best; of all others each.
-fn best_of_each_kind(tried: &[Tried]) -> Vec<Tried> {
-    let mut told = Vec::new();
-    let mut kinds: Vec<Kind> = tried.iter().map(|tried| tried.candidate.kind).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    for kind in kinds {
-        let of_kind: Vec<Tried> = tried.iter().filter(|tried| tried.candidate.kind == kind).cloned().collect();
-        let Some(best) = best(&of_kind) else { continue };
-        match kind {
-            Kind::Firmware => told.push(best),
-            Kind::HandlesByAddress | Kind::HandlesBySize | Kind::HandlesBySource => {
-                let handles = |tried: &Tried| tried.candidate.change.plan.as_ref().map_or(0, |plan| plan.handles);
-                let enough = of_kind
-                    .iter()
-                    .filter(|tried| tried.run.verdict.valid == best.run.verdict.valid)
-                    .filter(|tried| {
-                        tried.write_amplification_bytes() <= best.write_amplification_bytes() * (1.0 + ENOUGH)
-                    })
-                    .min_by_key(|tried| handles(tried))
-                    .unwrap_or(&best);
-                let two: Vec<Tried> = of_kind.iter().filter(|tried| handles(tried) == 2).cloned().collect();
-                told.extend(self::best(&two).filter(|_| handles(enough) > 2));
-                told.push(enough.clone());
-            }
-            _ => told.extend(of_kind),
-        }
-    }
-    told
-}
-
-/// The best valid change of a kind, if it makes anything better than `than`.
-fn best_change(tried: &[Tried], kinds: &[Kind]) -> Option<(String, Change)> {
-    let of_kinds: Vec<Tried> =
-        best_of_each_kind(tried).into_iter().filter(|tried| kinds.contains(&tried.candidate.kind)).collect();
-    let best = best(&of_kinds)?;
-    let what = best.candidate.what.trim_start_matches("+ ").to_owned();
-    Some((what, best.candidate.change))
-}
-
-/// Changes that cost nothing, together: trim, with handles or firmware, with other victim policies.
-fn combinations(tried: &[Tried], situation: &Situation) -> Vec<Candidate> {
-    let trim = (!situation.has_trims).then(|| best_change(tried, &[Kind::Trim])).flatten();
-    let handles = best_change(tried, &[Kind::HandlesByAddress, Kind::HandlesBySize, Kind::HandlesBySource]);
-    let firmware = best_change(tried, &[Kind::Firmware]);
-    let mut all = Vec::new();
-    let mut add = |parts: &[&(String, Change)]| {
-        let what = parts.iter().map(|part| part.0.as_str()).collect::<Vec<_>>().join(", ");
-        let change = parts.iter().fold(Change::default(), |all, part| all.and(&part.1));
-        all.push(Candidate { kind: Kind::Combination, what: format!("+ {what}"), change });
-    };
-    let trimmed: Vec<&(String, Change)> = trim.iter().collect();
-    if let (Some(firmware), Some(_)) = (&firmware, &trim) {
-        add(&[&trimmed[..], &[firmware]].concat());
-    }
-    if let Some(handles) = &handles {
-        if trim.is_some() {
-            add(&[&trimmed[..], &[handles]].concat());
-        }
-        for victim in VICTIMS_OF_COMBINATIONS {
-            let change = Change { victim: Some(PolicyName::plain(victim)), ..Change::default() };
-            add(&[&trimmed[..], &[handles, &(format!("victim policy {victim}"), change)]].concat());
-        }
-    }
-    all
-}
-
-/// Every change of the host with every other, and with every victim policy: what the search picks from without looking.
-fn every_combination(candidates: &[Candidate]) -> Vec<Candidate> {
-    let of = |kinds: &[Kind]| candidates.iter().filter(|candidate| kinds.contains(&candidate.kind)).collect::<Vec<_>>();
-    let plans = of(&[Kind::HandlesByAddress, Kind::HandlesBySize, Kind::HandlesBySource]);
-    let frees = |candidate: &&Candidate| candidate.change.discards == Some(true);
-    let trim: Vec<&Candidate> = of(&[Kind::Trim]).into_iter().filter(frees).collect();
-    let mut all = Vec::new();
-    let mut add = |parts: &[&Candidate], victim: Option<&str>| {
-        let mut what: Vec<String> = parts.iter().map(|part| part.what.trim_start_matches("+ ").to_owned()).collect();
-        what.extend(victim.map(|victim| format!("victim policy {victim}")));
-        let mut change = parts.iter().fold(Change::default(), |all, part| all.and(&part.change));
-        change.victim = victim.map(PolicyName::plain).or(change.victim);
-        all.push(Candidate { kind: Kind::Combination, what: format!("+ {}", what.join(", ")), change });
-    };
-    for plan in &plans {
-        trim.iter().for_each(|trim| add(&[trim, plan], None));
-        for victim in VICTIMS_OF_COMBINATIONS {
-            match trim.first() {
-                Some(trim) => add(&[trim, plan], Some(victim)),
-                None => add(&[plan], Some(victim)),
-            }
-        }
-    }
-    for firmware in of(&[Kind::Firmware]) {
-        trim.iter().for_each(|trim| add(&[trim, firmware], None));
-    }
-    all
-}
-
-/// What the bound takes over: what the drive hears of.
-fn clairvoyant(tried: &[Tried]) -> Change {
-    let discards = tried.iter().any(|tried| tried.candidate.change.discards == Some(true));
-    Change { discards: discards.then_some(true), ..Change::default() }
+    notes
 }
 
 /// What a plan promises on the first two thirds of the trace, and what becomes of it on the last: on a drive that has come to a

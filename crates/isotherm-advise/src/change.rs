@@ -1,5 +1,6 @@
 //! Changes to a situation: what the host does differently, what the drive does differently, and both together.
 
+use crate::freed::Freed;
 use crate::plan::Plan;
 use crate::question::{PAGE_BYTES, Question, Situation, filled};
 use crate::view::View;
@@ -19,6 +20,8 @@ pub enum Kind {
     AsItIs,
     /// The drive hears of what is deleted, or does not.
     Trim,
+    /// The drive hears at once of what no file of a map holds: an estimate.
+    TrimAtOnce,
     /// The host tags writes by address.
     HandlesByAddress,
     /// The host tags writes by the size of the request.
@@ -51,6 +54,8 @@ const SEGMENT_PAGES_MAX: u64 = 8192;
 pub struct Change {
     /// Whether the drive hears of what is deleted.
     pub discards: Option<bool>,
+    /// What it hears of at once beside the discards of the trace.
+    pub freed: Option<Arc<Freed>>,
     /// Which handle each write is tagged with.
     pub plan: Option<Arc<Plan>>,
     /// Whether the drive gathers copies in a stream of their own, where writes are tagged.
@@ -72,6 +77,7 @@ impl Change {
     pub fn and(&self, other: &Self) -> Self {
         Self {
             discards: other.discards.or(self.discards),
+            freed: other.freed.clone().or_else(|| self.freed.clone()),
             plan: other.plan.clone().or_else(|| self.plan.clone()),
             copies_apart: other.copies_apart || self.copies_apart,
             placement: other.placement.clone().or_else(|| self.placement.clone()),
@@ -82,6 +88,11 @@ impl Change {
         }
     }
 
+    /// Whether the drive does something differently, at the same price of flash.
+    pub fn is_of_drive(&self) -> bool {
+        self.placement.is_some() || self.victim.is_some() || self.buffer.is_some()
+    }
+
     /// Whether the drive hears of what is deleted.
     fn discards(&self, situation: &Situation) -> bool {
         self.discards.unwrap_or(situation.has_trims)
@@ -90,8 +101,10 @@ impl Change {
     /// `trace` as it is under this change.
     fn seen(&self, trace: &TraceSource, situation: &Situation) -> TraceSource {
         let without_trims = situation.has_trims && !self.discards(situation);
-        match without_trims || self.plan.is_some() {
-            true => View { without_trims, plan: self.plan.clone(), ..View::default() }.of(trace),
+        match without_trims || self.freed.is_some() || self.plan.is_some() {
+            true => {
+                View { without_trims, freed: self.freed.clone(), plan: self.plan.clone(), ..View::default() }.of(trace)
+            }
             false => trace.clone(),
         }
     }

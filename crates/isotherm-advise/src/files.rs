@@ -1,13 +1,18 @@
-//! Which file lies where: the output of `filefrag -v`, one file after the other, on ext4 and xfs.
+//! Which file lies where: the output of `filefrag -v`, one file after the other, on ext4 and xfs, or that of `isotherm sfs files`.
 //!
 //! Physical offsets count from the beginning of the file system; where the trace is of the whole disk, the partition's offset is
-//! added. Btrfs reports addresses of its own, which say nothing of the disk: they are refused.
+//! added. Btrfs reports addresses of its own, which say nothing of the disk: they are refused. SFS is
+//! a log: its files lie elsewhere after each write, so that its map holds for one moment.
+
+use std::ops::Range;
 
 /// Files with their extents.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileMap {
     /// Names, in the order of the map.
     pub names: Vec<String>,
+    /// Whether the file system is a log, whose files move with every write.
+    pub is_of_log: bool,
     /// First byte, one past the last byte, and file of every extent, by address.
     extents: Vec<(u64, u64, usize)>,
 }
@@ -16,6 +21,8 @@ pub struct FileMap {
 const FILES_MAX: usize = 60_000;
 /// What `filefrag` calls btrfs.
 const BTRFS: &str = "9123683e";
+/// What `isotherm sfs files` calls SFS.
+const SFS: &str = "sfs";
 
 impl FileMap {
     /// Reads the text; `offset_bytes` is where the file system begins on what was traced.
@@ -33,6 +40,7 @@ impl FileMap {
                         "btrfs has addresses of its own, so that files cannot be found on the disk; trace ext4 or xfs",
                     ));
                 }
+                map.is_of_log = kind.trim() == SFS;
             } else if let Some(rest) = line.strip_prefix("File size of ") {
                 let (name, size) = rest.rsplit_once(" is ").ok_or_else(|| wrong("it names no size"))?;
                 let block = size.rsplit_once("blocks of ").or_else(|| size.rsplit_once("block of "));
@@ -73,6 +81,12 @@ impl FileMap {
         let (_, end, file) = *self.extents.get(after.checked_sub(1)?)?;
         (byte < end).then_some(file)
     }
+
+    /// Whether none of these bytes belongs to a file.
+    pub fn is_free(&self, bytes: Range<u64>) -> bool {
+        let next = self.extents.partition_point(|extent| extent.0 < bytes.start);
+        self.file_at(bytes.start).is_none() && self.extents.get(next).is_none_or(|extent| extent.0 >= bytes.end)
+    }
 }
 
 fn is_number(text: &str) -> bool {
@@ -106,6 +120,10 @@ File size of /var/lib/db/wal: old is 4096 (1 block of 4096 bytes)
             [34815, 34816, 34817, 34818, 34819, 40000, 40001].map(at),
             [None, Some(0), Some(0), Some(1), None, Some(0), None]
         );
+        let is_free = |from: u64, to: u64| map.is_free((1 << 20) + from * 4096..(1 << 20) + to * 4096);
+        assert!(is_free(0, 34816) && is_free(34819, 40000) && is_free(40001, 50000));
+        assert!(!is_free(34815, 34817) && !is_free(34818, 34820) && !is_free(0, 50000));
+        assert!(!map.is_of_log && FileMap::parse(&MAP.replace("ef53", "sfs"), 0).unwrap().is_of_log);
     }
 
     #[test]

@@ -8,15 +8,18 @@
 //! checked on the last third. A change is recommended only where its run is valid and the promise was kept.
 //!
 //! # Order of the modules
-//! Each uses only those before it: `drives`, [`lifetimes`], `plan`, `smart`, `files`, `copies`; `life`, `view`, [`watch`](mod@watch); `question`,
-//! [`handles`]; `change`, `groups`; `search`; `advice`; `advise`; [`page`].
+//! Each uses only those before it: `drives`, [`lifetimes`], `plan`, `smart`, `files`, `copies`; `life`, `freed`; `view`, [`watch`](mod@watch); `question`,
+//! [`handles`]; `change`, `groups`; `search`; `choice`; `candidates`; `advice`; `advise`; [`page`].
 
 mod advice;
 mod advise;
+mod candidates;
 mod change;
+mod choice;
 mod copies;
 mod drives;
 mod files;
+mod freed;
 mod groups;
 pub mod handles;
 mod life;
@@ -34,6 +37,7 @@ pub use advise::{Beside, advise};
 pub use change::{Change, Kind, Price};
 pub use drives::{DRIVES, DriveClass};
 pub use files::FileMap;
+pub use freed::Freed;
 pub use groups::Group;
 pub use life::LifeInputs;
 pub use plan::{HandleNote, Plan, PlanRange, PlanSize, Rule};

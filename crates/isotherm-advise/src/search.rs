@@ -242,6 +242,9 @@ impl Search<'_> {
         if self.question.exhaustive || self.pages_in_full(candidates.len()) <= PAGES_IN_FULL || parts < 2 * SAMPLES {
             return Ok(candidates);
         }
+        // What is freed goes by the numbers of the requests of the whole trace.
+        let (mut worth, candidates): (Vec<_>, Vec<_>) =
+            candidates.into_iter().partition(|candidate| candidate.change.freed.is_some());
         let as_it_is = Change::default();
         let mut specs = Vec::new();
         for index in 0..SAMPLES {
@@ -295,7 +298,8 @@ impl Search<'_> {
             }
         }
         kept.sort_unstable();
-        Ok(kept.into_iter().map(|at| candidates[at].clone()).collect())
+        worth.extend(kept.into_iter().map(|at| candidates[at].clone()));
+        Ok(worth)
     }
 }
 

@@ -1,7 +1,9 @@
-//! A trace as it would be if something about it were changed: a part of it, without its trims, with every write tagged.
+//! A trace as it would be if something about it were changed: a part of it, without its trims or with more of them, with every write
+//! tagged.
 //!
 //! A view reads the trace anew each time; what the trace keeps in memory is shared by all of its views.
 
+use crate::freed::Freed;
 use crate::plan::Plan;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
@@ -17,6 +19,8 @@ pub struct View {
     pub part: Option<Range<u64>>,
     /// Whether discards are dropped.
     pub without_trims: bool,
+    /// What is discarded beside that.
+    pub freed: Option<Arc<Freed>>,
     /// What says which handle a write goes to.
     pub plan: Option<Arc<Plan>>,
     /// The addresses that are left; all without.
@@ -70,6 +74,14 @@ impl View {
         }
         TraceSource::held(&name, Arc::new(Seen { trace: trace.clone(), view: self }))
     }
+
+    /// Adds what is seen of a request.
+    fn put(&self, request: &Request, batch: &mut Vec<Request>) {
+        match &self.sample {
+            Some(sample) => sample.cut(request, batch),
+            None => batch.push(*request),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -81,7 +93,14 @@ struct Seen {
 impl Requests for Seen {
     fn open(&self) -> Result<Box<dyn TraceReader + Send>, TraceError> {
         let part = self.view.part.clone().unwrap_or(0..u64::MAX);
-        Ok(Box::new(SeenReader { inner: self.trace.open()?, view: self.view.clone(), part, at: 0, read: Vec::new() }))
+        Ok(Box::new(SeenReader {
+            inner: self.trace.open()?,
+            view: self.view.clone(),
+            part,
+            at: 0,
+            freed: 0,
+            read: Vec::new(),
+        }))
     }
 
     /// A view is never written to a file of results that is resumed: its content has no need of a name.
@@ -96,6 +115,8 @@ struct SeenReader {
     part: Range<u64>,
     /// Requests of the trace read so far.
     at: u64,
+    /// Discards of what is freed that were passed so far.
+    freed: usize,
     read: Vec<Request>,
 }
 
@@ -109,17 +130,21 @@ impl TraceReader for SeenReader {
                 break;
             }
             for request in &mut self.read {
-                let is_in = self.at >= self.part.start;
+                let at = self.at;
                 self.at += 1;
-                if !is_in || self.view.without_trims && request.op == Op::Trim {
-                    continue;
+                let is_in = at >= self.part.start;
+                if is_in && !(self.view.without_trims && request.op == Op::Trim) {
+                    if let Some(plan) = &self.view.plan {
+                        request.source = plan.handle(request);
+                    }
+                    self.view.put(request, batch);
                 }
-                if let Some(plan) = &self.view.plan {
-                    request.source = plan.handle(request);
-                }
-                match &self.view.sample {
-                    Some(sample) => sample.cut(request, batch),
-                    None => batch.push(*request),
+                let Some(freed) = &self.view.freed else { continue };
+                let discards = freed.after(self.freed, at);
+                self.freed += discards.len();
+                for discard in discards.iter().filter(|_| is_in) {
+                    let (offset, length) = (discard.offset, discard.length);
+                    self.view.put(&Request { op: Op::Trim, offset, length, ..*request }, batch);
                 }
             }
         }

@@ -8,22 +8,19 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::PolicyName;
-use isotherm_advise::{
-    Advice, Beside, DRIVES, DriveClass, FileMap, Plan, Question, Row, Rule, advise, calibrate, page, time,
-};
+use isotherm_advise::{Advice, Beside, DriveClass, FileMap, Plan, Question, Row, Rule, advise, calibrate, page, time};
 use isotherm_eval::files;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Arguments of `advise`.
 #[derive(Args)]
-#[command(after_help = after_help())]
+#[command(after_help = AFTER_HELP)]
 pub struct AdviseArgs {
     /// Trace file, `-` for standard input, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
     #[arg(value_name = "TRACE")]
     trace: String,
-    /// Class of the drive
+    /// Class of the drive (see `isotherm list drive-classes`)
     #[arg(long, value_name = "CLASS", default_value = "tlc-1.92t", value_parser = DriveClass::find, help_heading = "The drive")]
     drive: DriveClass,
     /// Capacity of the drive, in place of that of its class
@@ -56,7 +53,7 @@ pub struct AdviseArgs {
     /// How many times as fast as in the trace the host writes; life is counted so
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = positive, help_heading = "The workload")]
     scale_rate: f64,
-    /// Which file lies where: the output of `filefrag -v FILE...` on ext4 or xfs
+    /// Which file lies where: the output of `filefrag -v FILE...` on ext4 or xfs, or of `isotherm sfs files`
     #[arg(long, value_name = "FILE", help_heading = "The workload")]
     file_map: Option<PathBuf>,
     /// Where the file system of --file-map begins on what was traced
@@ -91,23 +88,11 @@ fn positive(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "give a number above 0".to_owned())
 }
 
-fn after_help() -> String {
-    let mut text = String::from("Classes of drives:\n");
-    for drive in DRIVES {
-        writeln!(
-            text,
-            "  {:<14} {}; OP {:.1} %, {} P/E cycles",
-            drive.name,
-            drive.summary,
-            drive.over_provisioning() * 100.0,
-            output::whole(u64::from(drive.pe_cycles))
-        )
-        .expect("writing to a string cannot fail");
-    }
-    text + "\nThe drive is simulated as large as the trace needs, with the proportions of the real one. Plans are learnt on the first two \
-            thirds of the trace, and checked on the last.\n\nExamples:\n  isotherm advise traces/sqlite-wal-ext4.csv.zst --drive tlc-1.92t --fill \
-            85%\n  isotherm advise db.csv.zst --file-map map.txt --partition-offset 1MiB --smart-before a.json --smart-after b.json"
-}
+/// What follows the options.
+const AFTER_HELP: &str = "The drive is simulated as large as the trace needs, with the proportions of the real one. Plans are learnt on the first two \
+     thirds of the trace, and checked on the last.\n\nExamples:\n  isotherm advise traces/sqlite-wal-ext4.csv.zst --drive tlc-1.92t --fill \
+     85%\n  isotherm advise db.csv.zst --file-map map.txt \
+     --partition-offset 1MiB --smart-before a.json --smart-after b.json";
 
 /// Advises.
 pub fn run(args: &AdviseArgs) -> anyhow::Result<ExitCode> {

@@ -119,7 +119,10 @@ impl TouchedPages {
     }
 
     /// The dense number of a page in the set.
-    fn rank(&self, page: u64) -> u64 {
+    ///
+    /// # Panics
+    /// If the page is so far from the set that it cannot be told from it (a bug).
+    pub fn rank(&self, page: u64) -> u64 {
         let chunk = self.chunks[(page / CHUNK_PAGES) as usize].as_ref().expect("every page of the trace is in the set");
         chunk.rank(page)
     }

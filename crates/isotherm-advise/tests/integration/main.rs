@@ -6,7 +6,9 @@ mod browser;
 use browser::Browser;
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
-use isotherm_advise::{Advice, Beside, DriveClass, Kind, PAGE_BYTES, Plan, Question, Row, Rule, View, advise, page};
+use isotherm_advise::{
+    Advice, Beside, DriveClass, FileMap, Kind, PAGE_BYTES, Plan, Question, Row, Rule, View, advise, page,
+};
 use isotherm_eval::{Control, RunResult, RunSpec, SystemSpec, TraceSource, prepare, survey};
 use std::sync::Arc;
 use tempfile::NamedTempFile;
@@ -16,10 +18,15 @@ const STEP_NS: u64 = 1_000_000;
 
 /// A trace of page writes: of each the first page and the number.
 fn trace(writes: impl Iterator<Item = (u64, u64)>) -> (NamedTempFile, TraceSource) {
+    requests(writes.map(|(page, pages)| ('W', page, pages)))
+}
+
+/// A trace of requests: of each what it does, the first page and the number.
+fn requests(all: impl Iterator<Item = (char, u64, u64)>) -> (NamedTempFile, TraceSource) {
     let file = NamedTempFile::new().unwrap();
     let mut text = String::from("ts_ns,op,offset,length\n");
-    for (at, (page, pages)) in (0u64..).zip(writes) {
-        text.push_str(&format!("{},W,{},{}\n", at * STEP_NS, page * PAGE_BYTES, pages * PAGE_BYTES));
+    for (at, (op, page, pages)) in (0u64..).zip(all) {
+        text.push_str(&format!("{},{op},{},{}\n", at * STEP_NS, page * PAGE_BYTES, pages * PAGE_BYTES));
     }
     std::fs::write(file.path(), text).unwrap();
     let source = TraceSource::new(file.path().to_str().unwrap());
@@ -181,6 +188,55 @@ fn deleted_data_that_is_not_discarded_costs_and_trim_is_recommended() {
     assert!(wa(trimmed) < 0.6 * wa(&advice.rows[0]), "{} against {}", wa(trimmed), wa(&advice.rows[0]));
     let recommended = &advice.rows[advice.recommendation.row.unwrap()];
     assert!(recommended.what.contains("trim"), "{}", recommended.what);
+}
+
+/// Pages of a database that are overwritten at random, and files of 64 pages that are written, read 10,000 requests later, and
+/// deleted then: discarded, or not.
+fn database_and_temporary_files(discards: bool) -> (NamedTempFile, TraceSource) {
+    const PAGES: u64 = 8192;
+    let mut random = Random::new(11);
+    requests((0..160_000u64).flat_map(move |at| {
+        let mut all = vec![('W', random.below(PAGES), 1)];
+        let file = |at: u64| PAGES + at / 1000 * 64;
+        if at % 1000 == 0 {
+            all.push(('W', file(at), 64));
+        }
+        if let Some(then) = at.checked_sub(10_000).filter(|then| then % 1000 == 0) {
+            all.push(('R', file(then), 64));
+            all.extend(discards.then_some(('D', file(then), 64)));
+        }
+        all
+    }))
+}
+
+#[test]
+fn what_no_file_holds_costs_what_its_discards_would_have_cost() {
+    let map = "File size of /db is 33554432 (8192 blocks of 4096 bytes)\n0: 0..8191: 0..8191: 8192:\n\
+               File size of /last is 2621440 (640 blocks of 4096 bytes)\n0: 0..639: 17792..18431: 640:\n";
+    let beside =
+        |map: Option<&str>| Beside { file_map: map.map(|map| FileMap::parse(map, 0).unwrap()), ..Beside::default() };
+    let ask = |trace: &TraceSource, map| {
+        let question = Question { exhaustive: false, ..question(trace, 1.0) };
+        advise(&question, beside(map), &Control::default()).unwrap()
+    };
+    let (_kept, kept) = database_and_temporary_files(false);
+    let (_discarded, discarded) = database_and_temporary_files(true);
+    let advice = ask(&kept, Some(map));
+    let estimate = advice.rows.iter().find(|row| row.kind == Kind::TrimAtOnce).unwrap();
+    let with_discards = ask(&discarded, None);
+    let right = wa(&with_discards.rows[0]);
+    assert!(right < 0.8 * wa(&advice.rows[0]), "{right} against {}", wa(&advice.rows[0]));
+    // The last files are deleted by nobody: they are in the map.
+    assert!((wa(estimate) / right - 1.0).abs() < 1e-9, "{} against {right}", wa(estimate));
+    let notes = advice.situation.notes.join("; ");
+    assert!(
+        notes.contains("52 % of what the trace touches belongs to no file") && notes.contains("an estimate"),
+        "{notes}"
+    );
+    let told = advice.recommendation.others.join("; ");
+    assert!(told.contains("If what no file of the map holds were discarded at once"), "{told}");
+    assert_ne!(advice.recommendation.row.map(|row| advice.rows[row].kind), Some(Kind::TrimAtOnce));
+    assert!(with_discards.rows.iter().all(|row| row.kind != Kind::TrimAtOnce), "there is no map");
 }
 
 #[test]

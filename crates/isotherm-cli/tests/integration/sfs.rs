@@ -237,6 +237,92 @@ fn a_volume_on_a_simulated_drive_counts_what_the_flash_does() {
     server.unmount();
 }
 
+/// Blocks of each file of a map: its number in the file, and the byte of the device where it lies.
+fn blocks_of(map: &str) -> std::collections::BTreeMap<String, Vec<(u64, u64)>> {
+    let mut files = std::collections::BTreeMap::new();
+    let mut blocks = &mut Vec::new();
+    for line in map.lines() {
+        let columns: Vec<&str> = line.split(':').map(str::trim).collect();
+        if let Some(rest) = line.strip_prefix("File size of ") {
+            let name = rest.split_once(" is ").expect("it names a size").0;
+            blocks = files.entry(name.to_owned()).or_insert_with(Vec::new);
+        } else if columns[0].parse::<u64>().is_ok() {
+            let range = |text: &str| text.split_once("..").map(|(from, _)| from.trim().parse().expect("a number"));
+            let (block, place): (u64, u64) = (range(columns[1]).expect("a range"), range(columns[2]).expect("a range"));
+            let count: u64 = columns[3].parse().expect("a number");
+            blocks.extend((0..count).map(|i| (block + i, (place + i) * 4096)));
+        }
+    }
+    files
+}
+
+#[test]
+fn a_map_says_where_the_bytes_of_files_lie_and_advise_names_them() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    let server = stage.serve("noatime");
+    let mount = stage.path("mnt");
+    fs::create_dir(mount.join("db")).expect("a folder");
+    let sizes = [("/db/hot", 1024u64), ("/db/cold", 4096)];
+    let tag =
+        |name: &str, block: u64, version: u64| format!("{name} {block} {version};").repeat(600)[..4096].to_owned();
+    for (name, blocks) in sizes {
+        let file = fs::File::create(mount.join(&name[1..])).expect("a file");
+        let write = |block: u64, version: u64| {
+            let content = tag(name, block, version);
+            std::os::unix::fs::FileExt::write_all_at(&file, content.as_bytes(), block * 4096).expect("there is room");
+        };
+        (0..blocks).for_each(|block| write(block, 0));
+        stage.ok(&["sync", &stage.text("mnt")]);
+        // Every other block moves: there are more extents than one answer of the server holds.
+        (0..blocks).step_by(2).for_each(|block| write(block, 1));
+    }
+    fs::hard_link(mount.join("db/hot"), mount.join("db/same")).expect("a link");
+    fs::write(mount.join("empty"), b"").expect("a file");
+    fs::create_dir(mount.join("none")).expect("a folder");
+    let mounted = stage.ok(&["files", &stage.text("mnt")]);
+    server.unmount();
+    let map = stage.ok(&["files", &stage.text("disk")]);
+    assert!(map == mounted, "the same volume has two maps");
+    assert!(map.starts_with("Filesystem type is: sfs\n"), "{map:.200}");
+    let files = blocks_of(&map);
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["/db/cold", "/db/hot"], "one name of each file that has blocks");
+    let disk = fs::read(stage.path("disk")).expect("the volume");
+    for (name, blocks) in sizes {
+        assert_eq!(files[name].iter().map(|at| at.0).collect::<Vec<_>>(), (0..blocks).collect::<Vec<_>>());
+        for &(block, place) in &files[name] {
+            let found = &disk[place as usize..place as usize + 4096];
+            assert!(found == tag(name, block, (block + 1) % 2).as_bytes(), "block {block} of {name}");
+        }
+    }
+    for words in [["files", &stage.text("nowhere")], ["files", stage.0.path().to_str().expect("a path")]] {
+        assert_eq!(stage.run(&words).status.code(), Some(2), "{words:?}");
+    }
+
+    // Nine of ten writes go to where one file lies.
+    let mut trace = String::from("ts_ns,op,offset,length\n");
+    let all: Vec<u64> = files.values().flatten().map(|at| at.1).collect();
+    for at in 0..60_000usize {
+        let hot = &files["/db/hot"];
+        let place = if at % 10 > 0 { hot[at * 7919 % hot.len()].1 } else { all[at / 10 % all.len()] };
+        trace.push_str(&format!("{at}000000,W,{place},4096\n"));
+    }
+    fs::write(stage.path("trace.csv"), trace).expect("a file");
+    fs::write(stage.path("map.txt"), map).expect("a file");
+    let (trace, map, out) = (stage.text("trace.csv"), stage.text("map.txt"), stage.text("out"));
+    let output = isotherm(&["advise", &trace, "--fill", "100%", "--file-map", &map, "--json", "--out", &out]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let advice: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(advice["files"][0]["name"], "/db/hot", "{}", advice["files"]);
+    // Counted by pieces of 16 pages, some of which hold blocks of both.
+    let share = advice["files"][0]["write_share"].as_f64().expect("a number");
+    assert!((share - 0.92).abs() < 0.05, "{share}");
+    let notes = advice["situation"]["notes"].to_string();
+    assert!(notes.contains("a log, whose files move") && notes.contains("at most 9 % of"), "{notes}");
+}
+
 /// What the live page at an address answers; none where nobody listens.
 fn fetch(address: &str, path: &str) -> Option<serde_json::Value> {
     let mut stream = TcpStream::connect(address).ok()?;
