@@ -12,12 +12,12 @@ use crate::handles;
 use crate::life::LifeInputs;
 use crate::plan::Plan;
 use crate::question::{PAGE_BYTES, Question, Situation};
-use crate::search::{Candidate, Search, Tried};
+use crate::search::{Candidate, Dropped, Search, Tried};
 use crate::smart::Calibration;
 use crate::view::View;
 use crate::watch::{Watched, watch};
 use isotherm::nand::timing::TimeMode;
-use isotherm::registry::PolicyName;
+use isotherm::registry::{PolicyName, SpecError};
 use isotherm_eval::results::TraceSummary;
 use isotherm_eval::{Control, EvalError, Policies, Survey, SurveyKey, prepare};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,6 +59,9 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
     // The drive as it is has to be possible: what is wrong with it is wrong with the question.
     prepare(&as_it_is.change.run(question, &situation, &question.trace, &survey), Some(&survey))?;
     let base = search.in_full(vec![as_it_is])?;
+    if base.is_empty() {
+        return Err(impossible(&situation, &search.dropped).into());
+    }
     let freed = match (&beside.file_map, survey.touched.as_deref()) {
         (Some(map), Some(touched)) => Freed::of(&question.trace, touched, PAGE_BYTES, map)?,
         _ => None,
@@ -75,7 +78,10 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
         search.in_full(combinations)?.into_iter().partition(|tried| tried.candidate.change.is_of_drive());
     told.extend([best(&by_host), best(&by_both)].into_iter().flatten());
     let (timed, mode) = search.latencies(&base.iter().chain(&told).collect::<Vec<_>>())?;
-    told.extend(search.in_full(vec![bound(&tried)])?);
+    // What a buffer lets through, and when, depends on more than the trace: its future is not known.
+    if situation.dram_bytes.is_none() {
+        told.extend(search.in_full(vec![bound(&tried)])?);
+    }
     let latencies = timed.into_iter().chain([None]);
 
     let drive_life = LifeInputs::new(&question.drive, trace.written_bytes, trace.duration_ns, question.scale_rate);
@@ -131,7 +137,7 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
         advice_version: ADVICE_VERSION,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         drive: question.drive.name.to_owned(),
-        firmware: format!("{}, {}", question.placement, question.victim),
+        firmware: format!("{}, {}, {}", question.ftl, question.placement, question.victim),
         life_inputs: drive_life,
         rows,
         recommendation,
@@ -145,6 +151,19 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
         trace,
         situation,
     })
+}
+
+/// Why the drive as it is cannot be built: what it was dropped for.
+fn impossible(situation: &Situation, dropped: &[Dropped]) -> SpecError {
+    let reason = dropped.last().map_or("it cannot be built", |dropped| dropped.reason.as_str());
+    match situation.dram_bytes {
+        Some(_) => SpecError::new(
+            "--dram",
+            format!("on the drive as it is simulated, at 1:{:.0}, {reason}", 1.0 / situation.scale),
+            "all of this is at the drive's scale: give a trace that touches more of it, or more DRAM",
+        ),
+        None => SpecError::new("the drive as it is", reason, "choose another --placement, --victim or --drive"),
+    }
 }
 
 /// How far a map of the files can be trusted, and what is made of it.

@@ -7,6 +7,7 @@ use crate::handles;
 use crate::question::{Question, Situation};
 use crate::search::{Candidate, Tried};
 use crate::watch::Watched;
+use isotherm::dram::partition::SPLITS;
 use isotherm::placement::{PLACEMENTS, needs_future};
 use isotherm::registry::PolicyName;
 use isotherm::victim::VICTIMS;
@@ -16,6 +17,10 @@ use std::sync::Arc;
 const SPARES: [f64; 3] = [0.15, 0.28, 0.50];
 /// Write buffers that are tried, over the capacity.
 const BUFFERS: [f64; 2] = [0.001, 0.01];
+/// The map's shares of the DRAM that are tried, in per cent, where a write buffer has the rest.
+const MAP_SHARES: [u32; 5] = [10, 25, 50, 75, 90];
+/// The split that stays where it is.
+const FIXED: &str = "fixed";
 /// Handles that are tried.
 const HANDLES: [u16; 7] = [2, 3, 4, 6, 8, 12, 16];
 /// Placements that need the host's help, or stand for the drive as it is.
@@ -94,9 +99,22 @@ pub fn candidates(
         };
         add(Kind::OverProvisioning, format!("+ OP {:.0} % ({cost})", spare * 100.0), change);
     }
-    for buffer in BUFFERS {
+    // What is given to a buffer is taken from the map where both share the DRAM.
+    for buffer in BUFFERS.into_iter().filter(|_| situation.dram_bytes.is_none()) {
         let what = format!("+ write buffer of {} % of the drive, safe from power loss", buffer * 100.0);
         add(Kind::WriteBuffer, what, Change { buffer: Some(buffer), ..Change::default() });
+    }
+    if situation.dram_bytes.is_some() {
+        let fixed = MAP_SHARES.map(|share| (Kind::FixedSplit, PolicyName::plain(&format!("{share}%"))));
+        let rules = SPLITS.iter().filter(|entry| entry.name != FIXED);
+        let adaptive = rules.map(|entry| (Kind::AdaptiveSplit, PolicyName::plain(entry.name)));
+        for (kind, split) in fixed.into_iter().chain(adaptive).filter(|(_, split)| *split != question.split) {
+            let what = match kind {
+                Kind::FixedSplit => format!("+ {split} of the DRAM for the map, the rest for writes"),
+                _ => format!("+ split of the DRAM by {split}"),
+            };
+            add(kind, what, Change { split: Some(split), ..Change::default() });
+        }
     }
     // A log without free space cannot clean.
     if question.fill <= 0.95 {
@@ -106,11 +124,12 @@ pub fn candidates(
     all
 }
 
-/// Changes that cost nothing, together: trim, with handles or firmware, with other victim policies.
+/// Changes that cost nothing, together: trim, with handles or firmware, with other victim policies, with another split.
 pub fn combinations(tried: &[Tried], situation: &Situation) -> Vec<Candidate> {
     let trim = (!situation.has_trims).then(|| best_change(tried, &[Kind::Trim])).flatten();
     let handles = best_change(tried, &[Kind::HandlesByAddress, Kind::HandlesBySize, Kind::HandlesBySource]);
     let firmware = best_change(tried, &[Kind::Firmware]);
+    let split = best_change(tried, &[Kind::FixedSplit, Kind::AdaptiveSplit]);
     let mut all = Vec::new();
     let mut add = |parts: &[&(String, Change)]| {
         let what = parts.iter().map(|part| part.0.as_str()).collect::<Vec<_>>().join(", ");
@@ -128,6 +147,11 @@ pub fn combinations(tried: &[Tried], situation: &Situation) -> Vec<Candidate> {
         for victim in VICTIMS_OF_COMBINATIONS {
             let change = Change { victim: Some(PolicyName::plain(victim)), ..Change::default() };
             add(&[&trimmed[..], &[handles, &(format!("victim policy {victim}"), change)]].concat());
+        }
+    }
+    if let Some(split) = &split {
+        for part in [&handles, &firmware].into_iter().flatten() {
+            add(&[&trimmed[..], &[part, split]].concat());
         }
     }
     all
@@ -158,6 +182,11 @@ pub fn every_combination(candidates: &[Candidate]) -> Vec<Candidate> {
     }
     for firmware in of(&[Kind::Firmware]) {
         trim.iter().for_each(|trim| add(&[trim, firmware], None));
+    }
+    for split in of(&[Kind::FixedSplit, Kind::AdaptiveSplit]) {
+        for part in plans.iter().copied().chain(of(&[Kind::Firmware])) {
+            add(&[&trim[..], &[part, split]].concat(), None);
+        }
     }
     all
 }

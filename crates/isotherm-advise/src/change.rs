@@ -34,6 +34,10 @@ pub enum Kind {
     OverProvisioning,
     /// The drive holds writes back in memory.
     WriteBuffer,
+    /// Its DRAM is split in another way between write buffer and map, and stays so.
+    FixedSplit,
+    /// A rule moves the border between them.
+    AdaptiveSplit,
     /// A log-structured file system lies between.
     FileSystem,
     /// Several of these.
@@ -68,6 +72,8 @@ pub struct Change {
     pub over_provisioning: Option<f64>,
     /// Memory of the write buffer over the drive's capacity.
     pub buffer: Option<f64>,
+    /// How the drive's DRAM is split between write buffer and map.
+    pub split: Option<PolicyName>,
     /// Whether SFS lies between.
     pub file_system: bool,
 }
@@ -84,13 +90,14 @@ impl Change {
             victim: other.victim.clone().or_else(|| self.victim.clone()),
             over_provisioning: other.over_provisioning.or(self.over_provisioning),
             buffer: other.buffer.or(self.buffer),
+            split: other.split.clone().or_else(|| self.split.clone()),
             file_system: other.file_system || self.file_system,
         }
     }
 
     /// Whether the drive does something differently, at the same price of flash.
     pub fn is_of_drive(&self) -> bool {
-        self.placement.is_some() || self.victim.is_some() || self.buffer.is_some()
+        self.placement.is_some() || self.victim.is_some() || self.buffer.is_some() || self.split.is_some()
     }
 
     /// Whether the drive hears of what is deleted.
@@ -135,6 +142,9 @@ impl Change {
             spec.device.dram.size = Some(ByteSize(pages * PAGE_BYTES));
             spec.device.dram.power_loss_protection = true;
         }
+        if let Some(split) = &self.split {
+            spec.device.dram.split = Some(split.clone());
+        }
         if self.file_system {
             between(&mut spec, question, touched);
         }
@@ -174,7 +184,7 @@ fn between(spec: &mut RunSpec, question: &Question, touched: u64) {
     let segment = format!("{FILE_SYSTEM}:segment={}", (1 << segment_pages.ilog2()) * PAGE_BYTES);
     let log = segment.parse().expect("segments of 64 KiB to 32 MiB are possible");
     Choice::Log(log).apply(&mut spec.device);
-    Choice::Below(PolicyName::plain("page")).apply(&mut spec.device);
+    Choice::Below(question.ftl.clone()).apply(&mut spec.device);
     if let Some(log) = &mut spec.device.log {
         log.utilisation = Share(question.fill);
         if question.untouched > 0.0 {

@@ -12,8 +12,8 @@ pub fn best(tried: &[Tried]) -> Option<Tried> {
     tried.iter().min_by(|a, b| b.run.verdict.valid.cmp(&a.run.verdict.valid).then(wa(a).total_cmp(&wa(b)))).cloned()
 }
 
-/// What is told of each kind, in the order of the kinds: of firmware the best, of handles two, and the fewest that are about as
-/// good as the best; of all others each.
+/// What is told of each kind, in the order of the kinds: of firmware and splits of the DRAM the best, of handles two, and the fewest
+/// that are about as good as the best; of all others each.
 pub fn best_of_each_kind(tried: &[Tried]) -> Vec<Tried> {
     let mut told = Vec::new();
     let mut kinds: Vec<Kind> = tried.iter().map(|tried| tried.candidate.kind).collect();
@@ -23,7 +23,7 @@ pub fn best_of_each_kind(tried: &[Tried]) -> Vec<Tried> {
         let of_kind: Vec<Tried> = tried.iter().filter(|tried| tried.candidate.kind == kind).cloned().collect();
         let Some(best) = best(&of_kind) else { continue };
         match kind {
-            Kind::Firmware => told.push(best),
+            Kind::Firmware | Kind::FixedSplit | Kind::AdaptiveSplit => told.push(best),
             Kind::HandlesByAddress | Kind::HandlesBySize | Kind::HandlesBySource => {
                 let handles = |tried: &Tried| tried.candidate.change.plan.as_ref().map_or(0, |plan| plan.handles);
                 let enough = of_kind

@@ -1,6 +1,7 @@
 //! What is asked: a workload, a drive, how full it is. From this follows the drive that is simulated.
 
 use crate::drives::DriveClass;
+use isotherm::ftl::{Design as _, Wishes, read_design};
 use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::{PolicyName, SpecError};
 use isotherm_eval::{EvalError, Policies, Precondition, Replay, RunSpec, Survey, SystemSpec, TraceSource};
@@ -13,6 +14,8 @@ const BLOCKS_MIN: u64 = 1024;
 const TOUCHED_MIN: u64 = 4096;
 /// Host writes that a run makes at least before the last two replays are measured, over the logical pages.
 const DRIVE_WRITES_BEFORE: f64 = 2.0;
+/// Bytes of an entry of a map that is held whole.
+const MAP_ENTRY_BYTES: u64 = 4;
 /// Most replays of the trace.
 const REPLAYS_MAX: u64 = 48;
 /// Below this many drive writes a replay, a trace says little of how long data lives.
@@ -29,6 +32,12 @@ pub struct Question {
     pub fill: f64,
     /// Share of that data that the trace neither reads nor writes: from 0, below 1.
     pub untouched: f64,
+    /// The drive's FTL: with the whole map in memory, or with a part of it.
+    pub ftl: PolicyName,
+    /// DRAM of the real drive that map and write buffer share; needed where a part of the map is in memory.
+    pub dram_bytes: Option<u64>,
+    /// How the drive as it is splits it.
+    pub split: PolicyName,
     /// The placement of the drive as it is.
     pub placement: PolicyName,
     /// Its victim policy.
@@ -58,6 +67,8 @@ pub struct Situation {
     pub scale: f64,
     /// Whether the trace trims.
     pub has_trims: bool,
+    /// DRAM of the simulated drive that map and write buffer share; none where there is nothing to share.
+    pub dram_bytes: Option<u64>,
     /// Share of the logical pages that hold data that the file system has deleted, and that the drive still keeps.
     pub stale_share: f64,
     /// Times that the trace is replayed.
@@ -125,6 +136,7 @@ impl Question {
                 stale_share * 100.0
             ));
         }
+        let dram_bytes = self.dram(logical_pages, &mut notes)?;
         Ok(Situation {
             logical_pages,
             touched_pages,
@@ -132,10 +144,58 @@ impl Question {
             drive_writes_per_replay,
             scale,
             has_trims,
+            dram_bytes,
             stale_share,
             replays,
             notes,
         })
+    }
+
+    /// DRAM of a simulated drive of so many pages: as much of the real one's as it is of the drive, in whole KiB.
+    fn scaled_dram(&self, logical_pages: u64) -> Option<u64> {
+        let share = (logical_pages * PAGE_BYTES) as f64 / self.drive.capacity_bytes as f64;
+        self.dram_bytes.map(|bytes| ((bytes as f64 * share) as u64 >> 10).max(1) << 10)
+    }
+
+    /// DRAM of the simulated drive that map and write buffer share, with what is to be said of it.
+    fn dram(&self, logical_pages: u64, notes: &mut Vec<String>) -> Result<Option<u64>, SpecError> {
+        let uses = read_design(&self.ftl, &Wishes::default())?.uses();
+        if !(uses.placement && uses.victim) {
+            let problem = format!("{} places and cleans by itself, so that there is nothing to advise on", self.ftl);
+            return Err(SpecError::new(
+                "--ftl",
+                problem,
+                "give page, or dftl for a drive that holds a part of its map",
+            ));
+        }
+        let (Some(bytes), Some(simulated)) = (self.dram_bytes, self.scaled_dram(logical_pages)) else {
+            let problem = format!("how much of its map the FTL {} holds depends on the drive's DRAM", self.ftl);
+            let fix = "say how much it has, for instance --dram 256MiB, or give --ftl page";
+            return if uses.shared_dram { Err(SpecError::new("--dram", problem, fix)) } else { Ok(None) };
+        };
+        if uses.shared_dram {
+            notes.push(format!(
+                "map and write buffer share {} of DRAM, {} in the simulation, and the buffer is safe from power loss; no bound is told, \
+                 since what a buffer lets through, and when, depends on more than the trace",
+                ByteSize(bytes),
+                ByteSize(simulated)
+            ));
+            return Ok(Some(simulated));
+        }
+        let map_bytes = self.drive.capacity_bytes / PAGE_BYTES * MAP_ENTRY_BYTES;
+        notes.push(match map_bytes <= bytes {
+            true => format!(
+                "the drive holds its whole map in memory, {} of its {} of DRAM: there is no split to search",
+                ByteSize(map_bytes),
+                ByteSize(bytes)
+            ),
+            false => format!(
+                "the whole map of the drive takes {}, more than its {} of DRAM: such a drive holds a part of it, as --ftl dftl does",
+                ByteSize(map_bytes),
+                ByteSize(bytes)
+            ),
+        });
+        Ok(None)
     }
 
     /// The run of `trace`, which may be a part of the whole with its own `survey`, on the drive as it is. `discards` says whether
@@ -150,6 +210,12 @@ impl Question {
         device.device.over_provisioning = Some(Share(over_provisioning));
         let most = (logical as f64 * (1.0 + over_provisioning)) as u64 / BLOCKS_MIN;
         device.device.pages_per_block = 1 << most.clamp(16, 16_384).ilog2();
+        device.ftl.name = self.ftl.clone();
+        if let Some(bytes) = situation.dram_bytes.and_then(|_| self.scaled_dram(logical)) {
+            device.dram.size = Some(ByteSize(bytes));
+            device.dram.split = Some(self.split.clone());
+            device.dram.power_loss_protection = true;
+        }
         device.placement.name = self.placement.clone();
         device.gc.victim = self.victim.clone();
         self.drive.timing.clone_into(&mut device.timing.preset);
@@ -186,6 +252,9 @@ mod tests {
             drive: DriveClass::find("tlc-1.92t").unwrap(),
             fill,
             untouched: 0.0,
+            ftl: PolicyName::plain("page"),
+            dram_bytes: None,
+            split: PolicyName::plain("50%"),
             placement: PolicyName::plain("host_gc"),
             victim: PolicyName::plain("greedy"),
             handles_max: 8,

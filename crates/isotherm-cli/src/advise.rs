@@ -35,6 +35,15 @@ pub struct AdviseArgs {
     /// Years over which drive writes per day are counted
     #[arg(long, value_name = "YEARS", value_parser = positive, help_heading = "The drive")]
     warranty_years: Option<f64>,
+    /// FTL of the drive: page holds its whole map in memory, dftl a part of it (see `isotherm list ftls`)
+    #[arg(long, value_name = "NAME", default_value = "page", help_heading = "The drive")]
+    ftl: PolicyName,
+    /// DRAM of the real drive that a map held in part and a write buffer share
+    #[arg(long, value_name = "SIZE", help_heading = "The drive")]
+    dram: Option<ByteSize>,
+    /// The map's share of --dram in the drive as it is, or a rule that adapts it (see `isotherm list splits`)
+    #[arg(long, value_name = "SPLIT", default_value = "50%", requires = "dram", help_heading = "The drive")]
+    split: PolicyName,
     /// Placement of the drive as it is (see `isotherm list placements`)
     #[arg(long, value_name = "NAME", default_value = "host_gc", help_heading = "The drive")]
     placement: PolicyName,
@@ -91,7 +100,7 @@ fn positive(text: &str) -> Result<f64, String> {
 /// What follows the options.
 const AFTER_HELP: &str = "The drive is simulated as large as the trace needs, with the proportions of the real one. Plans are learnt on the first two \
      thirds of the trace, and checked on the last.\n\nExamples:\n  isotherm advise traces/sqlite-wal-ext4.csv.zst --drive tlc-1.92t --fill \
-     85%\n  isotherm advise db.csv.zst --file-map map.txt \
+     85%\n  isotherm advise db.csv.zst --drive client-tlc-1t --ftl dftl --dram 64MiB\n  isotherm advise db.csv.zst --file-map map.txt \
      --partition-offset 1MiB --smart-before a.json --smart-after b.json";
 
 /// Advises.
@@ -142,6 +151,9 @@ fn question(args: &AdviseArgs) -> anyhow::Result<Question> {
         drive,
         fill,
         untouched,
+        ftl: args.ftl.clone(),
+        dram_bytes: args.dram.map(|size| size.0),
+        split: args.split.clone(),
         placement: args.placement.clone(),
         victim: args.victim.clone(),
         handles_max: usize::from(args.handles),

@@ -58,7 +58,7 @@ enum Verb {
     /// Compare two results number by number, and fail where a limit is passed: a gate for continuous integration
     Diff(diff::DiffArgs),
     /// Say what to change about a workload and its drive, with the years it buys
-    Advise(advise::AdviseArgs),
+    Advise(Box<advise::AdviseArgs>),
     /// Make and serve simulated SSDs that hold real bytes: as block devices, with their counters live
     Drive(drive::DriveArgs),
     /// SFS as a file system: make, mount, check and look at volumes

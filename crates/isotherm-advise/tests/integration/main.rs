@@ -39,6 +39,9 @@ fn question(trace: &TraceSource, fill: f64) -> Question {
         drive: DriveClass::find("client-tlc-1t").unwrap(),
         fill,
         untouched: 0.0,
+        ftl: PolicyName::plain("page"),
+        dram_bytes: None,
+        split: PolicyName::plain("50%"),
         placement: PolicyName::plain("host_gc"),
         victim: PolicyName::plain("greedy"),
         handles_max: 8,
@@ -237,6 +240,47 @@ fn what_no_file_holds_costs_what_its_discards_would_have_cost() {
     assert!(told.contains("If what no file of the map holds were discarded at once"), "{told}");
     assert_ne!(advice.recommendation.row.map(|row| advice.rows[row].kind), Some(Kind::TrimAtOnce));
     assert!(with_discards.rows.iter().all(|row| row.kind != Kind::TrimAtOnce), "there is no map");
+}
+
+#[test]
+fn the_dram_of_a_drive_with_a_mapping_cache_goes_to_whom_it_helps() {
+    // Random pages need the map; few pages that are written again and again need the buffer, which holds them all at a map of 10 %.
+    let mut random = Random::new(13);
+    let (_spread, spread) = trace((0..100_000).map(move |_| (random.below(32_768), 1)));
+    let mut random = Random::new(13);
+    let (_few, few) = trace((0..400_000u64).map(move |at| match at % 10 {
+        0 => (random.below(32_768), 1),
+        _ => (32_768 + random.below(256), 1),
+    }));
+    let simulated = |trace: &TraceSource, bytes: u64| {
+        let question = question(trace, 0.9);
+        let pages = if std::ptr::eq(trace, &spread) { 32_768u64 } else { 33_024 };
+        let share = (pages as f64 / 0.9).ceil() * PAGE_BYTES as f64 / question.drive.capacity_bytes as f64;
+        let dram_bytes = Some((bytes as f64 / share) as u64);
+        Question { ftl: PolicyName::plain("dftl"), dram_bytes, exhaustive: false, ..question }
+    };
+    for (question, split) in [(simulated(&spread, 64 << 10), "90%"), (simulated(&few, 1400 << 10), "10%")] {
+        let advice = advise(&question, Beside::default(), &Control::default()).unwrap();
+        let fixed = best(&advice, Kind::FixedSplit);
+        assert!(fixed.what.contains(split), "{}", fixed.what);
+        assert!(fixed.spec_toml.contains(&format!("split = \"{split}\"")), "{}", fixed.spec_toml);
+        assert!(wa(fixed) < 0.99 * wa(&advice.rows[0]), "{} against {}", wa(fixed), wa(&advice.rows[0]));
+        let adaptive = best(&advice, Kind::AdaptiveSplit);
+        assert!(wa(adaptive) < wa(&advice.rows[0]), "{} against {}", wa(adaptive), wa(&advice.rows[0]));
+        // A buffer takes from the map; what it lets through has a future of its own.
+        assert!(advice.rows.iter().all(|row| !matches!(row.kind, Kind::WriteBuffer | Kind::Bound)));
+    }
+    let ask = |question: &Question| advise(question, Beside::default(), &Control::default());
+    let whole = Question { dram_bytes: Some(2 << 30), exhaustive: false, ..question(&spread, 0.9) };
+    let advice = ask(&whole).unwrap();
+    assert!(advice.situation.notes.iter().any(|note| note.contains("no split to search")), "{:?}", advice.situation);
+    assert!(!advice.rows.iter().any(|row| matches!(row.kind, Kind::FixedSplit | Kind::AdaptiveSplit)));
+    let dftl = Question { ftl: PolicyName::plain("dftl"), ..whole.clone() };
+    let problem = |question: Question| ask(&question).unwrap_err().to_string();
+    assert!(problem(Question { dram_bytes: None, ..dftl.clone() }).contains("--dram 256MiB"));
+    let little = problem(Question { dram_bytes: Some(4 << 20), ..dftl });
+    assert!(little.starts_with("--dram: on the drive as it is simulated, at 1:"), "{little}");
+    assert!(problem(Question { ftl: PolicyName::plain("fast"), ..whole }).starts_with("--ftl: fast places"));
 }
 
 #[test]
