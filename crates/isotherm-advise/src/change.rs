@@ -46,6 +46,15 @@ pub enum Kind {
     Bound,
 }
 
+impl Kind {
+    /// Whether its candidates stand for one another, so that the best of them is told; of other kinds, whose candidates differ in what
+    /// they cost, each is.
+    pub fn is_choice(self) -> bool {
+        use Kind::{AdaptiveSplit, Firmware, FixedSplit, HandlesByAddress, HandlesBySize, HandlesBySource};
+        matches!(self, HandlesByAddress | HandlesBySize | HandlesBySource | Firmware | FixedSplit | AdaptiveSplit)
+    }
+}
+
 /// The log-structured file system between host and drive.
 const FILE_SYSTEM: &str = "sfs";
 /// Segments that its log has at least, where that leaves them 64 KiB.
@@ -93,6 +102,11 @@ impl Change {
             split: other.split.clone().or_else(|| self.split.clone()),
             file_system: other.file_system || self.file_system,
         }
+    }
+
+    /// Handles that writes are tagged with; 0 without a plan.
+    pub fn handles(&self) -> u16 {
+        self.plan.as_ref().map_or(0, |plan| plan.handles)
     }
 
     /// Whether the drive does something differently, at the same price of flash.

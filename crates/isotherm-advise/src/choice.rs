@@ -1,10 +1,7 @@
 //! Of what was tried, what is told: the best of each kind.
 
 use crate::change::{Change, Kind};
-use crate::search::Tried;
-
-/// Fewest handles within this of the best are told: more handles cost the application more.
-const ENOUGH: f64 = 0.01;
+use crate::search::{ENOUGH, Tried};
 
 /// The run that writes least, of those that are valid, or of all where none is.
 pub fn best(tried: &[Tried]) -> Option<Tried> {
@@ -23,9 +20,8 @@ pub fn best_of_each_kind(tried: &[Tried]) -> Vec<Tried> {
         let of_kind: Vec<Tried> = tried.iter().filter(|tried| tried.candidate.kind == kind).cloned().collect();
         let Some(best) = best(&of_kind) else { continue };
         match kind {
-            Kind::Firmware | Kind::FixedSplit | Kind::AdaptiveSplit => told.push(best),
             Kind::HandlesByAddress | Kind::HandlesBySize | Kind::HandlesBySource => {
-                let handles = |tried: &Tried| tried.candidate.change.plan.as_ref().map_or(0, |plan| plan.handles);
+                let handles = |tried: &Tried| tried.candidate.change.handles();
                 let enough = of_kind
                     .iter()
                     .filter(|tried| tried.run.verdict.valid == best.run.verdict.valid)
@@ -38,6 +34,7 @@ pub fn best_of_each_kind(tried: &[Tried]) -> Vec<Tried> {
                 told.extend(self::best(&two).filter(|_| handles(enough) > 2));
                 told.push(enough.clone());
             }
+            kind if kind.is_choice() => told.push(best),
             _ => told.extend(of_kind),
         }
     }

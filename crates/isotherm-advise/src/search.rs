@@ -4,7 +4,7 @@
 //! A sample is a part of the addresses, drawn by hash, with the drive made smaller in proportion. The parts are disjoint, so that
 //! the ratios of a candidate's write amplification to that of the drive as it is are independent observations, and have a confidence
 //! interval by Student's t. A candidate is dropped where the lower end of its interval lies more than 2 % above the best of its
-//! kind. Where all candidates can be simulated in full within moderate time, none is dropped.
+//! kind; kinds whose candidates do not stand for one another ([`Kind::is_choice`]) are simulated in full. Where all candidates can be simulated in full within moderate time, none is dropped.
 
 use crate::change::{Change, Kind};
 use crate::question::{PAGE_BYTES, Question, Situation};
@@ -28,6 +28,8 @@ const PARTS_MAX: u64 = 64;
 const EXTENT_BYTES: u64 = 1 << 20;
 /// A candidate that may be better than this, over the best of its kind, is kept.
 const MARGIN: f64 = 0.02;
+/// Fewest handles within this of the best are told: more handles cost the application more.
+pub const ENOUGH: f64 = 0.01;
 /// Candidates of a kind that are simulated in full at most.
 const KEPT_MAX: usize = 5;
 /// Channels, dies and planes of a drive whose latencies are told, as drives of the market have at least.
@@ -242,9 +244,8 @@ impl Search<'_> {
         if self.question.exhaustive || self.pages_in_full(candidates.len()) <= PAGES_IN_FULL || parts < 2 * SAMPLES {
             return Ok(candidates);
         }
-        // What is freed goes by the numbers of the requests of the whole trace.
-        let (mut worth, candidates): (Vec<_>, Vec<_>) =
-            candidates.into_iter().partition(|candidate| candidate.change.freed.is_some());
+        let (candidates, mut worth): (Vec<_>, Vec<_>) =
+            candidates.into_iter().partition(|candidate| candidate.kind.is_choice());
         let as_it_is = Change::default();
         let mut specs = Vec::new();
         for index in 0..SAMPLES {
@@ -268,43 +269,88 @@ impl Search<'_> {
                 estimate(&ratios?)
             })
             .collect();
-        let mut kept = Vec::new();
-        let mut kinds: Vec<Kind> = candidates.iter().map(|candidate| candidate.kind).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        for kind in kinds {
-            let mut of_kind: Vec<usize> = (0..candidates.len()).filter(|at| candidates[*at].kind == kind).collect();
-            let mean = |at: &usize| ratios[*at].as_ref().map_or(f64::INFINITY, |ratio| ratio.mean);
-            of_kind.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
-            let best = of_kind.first().map_or(f64::INFINITY, mean);
-            for (rank, at) in of_kind.into_iter().enumerate() {
-                let (candidate, ratio) = (&candidates[at], ratios[at]);
-                let low = ratio.as_ref().map(|ratio| ratio.mean - ratio.confidence_95.unwrap_or(0.0));
-                match low {
-                    // What cannot be is told by the run in full.
-                    None => kept.push(at),
-                    Some(low) if low > best * (1.0 + MARGIN) => self.dropped.push(Dropped {
-                        what: candidate.what.clone(),
-                        ratio,
-                        reason: "samples show it to be surely worse than the best of its kind".to_owned(),
-                    }),
-                    Some(_) if rank >= KEPT_MAX => self.dropped.push(Dropped {
-                        what: candidate.what.clone(),
-                        ratio,
-                        reason: format!("{KEPT_MAX} others of its kind are better on samples"),
-                    }),
-                    Some(_) => kept.push(at),
-                }
-            }
-        }
-        kept.sort_unstable();
+        let (kept, dropped) = judge(&candidates, &ratios);
+        self.dropped.extend(dropped);
         worth.extend(kept.into_iter().map(|at| candidates[at].clone()));
         Ok(worth)
     }
+}
+
+/// Which candidates, by number, are worth simulating in full, and what is dropped, by their ratios on samples.
+fn judge(candidates: &[Candidate], ratios: &[Option<Estimate>]) -> (Vec<usize>, Vec<Dropped>) {
+    let (mut kept, mut dropped) = (Vec::new(), Vec::new());
+    let mut kinds: Vec<Kind> = candidates.iter().map(|candidate| candidate.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    for kind in kinds {
+        let mut of_kind: Vec<usize> = (0..candidates.len()).filter(|at| candidates[*at].kind == kind).collect();
+        let mean = |at: &usize| ratios[*at].as_ref().map_or(f64::INFINITY, |ratio| ratio.mean);
+        of_kind.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
+        let best = of_kind.first().map_or(f64::INFINITY, mean);
+        // Of those that are about as good as the best, those with the fewest handles will be told.
+        let is_as_good = |at: &usize| mean(at) <= best * (1.0 + ENOUGH);
+        of_kind.sort_by_key(|at| (!is_as_good(at), if is_as_good(at) { candidates[*at].change.handles() } else { 0 }));
+        for (rank, at) in of_kind.into_iter().enumerate() {
+            let low = ratios[at].as_ref().map(|ratio| ratio.mean - ratio.confidence_95.unwrap_or(0.0));
+            let reason = match low {
+                // What cannot be is told by the run in full.
+                None => None,
+                Some(low) if low > best * (1.0 + MARGIN) => {
+                    Some("samples show it to be surely worse than the best of its kind".to_owned())
+                }
+                Some(_) if rank >= KEPT_MAX => Some(format!("{KEPT_MAX} others of its kind are better on samples")),
+                Some(_) => None,
+            };
+            match reason {
+                Some(reason) => {
+                    dropped.push(Dropped { what: candidates[at].what.clone(), ratio: ratios[at], reason });
+                }
+                None => kept.push(at),
+            }
+        }
+    }
+    kept.sort_unstable();
+    (kept, dropped)
 }
 
 /// Whether a run's only fault is that it did not last long enough.
 fn is_unsteady(run: &RunResult) -> bool {
     let verdict = &run.verdict;
     run.stopped.is_none() && !verdict.valid && verdict.reasons.iter().all(|reason| reason.starts_with("not steady"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Plan, PlanSize, Rule};
+    use std::sync::Arc;
+
+    #[test]
+    fn of_those_that_stand_for_one_another_what_is_surely_worse_is_dropped() {
+        let candidate = |kind, what: &str| Candidate { kind, what: what.to_owned(), change: Change::default() };
+        let four = |around: f64, apart: f64| estimate(&[around - apart, around, around, around + apart]);
+        let firmware = |what| candidate(Kind::Firmware, what);
+        let mut candidates =
+            vec![firmware("best"), firmware("surely worse"), firmware("perhaps better"), firmware("impossible")];
+        let mut ratios = vec![four(0.80, 0.001), four(0.90, 0.001), four(0.90, 0.1), None];
+        // Each kind has a best of its own.
+        candidates.push(candidate(Kind::HandlesBySize, "of another kind"));
+        ratios.push(four(0.95, 0.001));
+        let (kept, dropped) = judge(&candidates, &ratios);
+        assert_eq!(kept, [0, 2, 3, 4]);
+        assert_eq!(dropped.iter().map(|dropped| dropped.what.as_str()).collect::<Vec<_>>(), ["surely worse"]);
+        // Alike as they may be, no more than so many of a kind go on: those with the fewest handles, and then the best.
+        let many: Vec<Candidate> = (0..9u16)
+            .map(|at| {
+                let sizes = (0..=at % 8 + 1).map(|handle| PlanSize { up_to_bytes: None, handle });
+                let plan = Some(Arc::new(Plan::new(Rule::Size(sizes.collect()), Vec::new())));
+                Candidate { change: Change { plan, ..Change::default() }, ..candidate(Kind::HandlesBySize, "") }
+            })
+            .collect();
+        let ratio = |at: u16| if at < 3 { 0.91 - f64::from(at) * 1e-4 } else { 0.90 - f64::from(at) * 1e-4 };
+        let ratios: Vec<_> = (0..9).map(|at| four(ratio(at), 0.01)).collect();
+        let (kept, dropped) = judge(&many, &ratios);
+        // The last has two handles, as the first: within 1 % of the best are it and those from the fourth on, and none before.
+        assert_eq!((kept, dropped.len()), (vec![3, 4, 5, 6, 8], 9 - KEPT_MAX));
+    }
 }
