@@ -47,14 +47,17 @@ def cell(row):
 
 
 if grid:
-    print("| trace | as it is | found | what | every combination | what | over it |")
-    print("|---|---:|---:|---|---:|---|---:|")
+    print("| trace | as it is | found | what | every combination | what | over it | dropped on samples | page writes, M |")
+    print("|---|---:|---:|---|---:|---|---:|---:|---:|")
     for name in names:
-        found = best(json.loads((folder / f"{name}.json").read_text())["rows"])
-        all_rows = json.loads((folder / f"{name}.grid.json").read_text())["rows"]
-        every = best(all_rows)
+        searched = json.loads((folder / f"{name}.json").read_text())
+        exhaustive = json.loads((folder / f"{name}.grid.json").read_text())
+        found, every = best(searched["rows"]), best(exhaustive["rows"])
+        all_rows = exhaustive["rows"]
+        dropped = sum(dropped["ratio"] is not None for dropped in searched["dropped"])
+        pages = " / ".join(f"{advice['pages_replayed'] / 1e6:.0f}" for advice in (searched, exhaustive))
         text = [row["what"].lstrip("+ ") for row in (found, every)]
-        print(f"| {name} | {cell(all_rows[0])} | {cell(found)} | {text[0]} | {cell(every)} | {text[1]} | {100 * (wa(found) / wa(every) - 1):+.1f} % |")
+        print(f"| {name} | {cell(all_rows[0])} | {cell(found)} | {text[0]} | {cell(every)} | {text[1]} | {100 * (wa(found) / wa(every) - 1):+.1f} % | {dropped} | {pages} |")
 else:
     print("| trace | drive writes a replay | as it is | without / with trim | handles | firmware | together | OP 28 % / 50 % | SFS | bound | promise, kept |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
