@@ -298,6 +298,19 @@ impl Segments {
         best.map(|(_, segment)| segment)
     }
 
+    /// Live blocks of the fullest among the `count` written segments that have fewest, of those that may be cleaned.
+    pub fn live_of_emptiest(&self, count: u32, may_be: impl Fn(u32) -> bool) -> u32 {
+        if count as usize >= self.segments.len() {
+            return u32::MAX;
+        }
+        let is_candidate =
+            |(index, segment): &(u32, &Segment)| segment.state == SegmentState::Written && may_be(*index);
+        let mut live: Vec<u32> =
+            (0..).zip(&self.segments).filter(is_candidate).map(|(_, segment)| segment.live).collect();
+        let last = (count as usize).min(live.len());
+        if last == 0 { 0 } else { *live.select_nth_unstable(last - 1).1 }
+    }
+
     #[inline(always)]
     fn score(&self, segment: &Segment, policy: SegmentVictim, now: u64, ticks: u64) -> f64 {
         let utilisation = f64::from(segment.live) / f64::from(self.payload_blocks);

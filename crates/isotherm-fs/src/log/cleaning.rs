@@ -1,6 +1,7 @@
 //! Cleaning, as far as it needs the lock: what of a segment is live, and taking it out.
 
 use super::Log;
+use super::batch::candidates;
 use super::waiting::{Beginning, Origin};
 use crate::device::Device;
 use crate::format::checkpoint::TABLE_ENTRIES;
@@ -33,15 +34,12 @@ pub struct Victim {
 }
 
 impl<D: Device> Log<D> {
-    /// The segment that is worth cleaning most; where room is short, the one with the fewest live blocks.
+    /// The segment that is worth cleaning most among the emptiest; where room is short, the one with the fewest live blocks.
     pub fn pick_victim(&mut self, room_is_short: bool) -> Option<u32> {
+        let emptiest = if room_is_short { 1 } else { candidates(self.machine().segments().count()) };
         let unreadable = std::mem::take(&mut self.unreadable);
-        let may_be = |segment| !unreadable.contains(&segment);
-        let victim = match room_is_short {
-            true => self.machine_mut().pick_emptiest(may_be),
-            false => self.machine_mut().pick_victim(may_be),
-        };
-        self.tell(|| Event::Victim { segment: victim, barred: unreadable.clone(), room_is_short });
+        let victim = self.machine_mut().pick_victim(emptiest, |segment| !unreadable.contains(&segment));
+        self.tell(|| Event::Victim { segment: victim, barred: unreadable.clone(), emptiest });
         self.unreadable = unreadable;
         if let Some(segment) = victim {
             self.remember_victim(segment);

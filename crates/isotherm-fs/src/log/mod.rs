@@ -12,6 +12,7 @@
 //! - Which blocks are written together, which segment is cleaned and which is written next, the segment machine of the simulator
 //!   decides ([`isotherm_sfs::machine`]).
 
+mod batch;
 mod cache;
 pub mod census;
 mod checkpointing;
@@ -36,7 +37,7 @@ pub use options::LogSettings;
 pub use planning::{Goal, Planned};
 pub use recover::{OpenError, Recovery, read_checkpoints, read_superblock};
 pub(crate) use room::{Room, hotness_of};
-pub use space::{CLEANED_AT_A_TIME, Pressure};
+pub use space::Pressure;
 pub use writing::Job;
 
 use crate::device::Device;
@@ -46,9 +47,10 @@ use crate::format::superblock::Superblock;
 use crate::recording::{Event, Observer};
 use crate::store::{Found, Heat, Page, PageId, Purpose, Slot, Space, Store, StoreError, Stored};
 use crate::tree::owner_of;
+use batch::Batch;
 use cache::Cache;
 use isotherm_sfs::machine::Machine;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -137,6 +139,8 @@ pub struct Log<D> {
     unreadable: Vec<u32>,
     /// The segments that were chosen last to be cleaned, oldest first.
     victims: VecDeque<Victim>,
+    /// The batch of segments to clean, and how many had been written when that was found.
+    batch: Cell<Option<(u64, Batch)>>,
     /// Who is told what the machine's decisions follow from.
     observer: Option<RefCell<Box<dyn Observer>>>,
 }

@@ -25,6 +25,8 @@ pub enum Goal {
     Groups,
     /// All blocks that wait, and all transactions.
     Everything,
+    /// Blocks that were taken out of segments, of groups that fill one.
+    CleanedGroups,
     /// Blocks whose newest durable copy lies in a segment that was freed, and all transactions.
     Cleaned,
     /// All pages, so that a checkpoint can follow.
@@ -132,17 +134,21 @@ impl<D: Device> Log<D> {
                 self.pass(machine, Extent::Chosen)
             }
             Goal::Groups => {
-                self.check_room(machine, self.waiting.len() as u64, 0)?;
                 if !self.room().takes(self.redo.len()) {
+                    self.check_room(machine, 0, 0)?;
                     self.pass(machine, Extent::Chosen)?;
                 }
-                self.pass(machine, Extent::FullGroups)?;
+                self.portions(machine, Extent::FullGroups)?;
                 // Groups that all wait for their last blocks may be as much as there is room for.
-                if self.waiting.len() >= self.waiting_limit() { self.pass(machine, Extent::Everything) } else { Ok(()) }
+                if self.waiting.len() < self.waiting_limit() {
+                    return Ok(());
+                }
+                self.portions(machine, Extent::Everything)
             }
-            Goal::Everything => {
-                self.check_room(machine, self.waiting.len() as u64, 0)?;
-                self.pass(machine, Extent::Everything)
+            Goal::Everything => self.portions(machine, Extent::Everything),
+            Goal::CleanedGroups => {
+                (self.view, self.shown) = (View::Some, self.waiting.of(super::cleaning::NOBODY).collect());
+                self.pass(machine, Extent::FullGroups)
             }
             Goal::Cleaned => {
                 let mut taken: Vec<u32> = self.waiting.of(super::cleaning::NOBODY).collect();
@@ -200,9 +206,21 @@ impl<D: Device> Log<D> {
         Ok(())
     }
 
+    /// What waits, as far as it leaves room to clean on.
+    fn portions(&mut self, machine: &mut Machine, extent: Extent) -> Result<(), Stop> {
+        self.check_room(machine, self.portion_of(self.waiting.len() as u64), 0)?;
+        let most = self.segments_to_take(machine);
+        self.pass_of(machine, extent, most)
+    }
+
     fn pass(&mut self, machine: &mut Machine, extent: Extent) -> Result<(), Stop> {
-        self.tell_pass(extent);
-        let progress = machine.write_pass(self, extent);
+        self.pass_of(machine, extent, u32::MAX)
+    }
+
+    /// A pass that takes `most` segments at most.
+    fn pass_of(&mut self, machine: &mut Machine, extent: Extent, most: u32) -> Result<(), Stop> {
+        self.tell_pass(extent, most);
+        let progress = machine.write_pass(self, extent, most);
         let outcome = match &progress {
             Ok(Progress::Done) => Some(Outcome::Done),
             Ok(Progress::OutOfSegments) => Some(Outcome::OutOfSegments),

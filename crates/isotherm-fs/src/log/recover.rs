@@ -205,6 +205,7 @@ impl<D: Device> Log<D> {
             checkpoint_number: checkpoint.number,
             failure: None,
             unreadable: Vec::new(),
+            batch: std::cell::Cell::new(None),
             victims: VecDeque::new(),
             observer: None,
             device,

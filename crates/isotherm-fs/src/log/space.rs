@@ -1,6 +1,8 @@
 //! How much room there is, in segments and in memory, and what would give more.
 
 use super::Log;
+use super::batch::CLEANED_AT_A_TIME;
+use super::cleaning::NOBODY;
 use super::planning::{Planned, Stop};
 use crate::device::Device;
 use crate::store::BLOCK_BYTES;
@@ -21,8 +23,6 @@ pub enum Pressure {
 /// Segments that stay free for a checkpoint beside those of its pages: the table's, one that is begun, and some for blocks that make a
 /// page of their own dirty.
 pub(super) const CHECKPOINT_SEGMENTS: usize = 3;
-/// Segments that are cleaned between two checkpoints at most.
-pub const CLEANED_AT_A_TIME: usize = 16;
 
 /// Segments that may be written over.
 pub(super) fn reusable(machine: &Machine) -> impl Iterator<Item = u32> + '_ {
@@ -32,47 +32,91 @@ pub(super) fn reusable(machine: &Machine) -> impl Iterator<Item = u32> + '_ {
 impl<D: Device> Log<D> {
     /// Whether there is so much room that planning all that waits, and what is settled before, cannot stop half way.
     pub fn has_ample_room(&self) -> bool {
-        self.check_room(self.machine(), self.waiting.len() as u64, 3).is_ok()
+        let machine = self.machine();
+        self.check_room(machine, self.waiting.len() as u64, self.batch(machine).headroom + 3).is_ok()
     }
 
-    /// What is to be done before what waits is planned, where room becomes short: segments are cleaned several at a time, since a
-    /// checkpoint for each would write more pages than it gains where a volume is nearly full.
+    /// What is to be done before what waits is planned, a segment of it at a time, where room becomes short: segments are cleaned
+    /// several at a time, since a checkpoint for each would write more pages than it gains where a volume is nearly full.
     pub fn ahead(&self) -> Planned {
-        match self.check_room(self.machine(), self.waiting.len() as u64, self.spare_ahead()) {
-            Err(Stop::Planned(planned)) => planned,
-            _ => Planned::Done,
+        let portion = self.portion_of(self.waiting.len() as u64);
+        let has = |spare: usize| self.check_room(self.machine(), portion, spare).is_ok();
+        // Most often there is more than could be asked for.
+        if has(CLEANED_AT_A_TIME) {
+            return Planned::Done;
         }
-    }
-
-    fn spare_ahead(&self) -> usize {
-        (self.machine().segments().count() as usize / 8).min(CLEANED_AT_A_TIME)
+        let batch = self.batch(self.machine());
+        if has(batch.headroom) {
+            Planned::Done
+        } else if self.empty_segments(self.machine()) >= batch.gain {
+            Planned::NeedsCheckpoint
+        } else {
+            Planned::NeedsCleaning
+        }
     }
 
     /// Reusable segments below which [`Log::ahead`] asks for something, with what waits now.
     pub fn segments_wanted_ahead(&self) -> usize {
-        self.segments_needed(self.waiting.len() as u64, self.spare_ahead())
+        let portion = self.portion_of(self.waiting.len() as u64);
+        self.segments_needed(portion, self.batch(self.machine()).headroom)
     }
 
-    /// Segments that writing so many blocks, and a checkpoint after them, takes, and so many to spare.
+    /// Blocks of so many that are planned at a time: what comes later must not keep segments free now.
+    pub(super) fn portion_of(&self, blocks: u64) -> u64 {
+        blocks.min(self.payload_of_segment())
+    }
+
+    /// Segments that a write may take, so that cleaning goes on having room; one where there is no more.
+    pub(super) fn segments_to_take(&self, machine: &Machine) -> u32 {
+        let kept = self.kept_for_cleaning(self.payload_of_segment()) + self.batch(machine).headroom;
+        reusable(machine).count().saturating_sub(kept).max(1) as u32
+    }
+
+    /// Segments that are free before so many blocks are written: cleaning can go on after them, with so many segments to spare.
     fn segments_needed(&self, blocks: u64, spare: usize) -> usize {
+        blocks.div_ceil(self.payload_of_segment()) as usize + self.kept_for_cleaning(blocks) + spare
+    }
+
+    /// Segments that stay free after so many blocks: the blocks of any segment can be taken out and written, and a checkpoint.
+    fn kept_for_cleaning(&self, blocks: u64) -> usize {
+        // One for the blocks, one for the pages that they make dirty.
+        self.kept_for_checkpoint(blocks) + 2
+    }
+
+    /// Segments that stay free for the checkpoint after so many blocks.
+    fn kept_for_checkpoint(&self, blocks: u64) -> usize {
         let payload = self.payload_of_segment();
         // Each block may make a page of its own dirty; few do.
         let pages = (self.cache.dirty() as u64 + blocks.min(payload)).div_ceil(payload);
         let redo = (self.redo.len() as u64).div_ceil(payload * BLOCK_BYTES as u64);
-        (blocks.div_ceil(payload) + pages + redo + 4) as usize + spare
+        (pages + redo) as usize + CHECKPOINT_SEGMENTS + 1
     }
 
-    /// Segments that may be written over.
-    pub fn reusable_segments(&self) -> usize {
-        reusable(self.machine()).count()
+    /// Segments in which nothing is left, and that wait for a checkpoint.
+    fn empty_segments(&self, machine: &Machine) -> usize {
+        let segments = machine.segments();
+        let is_empty = |segment: &u32| segments.referenced(*segment) == 0;
+        let queued = segments.queue().filter(|segment| !segments.is_reusable(*segment)).filter(is_empty).count();
+        let is_written = |segment: &u32| segments.state(*segment) == SegmentState::Written;
+        queued + (0..segments.count()).filter(is_written).filter(is_empty).count()
     }
 
-    /// Whether another segment can be cleaned before the next checkpoint: its blocks have room, and so have all pages then.
-    pub fn can_clean_on(&self) -> bool {
+    /// Blocks that can be written into segments that may be written over, and into the one that is begun.
+    pub fn writable_blocks(&self) -> u64 {
+        let machine = self.machine();
+        let open = machine.open().map_or(0, |open| self.superblock.segment_blocks - open.next);
+        reusable(machine).count() as u64 * u64::from(self.superblock.segment_blocks) + u64::from(open)
+    }
+
+    /// Whether another segment can be cleaned before the next checkpoint: its blocks have room, and so have all pages then. Of the
+    /// emptiest it is known how many these are.
+    pub fn can_clean_on(&self, room_is_short: bool) -> bool {
+        let segments = self.machine().segments();
+        let is_bad = |segment: u32| self.unreadable.contains(&segment);
+        let live = if room_is_short { segments.live_of_emptiest(1, |segment| !is_bad(segment)) } else { u32::MAX };
         let payload = self.payload_of_segment();
-        // Each block that moves may make a page of its own dirty.
-        let pages = (self.cache.dirty() as u64 + payload).div_ceil(payload) as usize;
-        let needed = pages + CHECKPOINT_SEGMENTS + 2;
+        let blocks = self.waiting.count_of(NOBODY) + payload.min(live.into());
+        let needed = blocks.div_ceil(payload) as usize + self.kept_for_checkpoint(blocks);
         reusable(self.machine()).take(needed).count() == needed
     }
 
@@ -90,9 +134,14 @@ impl<D: Device> Log<D> {
         }
     }
 
-    /// Whether few segments are free.
+    /// Whether so few segments are free that whoever writes next would have to clean. Where nothing was written since the last
+    /// checkpoint, cleaning has given what it can.
     pub fn wants_cleaning(&self) -> bool {
-        self.failure.is_none() && !self.settings.read_only && self.machine().is_cleaning_due()
+        self.failure.is_none()
+            && self.is_changed
+            && !self.settings.read_only
+            && self.machine().is_cleaning_due()
+            && self.ahead() != Planned::Done
     }
 
     pub(super) fn waiting_limit(&self) -> usize {
@@ -100,7 +149,7 @@ impl<D: Device> Log<D> {
     }
 
     /// Pages that may be dirty: half of those in memory, and no more than a checkpoint finds room for in a few segments.
-    fn dirty_pages_limit(&self) -> usize {
+    pub(super) fn dirty_pages_limit(&self) -> usize {
         let segments = 2 * self.payload_of_segment() as usize;
         (self.settings.cache_bytes / BLOCK_BYTES / 2).min(segments.max(1024.min(self.superblock.segments as usize)))
     }
@@ -119,11 +168,7 @@ impl<D: Device> Log<D> {
 
     /// What gives segments: a checkpoint, if one that is free, or in which nothing is left, waits for it; else cleaning.
     pub(super) fn what_helps(&self, machine: &Machine) -> Stop {
-        let segments = machine.segments();
-        let is_empty = |segment: u32| segments.referenced(segment) == 0;
-        let waits = segments.queue().any(|segment| is_empty(segment) && !segments.is_reusable(segment))
-            || (0..segments.count())
-                .any(|segment| segments.state(segment) == SegmentState::Written && is_empty(segment));
+        let waits = self.empty_segments(machine) > 0;
         Stop::Planned(if waits { Planned::NeedsCheckpoint } else { Planned::NeedsCleaning })
     }
 }

@@ -120,8 +120,8 @@ pub enum Event {
         segment: Option<u32>,
         /// Segments that cannot be read.
         barred: Vec<u32>,
-        /// Whether the emptiest is asked for, whatever the policy.
-        room_is_short: bool,
+        /// Of how many with the fewest live blocks.
+        emptiest: u32,
     },
     /// A segment without live blocks is freed.
     Free(u32),
@@ -129,6 +129,8 @@ pub enum Event {
     Pass {
         /// How much is to be written.
         scope: Scope,
+        /// Segments that it may take at most.
+        most: u32,
         /// The blocks of file data that are chosen.
         chosen: Vec<Name>,
         /// What alone waits for this write, where that is not all file data: metadata with its heat, or what was cleaned.

@@ -96,12 +96,8 @@ pub fn replay(events: impl Iterator<Item = io::Result<Event>>) -> Result<Replaye
                 machine.release(segment);
             }
             Event::Transaction(bytes) => waiting.transact(bytes),
-            Event::Victim { segment, barred, room_is_short } => {
-                let may_be = |segment| !barred.contains(&segment);
-                let replayed = match room_is_short {
-                    true => machine.pick_emptiest(may_be),
-                    false => machine.pick_victim(may_be),
-                };
+            Event::Victim { segment, barred, emptiest } => {
+                let replayed = machine.pick_victim(emptiest, |segment| !barred.contains(&segment));
                 if replayed != segment {
                     return Err(waiting.events().differs(&segment, &replayed));
                 }
@@ -117,9 +113,9 @@ pub fn replay(events: impl Iterator<Item = io::Result<Event>>) -> Result<Replaye
                 }
                 let _ = machine.free_victim(segment);
             }
-            Event::Pass { scope, chosen, metadata } => {
+            Event::Pass { scope, most, chosen, metadata } => {
                 waiting.begin(&chosen, metadata);
-                pass(&mut machine, &mut waiting, scope.into())?;
+                pass(&mut machine, &mut waiting, scope.into(), most)?;
             }
             Event::Checkpoint { is_last, digest } => {
                 let replayed = Digest::of(&machine);
@@ -151,8 +147,9 @@ fn pass<I: Iterator<Item = io::Result<Event>>>(
     machine: &mut Machine,
     waiting: &mut WithoutBytes<I>,
     extent: isotherm_sfs::machine::Extent,
+    most: u32,
 ) -> Result<(), ReplayError> {
-    let outcome = match machine.write_pass(waiting, extent) {
+    let outcome = match machine.write_pass(waiting, extent, most) {
         Ok(Progress::Done) => Outcome::Done,
         Ok(Progress::OutOfSegments) => Outcome::OutOfSegments,
         Err(ReplayError::Stopped) => Outcome::Stopped,

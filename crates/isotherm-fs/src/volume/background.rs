@@ -97,7 +97,7 @@ impl<D: Device> Volume<D> {
         if is_changed { self.checkpoint() } else { Ok(()) }
     }
 
-    /// Cleans a segment if few are free, so that nobody has to wait for it.
+    /// Cleans if few segments are free, so that nobody has to wait for it.
     ///
     /// # Errors
     /// The device, damage.
@@ -106,10 +106,7 @@ impl<D: Device> Volume<D> {
             return Ok(());
         }
         let mut writer = lock(&self.writer)?;
-        if lock(&self.tree)?.store_mut().free_empty_segments() > 0 {
-            return Ok(());
-        }
-        if self.clean_one(&mut writer, false)? { self.carry_out(&mut writer, &Goal::Groups) } else { Ok(()) }
+        self.make_room(&mut writer)
     }
 
     /// Waits until there is room in memory for another request, and helps to make it.

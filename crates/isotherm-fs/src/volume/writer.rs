@@ -6,7 +6,7 @@
 
 use super::Volume;
 use crate::device::Device;
-use crate::log::{CLEANED_AT_A_TIME, Goal, Job, Log, Planned};
+use crate::log::{Goal, Job, Log, Planned};
 use crate::store::{BLOCK_BYTES, StoreError};
 use crate::tree::Tree;
 use std::collections::HashSet;
@@ -48,7 +48,7 @@ fn settle<D: Device>(tree: &mut Tree<Log<D>>, goal: &Goal) -> Result<(), StoreEr
         Goal::Files(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
         Goal::Groups => drop(tree.settle_idle()?),
         Goal::Everything => tree.settle_all()?,
-        Goal::Pages | Goal::Cleaned => {}
+        Goal::Pages | Goal::CleanedGroups | Goal::Cleaned => {}
     }
     Ok(())
 }
@@ -94,25 +94,10 @@ impl<D: Device> Volume<D> {
     /// Plans what `goal` asks for and writes it, with the checkpoints and the cleaning that it needs.
     pub(super) fn carry_out(&self, writer: &mut Writer, goal: &Goal) -> Result<(), StoreError> {
         let mut cleanings = 0;
-        // Before it is too late: what is cleaned needs room itself.
-        if matches!(goal, Goal::Files(_) | Goal::Groups | Goal::Everything) {
-            let mut ahead = lock(&self.tree)?.store().ahead();
-            if ahead == Planned::NeedsCheckpoint {
-                self.commit(writer, false)?;
-                ahead = lock(&self.tree)?.store().ahead();
-            }
-            let mut reusable = 0;
-            while ahead == Planned::NeedsCleaning {
-                let before = lock(&self.tree)?.store().reusable_segments();
-                // What is full gives no more: what waits may have room all the same.
-                if before <= reusable || !self.clean_several(writer)? {
-                    break;
-                }
-                reusable = before;
-                ahead = lock(&self.tree)?.store().ahead();
-            }
-        }
         loop {
+            if matches!(goal, Goal::Files(_) | Goal::Groups | Goal::Everything) {
+                self.make_room(writer)?;
+            }
             let (planned, jobs) = {
                 let mut tree = lock(&self.tree)?;
                 // Sizes go with their data, or after it where planning may stop half way: never before it.
@@ -129,15 +114,17 @@ impl<D: Device> Volume<D> {
             };
             match goal {
                 Goal::Files(_) | Goal::Everything => self.perform_as_one(writer, &jobs)?,
-                Goal::Groups | Goal::Pages | Goal::Cleaned => self.perform(writer, &jobs)?,
+                Goal::Groups | Goal::Pages | Goal::CleanedGroups | Goal::Cleaned => self.perform(writer, &jobs)?,
             }
             match planned {
                 Planned::Done => return Ok(()),
+                // A part of it is planned, the rest when there is room again.
+                _ if !jobs.is_empty() => {}
                 Planned::NeedsCheckpoint => self.commit(writer, false)?,
                 Planned::NeedsCleaning => {
                     cleanings += 1;
                     let is_hopeless = cleanings > 4 * lock(&self.tree)?.store().superblock().segments;
-                    if is_hopeless || !self.clean_several(writer)? {
+                    if is_hopeless || !self.clean_several(writer, true)? {
                         return Err(self.fail("no segment is free, and none is worth cleaning"));
                     }
                 }
@@ -145,33 +132,58 @@ impl<D: Device> Volume<D> {
         }
     }
 
-    /// Cleans segments as long as there is room for what is taken out of them, and makes a checkpoint that lets them be written over.
-    /// Returns false if none is worth cleaning.
-    fn clean_several(&self, writer: &mut Writer) -> Result<bool, StoreError> {
-        for cleaned in 0..CLEANED_AT_A_TIME {
-            if cleaned > 0 && !lock(&self.tree)?.store().can_clean_on() {
-                break;
-            }
-            if !self.clean_one(writer, true)? {
-                if cleaned == 0 {
-                    return Ok(false);
-                }
-                break;
-            }
-            let (planned, jobs) = {
-                let mut tree = lock(&self.tree)?;
-                let planned = tree.store_mut().plan(&Goal::Cleaned)?;
-                (planned, tree.store_mut().take_jobs())
+    /// Cleans before it is too late, where room is short: what is cleaned needs room itself.
+    pub(super) fn make_room(&self, writer: &mut Writer) -> Result<(), StoreError> {
+        let mut room_is_short = false;
+        loop {
+            let (ahead, before) = {
+                let tree = lock(&self.tree)?;
+                (tree.store().ahead(), tree.store().writable_blocks())
             };
-            self.perform(writer, &jobs)?;
-            match planned {
-                Planned::Done => {}
-                Planned::NeedsCheckpoint => break,
-                Planned::NeedsCleaning => return Err(self.fail("no segment is free for what was cleaned")),
+            match ahead {
+                Planned::Done => return Ok(()),
+                Planned::NeedsCheckpoint => self.commit(writer, false)?,
+                Planned::NeedsCleaning => drop(self.clean_several(writer, room_is_short)?),
+            }
+            if lock(&self.tree)?.store().writable_blocks() <= before {
+                // What is full gives no more: what waits may have room all the same.
+                if room_is_short {
+                    return Ok(());
+                }
+                room_is_short = true;
             }
         }
+    }
+
+    /// Cleans segments as long as there is room for what is taken out of them, and makes a checkpoint that lets them be written over.
+    /// Returns false if none is worth cleaning.
+    fn clean_several(&self, writer: &mut Writer, room_is_short: bool) -> Result<bool, StoreError> {
+        let most = lock(&self.tree)?.store().segments_to_clean();
+        let mut cleaned = 0;
+        while cleaned < most
+            && lock(&self.tree)?.store().can_clean_on(room_is_short)
+            && self.clean_one(writer, room_is_short)?
+        {
+            cleaned += 1;
+            // Groups that fill a segment are written, the others gather more of their kind.
+            let _ = self.plan_and_perform(writer, &Goal::CleanedGroups)?;
+        }
+        let is_any = cleaned > 0;
+        if self.plan_and_perform(writer, &Goal::Cleaned)? == Planned::NeedsCleaning {
+            return Err(self.fail("no segment is free for what was cleaned"));
+        }
         self.commit(writer, false)?;
-        Ok(true)
+        Ok(is_any)
+    }
+
+    fn plan_and_perform(&self, writer: &mut Writer, goal: &Goal) -> Result<Planned, StoreError> {
+        let (planned, jobs) = {
+            let mut tree = lock(&self.tree)?;
+            let planned = tree.store_mut().plan(goal)?;
+            (planned, tree.store_mut().take_jobs())
+        };
+        self.perform(writer, &jobs)?;
+        Ok(planned)
     }
 
     /// Writes planned jobs. A device that fails ends all writing.

@@ -12,8 +12,12 @@ const REQUEST_BYTES: u64 = 1 << 20;
 const FILES: u64 = 12;
 
 fn volume(device_bytes: u64, segment_bytes: u64) -> Volume<MemoryDevice> {
+    volume_with(device_bytes, segment_bytes, LogSettings::default())
+}
+
+fn volume_with(device_bytes: u64, segment_bytes: u64, settings: LogSettings) -> Volume<MemoryDevice> {
     let device = make_on(MemoryDevice::new(device_bytes), segment_bytes);
-    Volume::open(device, LogSettings::default(), Time::default).expect("it can be opened").0
+    Volume::open(device, settings, Time::default).expect("it can be opened").0
 }
 
 #[test]
@@ -126,6 +130,55 @@ fn a_volume_that_is_nearly_full_is_overwritten_for_ever() {
             if is_synced && step % 8 == 0 {
                 assert_eq!(volume.fsync(found.ino, false), Ok(()), "{place}: {:?}", failure(&volume));
             }
+        }
+        volume.release(found.ino, opened.handle);
+        volume.close().expect("it is closed");
+    }
+}
+
+/// Volumes of many shapes under every victim policy: what `df` offers is written, and overwritten in different ways.
+#[test]
+fn volumes_of_any_shape_stay_writable_when_they_are_full() {
+    let logs = ["sfs", "lfs", "lfs:victim=greedy", "sfs:victim=cost_benefit", "sfs:groups=8", "sfs:victim=greedy"];
+    let shapes = if std::env::var_os("ISOTHERM_SOAK").is_some() { 600 } else { 24 };
+    for seed in 0..shapes {
+        let mut random = Random(seed);
+        let log = logs[random.below(logs.len() as u64) as usize];
+        let segment_bytes = (256 << 10) << random.below(3);
+        let device_bytes = segment_bytes * (40 + random.below(200)) + random.below(segment_bytes) / 4096 * 4096;
+        let mut settings = LogSettings::parse(log).expect("the registry has it");
+        if random.chance(30) {
+            settings.cache_bytes = 1 << 20;
+        }
+        let volume = volume_with(device_bytes, segment_bytes, settings);
+        let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
+        let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
+        let (found, opened) = volume.create(Caller::default(), ROOT, b"f", node, flags).expect("there is room");
+        let percent = 85 + random.below(14);
+        let blocks = volume.statistics().expect("it answers").blocks_free * percent / 100;
+        let (hot_chance, hot_share) = (random.below(101), 2 + random.below(20));
+        let (sync_every, longest) = ([0, 1, 8, 200][random.below(4) as usize], 1 + random.below(24));
+        let cleans_ahead = random.chance(50);
+        let place = format!(
+            "seed {seed}: {log}, {device_bytes} bytes, segments of {segment_bytes}, {percent} % full, synced every {sync_every}"
+        );
+        let mut written = 0;
+        let mut step = 0;
+        while written < 4 * blocks {
+            let region = if random.chance(hot_chance) { blocks / hot_share } else { blocks };
+            let at = if written < blocks { written } else { random.below(region) };
+            let count = longest.min(blocks - at);
+            let content = vec![step as u8; (count * 4096) as usize];
+            let result = volume.write(found.ino, opened.handle, at * 4096, &content, WriteFlags::default());
+            assert_eq!(result, Ok(()), "{place}, step {step}: {:?}", failure(&volume));
+            if sync_every > 0 && step % sync_every == 0 {
+                assert_eq!(volume.fsync(found.ino, false), Ok(()), "{place}, step {step}: {:?}", failure(&volume));
+            }
+            if cleans_ahead && step % 31 == 0 {
+                assert_eq!(volume.clean_ahead(), Ok(()), "{place}, step {step}: {:?}", failure(&volume));
+            }
+            written += count;
+            step += 1;
         }
         volume.release(found.ino, opened.handle);
         volume.close().expect("it is closed");

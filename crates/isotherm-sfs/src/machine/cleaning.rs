@@ -2,7 +2,6 @@
 
 use super::{Cleaner, Machine};
 use crate::options::TrimPoint;
-use crate::segments::SegmentVictim;
 
 impl Machine {
     /// Whether so few segments are free that cleaning is due.
@@ -31,7 +30,7 @@ impl Machine {
     /// # Errors
     /// The mechanism's.
     pub fn clean_one<M: Cleaner>(&mut self, mechanism: &mut M) -> Result<bool, M::Error> {
-        let Some(victim) = self.pick_victim(|_| true) else { return Ok(false) };
+        let Some(victim) = self.pick_victim(u32::MAX, |_| true) else { return Ok(false) };
         mechanism.take_live(self, victim)?;
         if self.free_victim(victim) {
             self.counters.segments_trimmed += 1;
@@ -40,16 +39,12 @@ impl Machine {
         Ok(true)
     }
 
-    /// The segment that is worth cleaning most among those that may be, which counts as cleaned from here on.
-    pub fn pick_victim(&mut self, may_be: impl Fn(u32) -> bool) -> Option<u32> {
+    /// The segment that is worth cleaning most among those that may be, which counts as cleaned from here on. The policy chooses
+    /// among the `emptiest` segments with the fewest live blocks, and those that hold as many as the last of these.
+    pub fn pick_victim(&mut self, emptiest: u32, may_be: impl Fn(u32) -> bool) -> Option<u32> {
+        let live = self.segments.live_of_emptiest(emptiest, &may_be);
+        let may_be = |segment: u32| self.segments.live(segment) <= live && may_be(segment);
         let victim = self.segments.pick(self.options.victim, self.now, self.ticks(), may_be)?;
-        self.counters.count_victim(self.segments.utilisation(victim));
-        Some(victim)
-    }
-
-    /// The segment with the fewest live blocks, whatever the policy: what gives room soonest, where little is left.
-    pub fn pick_emptiest(&mut self, may_be: impl Fn(u32) -> bool) -> Option<u32> {
-        let victim = self.segments.pick(SegmentVictim::Greedy, self.now, self.ticks(), may_be)?;
         self.counters.count_victim(self.segments.utilisation(victim));
         Some(victim)
     }

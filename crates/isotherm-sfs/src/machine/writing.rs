@@ -14,7 +14,7 @@ impl Machine {
         for _ in 0..=self.segments.count() {
             let cleaned = self.clean_if_needed(mechanism)?;
             let before = self.counters.segments_written;
-            let progress = self.write_pass(mechanism, extent)?;
+            let progress = self.write_pass(mechanism, extent, u32::MAX)?;
             let stuck = cleaned == 0 && self.counters.segments_written == before;
             if progress == Progress::OutOfSegments && stuck {
                 return Err(mechanism.no_space(self));
@@ -39,14 +39,20 @@ impl Machine {
         mechanism.commit(self)
     }
 
-    /// Writes what can be written into the segments that are free. What was written before segments ran out, or before an error, is
-    /// written: the next pass goes on after it.
+    /// Writes what can be written into the segments that are free, of which it takes `most` at most. What was written before
+    /// segments ran out, or before an error, is written: the next pass goes on after it.
     ///
     /// # Errors
     /// The mechanism's.
-    pub fn write_pass<M: Mechanism>(&mut self, mechanism: &mut M, extent: Extent) -> Result<Progress, M::Error> {
+    pub fn write_pass<M: Mechanism>(
+        &mut self,
+        mechanism: &mut M,
+        extent: Extent,
+        most: u32,
+    ) -> Result<Progress, M::Error> {
+        let last = self.counters.segments_written.saturating_add(u64::from(most));
         self.classify(mechanism, extent);
-        let full_groups = self.write_full_groups(mechanism);
+        let full_groups = self.write_full_groups(mechanism, last);
         mechanism.forget_written();
         let progress = full_groups?;
         // A cache too small for one full group in any case writes what it has.
@@ -55,7 +61,7 @@ impl Machine {
         if progress == Progress::OutOfSegments || extent == Extent::FullGroups {
             return Ok(progress);
         }
-        let remainder = self.write_remainder(mechanism, extent);
+        let remainder = self.write_remainder(mechanism, extent, last);
         mechanism.forget_written();
         remainder
     }
@@ -82,12 +88,17 @@ impl Machine {
         }
     }
 
+    /// Whether another segment may be taken, in a pass that ends when so many are written.
+    fn may_take_segment(&self, last: u64) -> bool {
+        self.segments.freed() >= 2 && self.counters.segments_written < last
+    }
+
     /// Writes every group that fills a segment, hottest first.
-    fn write_full_groups<M: Mechanism>(&mut self, mechanism: &mut M) -> Result<Progress, M::Error> {
+    fn write_full_groups<M: Mechanism>(&mut self, mechanism: &mut M, last: u64) -> Result<Progress, M::Error> {
         let mut progress = Progress::Done;
         for group in (0..self.groups.len()).rev() {
             while let Some(cursor) = self.fill_run(mechanism, group) {
-                if self.segments.freed() < 2 {
+                if !self.may_take_segment(last) {
                     progress = Progress::OutOfSegments;
                     break;
                 }
@@ -172,7 +183,12 @@ impl Machine {
     }
 
     /// Writes what still waits and is covered by `extent`, mixed, into the open segment.
-    fn write_remainder<M: Mechanism>(&mut self, mechanism: &mut M, extent: Extent) -> Result<Progress, M::Error> {
+    fn write_remainder<M: Mechanism>(
+        &mut self,
+        mechanism: &mut M,
+        extent: Extent,
+        last: u64,
+    ) -> Result<Progress, M::Error> {
         let mut waiting: Vec<u32> = Vec::new();
         for (group, cursor) in self.groups.iter().zip(&self.cursors).rev() {
             waiting.extend(&group[*cursor..]);
@@ -186,7 +202,7 @@ impl Machine {
             let mut guarded = None;
             let open = match self.open {
                 Some(open) => open,
-                None if self.segments.freed() < 2 => return Ok(Progress::OutOfSegments),
+                None if !self.may_take_segment(last) => return Ok(Progress::OutOfSegments),
                 None => {
                     let room = mechanism.payload(self.options.segment_blocks) as usize;
                     let Some(place) = self.place_to_guard(room) else { return Ok(Progress::OutOfSegments) };

@@ -341,7 +341,7 @@ fn overhead_leaves_a_whole_segment_fewer_blocks() {
 fn cleaned_twice(options: LogOptions) -> (Machine, Array) {
     let (mut machine, mut array) = (Machine::new(3, options), Array::new(40, 3));
     (0..14).for_each(|number| array.put(&mut machine, number));
-    assert_eq!(machine.write_pass(&mut array, Extent::FullGroups), Ok(Progress::Done));
+    assert_eq!(machine.write_pass(&mut array, Extent::FullGroups, u32::MAX), Ok(Progress::Done));
     array.put(&mut machine, 2);
     assert!(machine.clean_one(&mut array).unwrap());
     array.put(&mut machine, 9);
@@ -384,14 +384,14 @@ fn a_segment_that_holds_more_than_overhead_leaves_room_for_is_postponed() {
     [7, 8, 10, 11].into_iter().for_each(|number| array.discard(&mut machine, number));
     // Room for four: segment 0 holds seven, segment 1 three.
     array.records = 3;
-    assert_eq!(machine.write_pass(&mut array, Extent::FullGroups), Ok(Progress::Done));
+    assert_eq!(machine.write_pass(&mut array, Extent::FullGroups, u32::MAX), Ok(Progress::Done));
     assert_eq!((array.written[2].segment, array.written[2].next, array.written[2].blocks.len()), (2, Some(1), 4));
     assert!([9, 12, 13].iter().all(|number| array.written[2].blocks.contains(number)));
     array.check(&machine);
     // Where no segment will do, they have run out.
     let (mut machine, mut array) = cleaned_twice(options("sfs:groups=1,victim=greedy"));
     array.records = 3;
-    assert_eq!(machine.write_pass(&mut array, Extent::Everything), Ok(Progress::OutOfSegments));
+    assert_eq!(machine.write_pass(&mut array, Extent::Everything, u32::MAX), Ok(Progress::OutOfSegments));
     assert_eq!((array.written.len(), machine.segments().queued(1)), (2, Some(0)));
     array.check(&machine);
 }
@@ -401,14 +401,14 @@ fn a_pass_neither_cleans_nor_commits_and_goes_on_where_it_ended() {
     let options = LogOptions { clean_below: 2, ..options("sfs:groups=1,victim=greedy") };
     let (mut machine, mut array) = (Machine::new(4, options), Array::new(40, 4));
     (0..28).for_each(|number| array.put(&mut machine, number));
-    assert_eq!(machine.write_pass(&mut array, Extent::Everything), Ok(Progress::OutOfSegments));
+    assert_eq!(machine.write_pass(&mut array, Extent::Everything, u32::MAX), Ok(Progress::OutOfSegments));
     assert_eq!((array.written.len(), array.order.len(), machine.counters().segments_cleaned), (3, 7, 0));
     assert!(machine.is_cleaning_due());
     // Segments 0 to 2 hold seven blocks each; 0 and 1 lose some.
     [0, 1, 2, 3, 4, 5, 6, 7].into_iter().for_each(|number| array.discard(&mut machine, number));
-    assert_eq!(machine.pick_victim(|segment| segment > 1), None, "2 is full");
+    assert_eq!(machine.pick_victim(u32::MAX, |segment| segment > 1), None, "2 is full");
     for (refused, expected) in [(0, 1), (1, 0)] {
-        let victim = machine.pick_victim(|segment| segment != refused).unwrap();
+        let victim = machine.pick_victim(u32::MAX, |segment| segment != refused).unwrap();
         assert_eq!(victim, expected);
         array.take_live(&mut machine, victim).unwrap();
         let trims = machine.free_victim(victim);
@@ -417,7 +417,7 @@ fn a_pass_neither_cleans_nor_commits_and_goes_on_where_it_ended() {
     }
     array.refuses_to_commit = true;
     assert_eq!((machine.needs_commit(), machine.segments_before_commit()), (false, 1));
-    assert_eq!(machine.write_pass(&mut array, Extent::Everything), Err(Refusal::Commit));
+    assert_eq!(machine.write_pass(&mut array, Extent::Everything, u32::MAX), Err(Refusal::Commit));
     assert_eq!((array.written.len(), array.order.len()), (4, 6));
     assert!(machine.needs_commit());
     array.check(&machine);
@@ -425,7 +425,7 @@ fn a_pass_neither_cleans_nor_commits_and_goes_on_where_it_ended() {
     array.commit(&mut machine).unwrap();
     assert_eq!(array.trimmed, [1, 0]);
     assert_eq!((machine.needs_commit(), machine.segments_before_commit()), (false, 2));
-    assert_eq!(machine.write_pass(&mut array, Extent::Everything), Ok(Progress::Done));
+    assert_eq!(machine.write_pass(&mut array, Extent::Everything, u32::MAX), Ok(Progress::Done));
     assert_eq!((array.written.len(), array.order.len(), array.commits), (5, 0, 1));
     array.check(&machine);
 }
