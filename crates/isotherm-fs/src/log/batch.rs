@@ -8,7 +8,7 @@ use isotherm_sfs::segments::SegmentState;
 /// Segments that are cleaned between two checkpoints at most.
 pub(super) const CLEANED_AT_A_TIME: usize = 32;
 /// What a batch gains, over the pages that its checkpoint writes.
-const GAIN_OVER_PAGES: f64 = 2.0;
+const GAIN_OVER_PAGES: u64 = 2;
 /// Segments of a volume for each that the victim policy chooses among.
 const SEGMENTS_A_CANDIDATE: u32 = 32;
 
@@ -35,13 +35,16 @@ pub(super) fn candidates(segments: u32) -> u32 {
 ///
 /// Each checkpoint writes the dirty pages, so that a batch has to gain a multiple of these; and what is kept free for it is missing
 /// elsewhere, so that the segments that are cleaned next hold more. Both follow from how full the emptiest segments are.
-fn batch(live: &[u32], most: usize, payload: f64, pages: usize) -> Batch {
-    let full = live.iter().map(|live| f64::from(*live)).sum::<f64>() / (live.len().max(1) as f64 * payload);
-    let emptied = (1.0 - full).max(0.01);
-    let pages = pages as f64 / payload;
-    let segments = (((GAIN_OVER_PAGES * pages).max(pages + 1.0) / emptied).ceil() as usize).clamp(most.min(4), most);
-    let gain = ((segments as f64 * emptied) as usize).max(pages.ceil() as usize).max(1);
-    Batch { segments, gain, headroom: ((segments as f64 * full).ceil() as usize).saturating_sub(1) }
+fn batch(live: &[u32], most: usize, payload: u64, pages: u64) -> Batch {
+    let blocks = live.len().max(1) as u64 * payload;
+    let full: u64 = live.iter().map(|live| u64::from(*live)).sum();
+    // Where nothing is to be won, as many as may be.
+    let emptied = (blocks - full).max(1);
+    let wanted = (GAIN_OVER_PAGES * pages).max(pages + payload);
+    let segments = ((wanted * blocks).div_ceil(emptied * payload) as usize).clamp(most.min(4), most);
+    let gain = (segments as u64 * emptied / blocks).max(pages.div_ceil(payload)).max(1);
+    let headroom = (segments as u64 * full).div_ceil(blocks).saturating_sub(1);
+    Batch { segments, gain: gain as usize, headroom: headroom as usize }
 }
 
 impl<D: Device> Log<D> {
@@ -63,8 +66,8 @@ impl<D: Device> Log<D> {
             live.select_nth_unstable(most - 1);
             live.truncate(most);
         }
-        let pages = (self.usage.pages as usize).min(self.dirty_pages_limit());
-        let batch = batch(&live, most, self.payload_of_segment() as f64, pages);
+        let pages = self.usage.pages.min(self.dirty_pages_limit() as u64);
+        let batch = batch(&live, most, self.payload_of_segment(), pages);
         self.batch.set(Some((written, batch)));
         batch
     }
@@ -72,5 +75,43 @@ impl<D: Device> Log<D> {
     /// Segments that are best cleaned before the next checkpoint.
     pub fn segments_to_clean(&self) -> usize {
         self.batch(self.machine()).segments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAYLOAD: u64 = 500;
+
+    #[test]
+    fn a_batch_gains_a_multiple_of_its_checkpoint() {
+        // Half of each segment is won: eight for two segments of pages, which gain four.
+        assert_eq!(batch(&[250; 16], 16, PAYLOAD, 1000), Batch { segments: 8, gain: 4, headroom: 3 });
+        // A fifth: twenty.
+        assert_eq!(batch(&[400; 32], 32, PAYLOAD, 1000), Batch { segments: 20, gain: 4, headroom: 15 });
+        // Four at least, as long as there are so many.
+        assert_eq!(batch(&[5; 16], 16, PAYLOAD, 10), Batch { segments: 4, gain: 3, headroom: 0 });
+        assert_eq!(batch(&[250; 2], 2, PAYLOAD, 10), Batch { segments: 2, gain: 1, headroom: 0 });
+    }
+
+    #[test]
+    fn a_batch_gains_a_segment_over_its_checkpoint_where_that_is_small() {
+        // A twentieth is won of each, and pages take a quarter of a segment: 2 x .25 would be lost to rounding.
+        let few = batch(&[475; 32], 32, PAYLOAD, 125);
+        assert_eq!(few, Batch { segments: 25, gain: 1, headroom: 23 });
+        assert!(few.segments * 25 >= 125 + 500);
+    }
+
+    #[test]
+    fn a_batch_has_a_limit() {
+        let full = batch(&[500; 16], 16, PAYLOAD, 1000);
+        assert_eq!(full, Batch { segments: 16, gain: 2, headroom: 15 });
+        assert_eq!(batch(&[], 1, PAYLOAD, 0), Batch { segments: 1, gain: 1, headroom: 0 });
+    }
+
+    #[test]
+    fn candidates_are_a_share_of_the_segments() {
+        assert_eq!([1, 128, 512, 4096].map(candidates), [4, 4, 16, 128]);
     }
 }

@@ -431,6 +431,49 @@ fn a_pass_neither_cleans_nor_commits_and_goes_on_where_it_ended() {
 }
 
 #[test]
+fn the_policy_chooses_among_the_emptiest_segments() {
+    let (mut machine, mut array) = machine_and_array("sfs:groups=1,victim=cost_hotness", 40, 6);
+    // Cold blocks come first: segments 0 to 2 hold these, 3 what is written again and again.
+    (0..21).for_each(|number| array.put(&mut machine, number));
+    (0..40).for_each(|_| (21..28).for_each(|number| array.put(&mut machine, number)));
+    assert_eq!(machine.write_pass(&mut array, Extent::Everything, u32::MAX), Ok(Progress::Done));
+    let segment_of = |number: u32| array.blocks[number as usize].home.unwrap();
+    assert_eq!([0, 7, 14, 21].map(segment_of), [0, 1, 2, 3]);
+    // Six, five, seven and three stay live.
+    [0, 7, 8, 21, 22, 23, 24].into_iter().for_each(|number| array.discard(&mut machine, number));
+    assert_eq!(machine.segments().live_of_emptiest(1, |_| true), 3);
+    assert_eq!(machine.segments().live_of_emptiest(2, |segment| segment != 3), 6);
+    assert_eq!(machine.segments().live_of_emptiest(4, |_| true), 7);
+    assert_eq!(machine.segments().live_of_emptiest(6, |_| true), u32::MAX, "as many as there are");
+    let mut victim = |emptiest: u32, barred: u32| machine.pick_victim(emptiest, |segment| segment != barred);
+    assert_eq!(victim(u32::MAX, 9), Some(1), "what is hot is left alone");
+    assert_eq!(victim(1, 9), Some(3));
+    assert_eq!(victim(2, 9), Some(1));
+    assert_eq!(victim(1, 3), Some(1), "the emptiest of those that may be");
+    assert_eq!(victim(1, 1), Some(3));
+    array.check(&machine);
+}
+
+#[test]
+fn a_pass_takes_as_many_segments_as_it_may() {
+    for extent in [Extent::FullGroups, Extent::Everything] {
+        let (mut machine, mut array) = machine_and_array("sfs:groups=1", 40, 8);
+        (0..31).for_each(|number| array.put(&mut machine, number));
+        for (most, written, waiting) in [(0, 0, 31), (2, 2, 17), (1, 3, 10)] {
+            assert_eq!(machine.write_pass(&mut array, extent, most), Ok(Progress::OutOfSegments), "{most}");
+            assert_eq!((array.written.len(), array.order.len()), (written, waiting), "{most}");
+            array.check(&machine);
+        }
+        // Four whole segments and three blocks, which fill none.
+        let is_short = extent == Extent::Everything;
+        let expected = if is_short { Progress::OutOfSegments } else { Progress::Done };
+        assert_eq!(machine.write_pass(&mut array, extent, 1), Ok(expected));
+        assert_eq!((array.written.len(), array.order.len()), (4, 3));
+        array.check(&machine);
+    }
+}
+
+#[test]
 fn a_machine_that_cannot_clean_has_no_space() {
     let (mut machine, mut array) = machine_and_array("sfs:groups=1", 40, 4);
     (0..28).for_each(|number| array.put(&mut machine, number));
