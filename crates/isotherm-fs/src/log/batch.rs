@@ -8,9 +8,9 @@ use isotherm_sfs::segments::SegmentState;
 /// Segments that are cleaned between two checkpoints at most.
 pub(super) const CLEANED_AT_A_TIME: usize = 32;
 /// What a batch gains, over the pages that its checkpoint writes.
-const GAIN_OVER_PAGES: u64 = 2;
+const GAIN_OVER_PAGES: u64 = 3;
 /// Segments of a volume for each that the victim policy chooses among.
-const SEGMENTS_A_CANDIDATE: u32 = 32;
+const SEGMENTS_A_CANDIDATE: u32 = 24;
 
 /// Segments that are cleaned before a checkpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,10 +86,10 @@ mod tests {
 
     #[test]
     fn a_batch_gains_a_multiple_of_its_checkpoint() {
-        // Half of each segment is won: eight for two segments of pages, which gain four.
-        assert_eq!(batch(&[250; 16], 16, PAYLOAD, 1000), Batch { segments: 8, gain: 4, headroom: 3 });
-        // A fifth: twenty.
-        assert_eq!(batch(&[400; 32], 32, PAYLOAD, 1000), Batch { segments: 20, gain: 4, headroom: 15 });
+        // Half of each segment is won: twelve for two segments of pages, which gain six.
+        assert_eq!(batch(&[250; 16], 16, PAYLOAD, 1000), Batch { segments: 12, gain: 6, headroom: 5 });
+        // A fifth: thirty.
+        assert_eq!(batch(&[400; 32], 32, PAYLOAD, 1000), Batch { segments: 30, gain: 6, headroom: 23 });
         // Four at least, as long as there are so many.
         assert_eq!(batch(&[5; 16], 16, PAYLOAD, 10), Batch { segments: 4, gain: 3, headroom: 0 });
         assert_eq!(batch(&[250; 2], 2, PAYLOAD, 10), Batch { segments: 2, gain: 1, headroom: 0 });
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_batch_gains_a_segment_over_its_checkpoint_where_that_is_small() {
-        // A twentieth is won of each, and pages take a quarter of a segment: 2 x .25 would be lost to rounding.
+        // A twentieth is won of each, and pages take a quarter of a segment: 3 x .25 would be lost to rounding.
         let few = batch(&[475; 32], 32, PAYLOAD, 125);
         assert_eq!(few, Batch { segments: 25, gain: 1, headroom: 23 });
         assert!(few.segments * 25 >= 125 + 500);
@@ -112,6 +112,6 @@ mod tests {
 
     #[test]
     fn candidates_are_a_share_of_the_segments() {
-        assert_eq!([1, 128, 512, 4096].map(candidates), [4, 4, 16, 128]);
+        assert_eq!([1, 96, 480, 4800].map(candidates), [4, 4, 20, 200]);
     }
 }

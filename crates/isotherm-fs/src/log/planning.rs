@@ -23,6 +23,8 @@ pub enum Goal {
     Files(HashSet<u64>),
     /// Groups that fill a segment.
     Groups,
+    /// A segment of the coldest blocks that fill one, and more only where these give no room in memory.
+    Coldest,
     /// All blocks that wait, and all transactions.
     Everything,
     /// Blocks that were taken out of segments, of groups that fill one.
@@ -133,12 +135,13 @@ impl<D: Device> Log<D> {
                 self.check_room(machine, self.chosen.len() as u64, 0)?;
                 self.pass(machine, Extent::Chosen)
             }
-            Goal::Groups => {
+            Goal::Groups | Goal::Coldest => {
                 if !self.room().takes(self.redo.len()) {
                     self.check_room(machine, 0, 0)?;
                     self.pass(machine, Extent::Chosen)?;
                 }
-                self.portions(machine, Extent::FullGroups)?;
+                let is_coldest = *goal == Goal::Coldest;
+                self.portions(machine, if is_coldest { Extent::Coldest } else { Extent::FullGroups })?;
                 // Groups that all wait for their last blocks may be as much as there is room for.
                 if self.waiting.len() < self.waiting_limit() {
                     return Ok(());

@@ -44,7 +44,9 @@ impl From<Slot> for Name {
 pub enum Scope {
     /// Groups that fill whole segments.
     FullGroups,
-    /// These, and chosen blocks.
+    /// One segment of the coldest group that fills one.
+    Coldest,
+    /// All groups that fill whole segments, and chosen blocks.
     Chosen,
     /// All of it.
     Everything,
@@ -54,6 +56,7 @@ impl From<Extent> for Scope {
     fn from(extent: Extent) -> Self {
         match extent {
             Extent::FullGroups => Self::FullGroups,
+            Extent::Coldest => Self::Coldest,
             Extent::Chosen => Self::Chosen,
             Extent::Everything => Self::Everything,
         }
@@ -64,6 +67,7 @@ impl From<Scope> for Extent {
     fn from(scope: Scope) -> Self {
         match scope {
             Scope::FullGroups => Self::FullGroups,
+            Scope::Coldest => Self::Coldest,
             Scope::Chosen => Self::Chosen,
             Scope::Everything => Self::Everything,
         }

@@ -115,7 +115,7 @@ impl<D: Device> Volume<D> {
             let pressure = lock(&self.tree)?.store().pressure();
             let goal = match pressure {
                 crate::log::Pressure::None => return Ok(()),
-                crate::log::Pressure::Blocks => Goal::Groups,
+                crate::log::Pressure::Blocks => Goal::Coldest,
                 crate::log::Pressure::Pages => Goal::Pages,
             };
             let mut writer = lock(&self.writer)?;

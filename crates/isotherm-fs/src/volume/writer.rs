@@ -46,7 +46,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, StoreError>
 fn settle<D: Device>(tree: &mut Tree<Log<D>>, goal: &Goal) -> Result<(), StoreError> {
     match goal {
         Goal::Files(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
-        Goal::Groups => drop(tree.settle_idle()?),
+        Goal::Groups | Goal::Coldest => drop(tree.settle_idle()?),
         Goal::Everything => tree.settle_all()?,
         Goal::Pages | Goal::CleanedGroups | Goal::Cleaned => {}
     }
@@ -95,13 +95,13 @@ impl<D: Device> Volume<D> {
     pub(super) fn carry_out(&self, writer: &mut Writer, goal: &Goal) -> Result<(), StoreError> {
         let mut cleanings = 0;
         loop {
-            if matches!(goal, Goal::Files(_) | Goal::Groups | Goal::Everything) {
+            if matches!(goal, Goal::Files(_) | Goal::Groups | Goal::Coldest | Goal::Everything) {
                 self.make_room(writer)?;
             }
             let (planned, jobs) = {
                 let mut tree = lock(&self.tree)?;
                 // Sizes go with their data, or after it where planning may stop half way: never before it.
-                let goes_with_data = *goal == Goal::Groups || tree.store().has_ample_room();
+                let goes_with_data = matches!(goal, Goal::Groups | Goal::Coldest) || tree.store().has_ample_room();
                 if goes_with_data {
                     settle(&mut tree, goal)?;
                 }
@@ -114,7 +114,9 @@ impl<D: Device> Volume<D> {
             };
             match goal {
                 Goal::Files(_) | Goal::Everything => self.perform_as_one(writer, &jobs)?,
-                Goal::Groups | Goal::Pages | Goal::CleanedGroups | Goal::Cleaned => self.perform(writer, &jobs)?,
+                Goal::Groups | Goal::Coldest | Goal::Pages | Goal::CleanedGroups | Goal::Cleaned => {
+                    self.perform(writer, &jobs)?
+                }
             }
             match planned {
                 Planned::Done => return Ok(()),

@@ -7,6 +7,8 @@ use super::Machine;
 pub enum Extent {
     /// Groups that fill whole segments.
     FullGroups,
+    /// One segment of the coldest group that fills one: what is hot goes on waiting to be written over.
+    Coldest,
     /// Full groups, then of the rest the blocks that the mechanism has chosen and its records; others go on waiting.
     Chosen,
     /// Full groups, then the rest: nothing waits any more.

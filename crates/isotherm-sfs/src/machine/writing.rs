@@ -52,13 +52,13 @@ impl Machine {
     ) -> Result<Progress, M::Error> {
         let last = self.counters.segments_written.saturating_add(u64::from(most));
         self.classify(mechanism, extent);
-        let full_groups = self.write_full_groups(mechanism, last);
+        let full_groups = self.write_full_groups(mechanism, extent, last);
         mechanism.forget_written();
         let progress = full_groups?;
         // A cache too small for one full group in any case writes what it has.
         let at_limit = mechanism.waiting_blocks() >= self.options.dirty_blocks;
         let extent = if at_limit || !self.options.defer { Extent::Everything } else { extent };
-        if progress == Progress::OutOfSegments || extent == Extent::FullGroups {
+        if progress == Progress::OutOfSegments || matches!(extent, Extent::Coldest | Extent::FullGroups) {
             return Ok(progress);
         }
         let remainder = self.write_remainder(mechanism, extent, last);
@@ -93,8 +93,16 @@ impl Machine {
         self.segments.freed() >= 2 && self.counters.segments_written < last
     }
 
-    /// Writes every group that fills a segment, hottest first.
-    fn write_full_groups<M: Mechanism>(&mut self, mechanism: &mut M, last: u64) -> Result<Progress, M::Error> {
+    /// Writes every group that fills a segment, hottest first; or a segment of the coldest of these.
+    fn write_full_groups<M: Mechanism>(
+        &mut self,
+        mechanism: &mut M,
+        extent: Extent,
+        last: u64,
+    ) -> Result<Progress, M::Error> {
+        if extent == Extent::Coldest {
+            return self.write_coldest_group(mechanism, last);
+        }
         let mut progress = Progress::Done;
         for group in (0..self.groups.len()).rev() {
             while let Some(cursor) = self.fill_run(mechanism, group) {
@@ -107,6 +115,19 @@ impl Machine {
             }
         }
         Ok(progress)
+    }
+
+    fn write_coldest_group<M: Mechanism>(&mut self, mechanism: &mut M, last: u64) -> Result<Progress, M::Error> {
+        for group in 0..self.groups.len() {
+            let Some(cursor) = self.fill_run(mechanism, group) else { continue };
+            if !self.may_take_segment(last) {
+                return Ok(Progress::OutOfSegments);
+            }
+            self.cursors[group] = cursor;
+            self.write_whole_segment(mechanism, group)?;
+            break;
+        }
+        Ok(Progress::Done)
     }
 
     /// Collects a segment's worth of blocks: what the guard demands, then blocks of `group`. Returns how far it has come in

@@ -7,6 +7,7 @@ use isotherm_sfs::machine::{Cleaner, Extent, Machine, MachineState, Mechanism, P
 use isotherm_sfs::options::{LogOptions, TrimPoint, parse_log};
 use isotherm_sfs::segments::{OpenSegment, SegmentState};
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 
 /// Blocks of a segment: a summary and seven of data where no records wait.
 const SEGMENT_BLOCKS: u32 = 8;
@@ -455,6 +456,34 @@ fn the_policy_chooses_among_the_emptiest_segments() {
 }
 
 #[test]
+fn the_coldest_group_that_fills_a_segment_is_written_alone() {
+    let (mut machine, mut array) = machine_and_array("sfs:groups=2", 60, 8);
+    let (cold, hot) = (|number: &u32| number % 2 == 0, |number: &u32| number % 2 == 1);
+    let write = |machine: &mut Machine, array: &mut Array, numbers: Range<u32>| {
+        for number in numbers.clone().filter(cold).chain(numbers.filter(hot)) {
+            (0..if hot(&number) { 500 } else { 1 }).for_each(|_| array.put(machine, number));
+        }
+    };
+    // Two segments far apart in hotness draw the line between two groups.
+    write(&mut machine, &mut array, 0..14);
+    assert_eq!(machine.write_pass(&mut array, Extent::Everything, u32::MAX), Ok(Progress::Done));
+    let written_before = array.written.len();
+    write(&mut machine, &mut array, 14..60);
+    assert_eq!(machine.write_pass(&mut array, Extent::Coldest, 0), Ok(Progress::OutOfSegments));
+    assert_eq!(array.written.len(), written_before);
+    for written in 0..3 {
+        assert_eq!(machine.write_pass(&mut array, Extent::Coldest, u32::MAX), Ok(Progress::Done));
+        let new = &array.written[written_before..];
+        assert_eq!(new.len(), written + 1, "a segment at a time");
+        assert!(new[written].blocks.iter().all(cold));
+    }
+    assert_eq!(array.order.len(), 46 - 21);
+    // Two cold blocks are left, which fill none.
+    assert_eq!(machine.write_pass(&mut array, Extent::Coldest, u32::MAX), Ok(Progress::Done));
+    assert!(array.written[written_before + 3].blocks.iter().all(hot));
+}
+
+#[test]
 fn a_pass_takes_as_many_segments_as_it_may() {
     for extent in [Extent::FullGroups, Extent::Everything] {
         let (mut machine, mut array) = machine_and_array("sfs:groups=1", 40, 8);
@@ -501,7 +530,8 @@ fn play(random: &mut Random, machine: &mut Machine, array: &mut Array, steps: u3
         if !random.chance(0.25) {
             continue;
         }
-        let extent = [Extent::FullGroups, Extent::Chosen, Extent::Everything][random.below(3) as usize];
+        let extents = [Extent::FullGroups, Extent::Coldest, Extent::Chosen, Extent::Everything];
+        let extent = extents[random.below(4) as usize];
         let chosen: Vec<u32> = (0..BLOCKS).filter(|_| random.chance(0.1)).collect();
         array.choose(&chosen);
         machine.write_segments(array, extent).unwrap_or_else(|error| panic!("step {step}: {error:?}"));
@@ -509,6 +539,8 @@ fn play(random: &mut Random, machine: &mut Machine, array: &mut Array, steps: u3
         let waits = |number: &u32| array.blocks[*number as usize].waits;
         match extent {
             Extent::FullGroups => assert!(array.order.len() < machine.options().quantiser.groups * PAYLOAD),
+            // As many as cleaning makes room for.
+            Extent::Coldest => {}
             Extent::Chosen => assert!(!chosen.iter().any(waits) && array.records == 0),
             Extent::Everything => assert!(array.order.is_empty() && array.records == 0),
         }
@@ -522,7 +554,7 @@ fn nothing_durable_is_lost_whatever_is_written() {
         let mut random = Random::new(seed);
         let options = LogOptions { clean_below: 3, checkpoint_segments: 7, ..options(text) };
         let (mut machine, mut array) = (Machine::new(SEGMENTS, options), Array::new(BLOCKS, SEGMENTS));
-        play(&mut random, &mut machine, &mut array, 4000, records_max);
+        play(&mut random, &mut machine, &mut array, 5400, records_max);
         let counters = machine.counters();
         assert!(counters.segments_cleaned > 50 && counters.guarded_blocks > 10 && array.commits > 50, "{counters:?}");
         let by_groups = array.written.iter().filter(|write| write.group.is_some()).count();
