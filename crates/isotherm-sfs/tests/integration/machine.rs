@@ -458,7 +458,7 @@ fn the_policy_chooses_among_the_emptiest_segments() {
 #[test]
 fn the_coldest_group_that_fills_a_segment_is_written_alone() {
     let (mut machine, mut array) = machine_and_array("sfs:groups=2", 60, 8);
-    let (cold, hot) = (|number: &u32| number % 2 == 0, |number: &u32| number % 2 == 1);
+    let (cold, hot) = (|number: &u32| number.is_multiple_of(2), |number: &u32| !number.is_multiple_of(2));
     let write = |machine: &mut Machine, array: &mut Array, numbers: Range<u32>| {
         for number in numbers.clone().filter(cold).chain(numbers.filter(hot)) {
             (0..if hot(&number) { 500 } else { 1 }).for_each(|_| array.put(machine, number));
