@@ -50,6 +50,7 @@ bench: ## ns per host write and per NAND program, beside a bare loop over the sa
 	@.ci/install toolchain
 	$(CARGO) bench --locked --workspace
 	@.ci/bench-drive
+	@.ci/bench-sfs
 
 validate: ## compare the simulator with the closed forms, cell by cell
 	@.ci/install toolchain
