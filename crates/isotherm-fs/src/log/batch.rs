@@ -38,8 +38,9 @@ pub(super) fn candidates(segments: u32) -> u32 {
 fn batch(live: &[u32], most: usize, payload: u64, pages: u64) -> Batch {
     let blocks = live.len().max(1) as u64 * payload;
     let full: u64 = live.iter().map(|live| u64::from(*live)).sum();
-    // Where nothing is to be won, as many as may be.
-    let emptied = (blocks - full).max(1);
+    // Where nothing is to be won, as many as may be. A segment that was written at once has fewer summaries than `payload` leaves
+    // room for, and may hold more.
+    let emptied = blocks.saturating_sub(full).max(1);
     let wanted = (GAIN_OVER_PAGES * pages).max(pages + payload);
     let segments = ((wanted * blocks).div_ceil(emptied * payload) as usize).clamp(most.min(4), most);
     let gain = (segments as u64 * emptied / blocks).max(pages.div_ceil(payload)).max(1);
@@ -107,6 +108,8 @@ mod tests {
     fn a_batch_has_a_limit() {
         let full = batch(&[500; 16], 16, PAYLOAD, 1000);
         assert_eq!(full, Batch { segments: 16, gain: 2, headroom: 15 });
+        let fuller = batch(&[503; 16], 16, PAYLOAD, 1000);
+        assert_eq!(fuller, Batch { segments: 16, gain: 2, headroom: 16 });
         assert_eq!(batch(&[], 1, PAYLOAD, 0), Batch { segments: 1, gain: 1, headroom: 0 });
     }
 

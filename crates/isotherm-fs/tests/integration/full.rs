@@ -6,6 +6,8 @@ use isotherm_fs::log::LogSettings;
 use isotherm_fs::memory_device::MemoryDevice;
 use isotherm_fs::volume::Volume;
 use isotherm_vfs::{Caller, Errno, FileKind, FileSystem, NewNode, OpenFlags, ROOT, Time, WriteFlags};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The largest write that the kernel sends.
 const REQUEST_BYTES: u64 = 1 << 20;
@@ -182,5 +184,51 @@ fn volumes_of_any_shape_stay_writable_when_they_are_full() {
         }
         volume.release(found.ino, opened.handle);
         volume.close().expect("it is closed");
+    }
+}
+
+/// The same, while segments are cleaned ahead by a thread of its own.
+#[test]
+fn volumes_stay_writable_while_another_thread_cleans() {
+    let shapes = if std::env::var_os("ISOTHERM_SOAK").is_some() { 300 } else { 8 };
+    for seed in 0..shapes {
+        let mut random = Random(seed);
+        let segment_bytes = (256 << 10) << random.below(3);
+        let device_bytes = segment_bytes * (100 + random.below(200));
+        let volume = volume(device_bytes, segment_bytes);
+        let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
+        let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
+        let (found, opened) = volume.create(Caller::default(), ROOT, b"f", node, flags).expect("there is room");
+        let percent = 40 + random.below(59);
+        let blocks = volume.statistics().expect("it answers").blocks_free * percent / 100;
+        let sync_every = [0, 8, 200][random.below(3) as usize];
+        let hot_chance = random.below(101);
+        let place = format!(
+            "seed {seed}: {device_bytes} bytes, segments of {segment_bytes}, {percent} %, synced every {sync_every}"
+        );
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    assert_eq!(volume.clean_ahead(), Ok(()), "{place}: {:?}", failure(&volume));
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+            });
+            let result: Result<(), (u64, Errno)> = (0..4 * blocks).try_for_each(|step| {
+                let region = if random.chance(hot_chance) { blocks / 10 } else { blocks };
+                let at = random.below(region) * 4096;
+                volume
+                    .write(found.ino, opened.handle, at, &[step as u8; 4096], WriteFlags::default())
+                    .map_err(|error| (step, error))?;
+                if sync_every > 0 && step % sync_every == 0 {
+                    volume.fsync(found.ino, false).map_err(|error| (step, error))?;
+                }
+                Ok(())
+            });
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(result, Ok(()), "{place}: {:?}", failure(&volume));
+        });
+        volume.release(found.ino, opened.handle);
+        assert_eq!(volume.close(), Ok(()), "{place}: {:?}", failure(&volume));
     }
 }
