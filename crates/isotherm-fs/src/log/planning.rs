@@ -132,12 +132,12 @@ impl<D: Device> Log<D> {
                 if self.chosen.is_empty() && self.redo.is_empty() {
                     return Ok(());
                 }
-                self.check_room(machine, self.chosen.len() as u64, 0)?;
+                self.check_room(machine, self.chosen.len() as u64)?;
                 self.pass(machine, Extent::Chosen)
             }
             Goal::Groups | Goal::Coldest => {
                 if !self.room().takes(self.redo.len()) {
-                    self.check_room(machine, 0, 0)?;
+                    self.check_room(machine, 0)?;
                     self.pass(machine, Extent::Chosen)?;
                 }
                 let is_coldest = *goal == Goal::Coldest;
@@ -211,7 +211,7 @@ impl<D: Device> Log<D> {
 
     /// What waits, as far as it leaves room to clean on.
     fn portions(&mut self, machine: &mut Machine, extent: Extent) -> Result<(), Stop> {
-        self.check_room(machine, self.portion_of(self.waiting.len() as u64), 0)?;
+        self.check_room(machine, self.portion_of(self.waiting.len() as u64))?;
         let most = self.segments_to_take(machine);
         self.pass_of(machine, extent, most)
     }

@@ -33,14 +33,14 @@ impl<D: Device> Log<D> {
     /// Whether there is so much room that planning all that waits, and what is settled before, cannot stop half way.
     pub fn has_ample_room(&self) -> bool {
         let machine = self.machine();
-        self.check_room(machine, self.waiting.len() as u64, self.batch(machine).headroom + 3).is_ok()
+        self.has_room(machine, self.waiting.len() as u64, self.batch(machine).headroom + 3)
     }
 
     /// What is to be done before what waits is planned, a segment of it at a time, where room becomes short: segments are cleaned
     /// several at a time, since a checkpoint for each would write more pages than it gains where a volume is nearly full.
     pub fn ahead(&self) -> Planned {
         let portion = self.portion_of(self.waiting.len() as u64);
-        let has = |spare: usize| self.check_room(self.machine(), portion, spare).is_ok();
+        let has = |spare: usize| self.has_room(self.machine(), portion, spare);
         // Most often there is more than could be asked for.
         if has(CLEANED_AT_A_TIME) {
             return Planned::Done;
@@ -155,15 +155,16 @@ impl<D: Device> Log<D> {
     }
 
     /// Whether blocks can be written and a checkpoint after them, with so many segments to spare.
-    pub(super) fn check_room(&self, machine: &Machine, blocks: u64, spare: usize) -> Result<(), Stop> {
+    fn has_room(&self, machine: &Machine, blocks: u64, spare: usize) -> bool {
         let needed = self.segments_needed(blocks, spare);
         // Those that wait for a checkpoint are passed over, but for the first: its turn has come.
         let is_first = |first: u32| machine.segments().is_reusable(first);
-        if reusable(machine).take(needed).count() == needed && machine.segments().queue().next().is_some_and(is_first) {
-            Ok(())
-        } else {
-            Err(self.what_helps(machine))
-        }
+        reusable(machine).take(needed).count() == needed && machine.segments().queue().next().is_some_and(is_first)
+    }
+
+    /// Stops planning where there is no room for so many blocks and a checkpoint after them.
+    pub(super) fn check_room(&self, machine: &Machine, blocks: u64) -> Result<(), Stop> {
+        if self.has_room(machine, blocks, 0) { Ok(()) } else { Err(self.what_helps(machine)) }
     }
 
     /// What gives segments: a checkpoint, if one that is free, or in which nothing is left, waits for it; else cleaning.

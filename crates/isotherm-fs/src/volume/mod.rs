@@ -125,7 +125,12 @@ impl<D: Device> Volume<D> {
     /// # Errors
     /// No space, the device.
     pub fn close(&self) -> Result<(), StoreError> {
-        if self.is_read_only { Ok(()) } else { self.checkpoint_all(true) }
+        if self.is_read_only {
+            return Ok(());
+        }
+        // A thread that nobody asked may have met it.
+        self.check_failure()?;
+        self.checkpoint_all(true)
     }
 
     fn checkpoint_all(&self, is_last: bool) -> Result<(), StoreError> {

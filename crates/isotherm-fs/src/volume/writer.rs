@@ -72,7 +72,12 @@ impl<D: Device> Volume<D> {
             writer.served = served;
         }
         drop(writer);
-        // Whoever served this ticket may have failed; then nothing is written any more.
+        // Whoever served this ticket may have failed.
+        self.check_failure()
+    }
+
+    /// Tells why nothing is written any more, if something has failed.
+    pub(super) fn check_failure(&self) -> Result<(), StoreError> {
         match lock(&self.tree)?.store().failure() {
             Some(why) => Err(StoreError::Device(why.to_owned())),
             None => Ok(()),
@@ -112,11 +117,10 @@ impl<D: Device> Volume<D> {
                 }
                 (planned, tree.store_mut().take_jobs())
             };
-            match goal {
-                Goal::Files(_) | Goal::Everything => self.perform_as_one(writer, &jobs)?,
-                Goal::Groups | Goal::Coldest | Goal::Pages | Goal::CleanedGroups | Goal::Cleaned => {
-                    self.perform(writer, &jobs)?
-                }
+            if matches!(goal, Goal::Files(_) | Goal::Everything) {
+                self.perform_as_one(writer, &jobs)?;
+            } else {
+                self.perform(writer, &jobs)?;
             }
             match planned {
                 Planned::Done => return Ok(()),

@@ -1,16 +1,14 @@
 //! fsck: a volume that is in order is clean, and every damage is found.
 
 use crate::support::damage::{flip, metadata};
+use crate::support::failing::Failing;
 use crate::support::random::Random;
 use crate::support::sample::{DEVICE_BYTES, Sample, add, empty, mount, read_all, sample, write};
 use isotherm_fs::check::{Options, Place, Repair, check};
-use isotherm_fs::device::Device;
 use isotherm_fs::log::{read_checkpoints, read_superblock};
 use isotherm_fs::memory_device::MemoryDevice;
 use isotherm_vfs::{Caller, Change, FileKind, FileSystem, SetXattr};
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
 fn a_volume_in_order_is_clean() {
@@ -175,41 +173,11 @@ fn damaged_data_is_found_where_it_is_asked_for() {
     assert_eq!((report.exit_code(), report.findings.len()), (4, 1), "{:#?}", report.findings);
 }
 
-/// A device whose reads fail from some number on.
-struct Failing {
-    below: Arc<MemoryDevice>,
-    reads: AtomicU64,
-}
-
-impl Device for Failing {
-    fn length(&self) -> u64 {
-        self.below.length()
-    }
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        match self.reads.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
-            Ok(_) => self.below.read(offset, out),
-            Err(_) => Err(io::Error::other("the device is gone")),
-        }
-    }
-    fn write(&self, _: u64, _: &[u8]) -> io::Result<()> {
-        Err(io::Error::other("the device is gone"))
-    }
-    fn flush(&self) -> io::Result<()> {
-        Ok(())
-    }
-    fn discard(&self, _: u64, _: u64) -> io::Result<()> {
-        Ok(())
-    }
-    fn counters(&self) -> Option<isotherm_fs::device::DeviceCounters> {
-        None
-    }
-}
-
 #[test]
 fn a_device_that_fails_is_never_a_clean_volume() {
     let Sample { device, .. } = sample(true);
     for reads in 0..40 {
-        let failing = |reads| Arc::new(Failing { below: device.clone(), reads: AtomicU64::new(reads) });
+        let failing = |reads| Arc::new(Failing::after(reads, 0, device.clone()));
         let report = check(failing(reads), Repair::No);
         assert!(report.exit_code() >= 4, "{reads} reads: {:#?}", report.findings);
         if reads < 1 {
@@ -218,6 +186,6 @@ fn a_device_that_fails_is_never_a_clean_volume() {
     }
     // Reads work, writes do not.
     flip(&device, 70, 3);
-    let failing = Arc::new(Failing { below: device.clone(), reads: AtomicU64::new(u64::MAX) });
+    let failing = Arc::new(Failing::after(u64::MAX, 0, device));
     assert_eq!(check(failing, Repair::Yes).exit_code(), 8);
 }

@@ -6,6 +6,7 @@ mod decisions;
 mod dump;
 mod exercise;
 mod extents;
+mod failure;
 mod full;
 mod log;
 mod repair;

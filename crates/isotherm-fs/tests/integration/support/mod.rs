@@ -2,6 +2,7 @@
 
 pub mod damage;
 pub mod driver;
+pub mod failing;
 pub mod history;
 pub mod model;
 pub mod operation;
