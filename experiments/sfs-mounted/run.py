@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""SFS and the kernel's file systems on the same simulated drive, under the same random writes: who writes how much flash.
+"""SFS and the kernel's file systems on the same simulated drive, under the same work: who writes how much flash.
 
-    experiments/sfs-mounted/run.py [--size 1GiB] [--utilisation 70,85] [--systems sfs,lfs,ext4,xfs,btrfs,btrfs-nodatacow] > table.md
+    experiments/sfs-mounted/run.py [--size 1GiB] [--utilisation 70,85] [--systems sfs,lfs,ext4,xfs,btrfs,btrfs-nodatacow]
+                                   [--jobs zipf:1.1,random,sqlite,mail,source,pgbench] > table.md
 
-As root, on Linux, with fio, losetup and the makers of the file systems; says what is missing otherwise. For each system, a new drive in
-memory (page-mapped FTL, host and copies in streams of their own, greedy, 7 % over-provisioning, latencies of MLC), a file that takes the share of
-the drive that is asked, written once, and then random writes of 4 KiB by fio's psync engine with direct I/O: half of the drive's size before
+As root, on Linux, with fio, losetup, the makers of the file systems, and PostgreSQL for its job; says what is missing otherwise. For each
+system, a new drive in memory (page-mapped FTL, host and copies in streams of their own, greedy, 7 % over-provisioning, latencies of MLC), and
+on it what a job works on, as much as the share of the drive that is asked. Then the job works: half of the drive's size is written before
 counting begins, all of its size after. SFS and LFS run on the drive in one process; the kernel's file systems on a loop device over the
 drive's FUSE file.
+
+Jobs with a distribution's name are random writes of 4 KiB into one file, by fio's psync engine with direct I/O. The others are programs, see
+jobs.py: what they hand to write(2) counts as the host's.
 
 Prints a table in Markdown: blocks that the file system wrote for each block of the host, bytes of flash for each byte of the file system,
 their product, erases, and what the host wrote for each second of simulated flash time.
@@ -32,6 +36,7 @@ MAKE = {
     "btrfs-nodatacow": ["mkfs.btrfs", "-q", "-f", "--mixed"],
 }
 OPTIONS = {"ext4": "discard", "xfs": "discard", "btrfs": "discard", "btrfs-nodatacow": "discard,nodatacow"}
+PROGRAMS = {"sqlite": [], "mail": [], "source": ["tar"], "pgbench": ["initdb", "postgres", "pgbench", "setpriv"]}
 UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -64,7 +69,7 @@ class Log:
         self.program, self.mount = program, folder / "mnt"
         self.mount.mkdir()
         drive = " ".join(["--logical-size", str(bytes_), *DRIVE])
-        words = [program, "sfs", "serve", self.mount, "--on", f"sim:{drive}", "-o", f"log={system},suid,dev"]
+        words = [program, "sfs", "serve", self.mount, "--on", f"sim:{drive}", "-o", f"log={system},suid,dev,allow_other"]
         self.server = subprocess.Popen([str(word) for word in words])
         wait_for(lambda: os.path.ismount(self.mount), self.server)
 
@@ -118,29 +123,56 @@ class Kernel:
         self.server.wait(timeout=120)
 
 
-def write(mount, file_bytes, distribution, bytes_, seed):
-    """Random writes; what fio wrote, and the seconds that it took."""
-    words = ["fio", "--name=w", f"--filename={mount}/file", f"--size={file_bytes}", "--rw=randwrite", "--bs=4k", "--ioengine=psync", "--direct=1"]
-    words += [f"--random_distribution={distribution}", f"--io_size={bytes_}", f"--randseed={seed}", "--norandommap", "--fallocate=none"]
-    words += ["--output-format=json", "--thread"]
-    told = read(*words)["jobs"][0]["write"]
-    return told["io_bytes"], told["runtime"] / 1000
+class Fio:
+    """Random writes into one file."""
+
+    def __init__(self, distribution, mount, _):
+        self.distribution, self.path = distribution, mount / "file"
+
+    def prepare(self, bytes_, _):
+        with open(self.path, "wb") as file:
+            block = os.urandom(1 << 20)
+            for at in range(0, bytes_, 1 << 20):
+                file.write(block[: min(1 << 20, bytes_ - at)])
+            os.fsync(file.fileno())
+
+    def work(self, bytes_, seed):
+        """What was written, and the seconds that it took."""
+        words = ["fio", "--name=w", f"--filename={self.path}", f"--size={self.path.stat().st_size}", "--rw=randwrite", "--bs=4k", "--ioengine=psync"]
+        words += [f"--random_distribution={self.distribution}", f"--io_size={bytes_}", f"--randseed={seed}", "--direct=1", "--norandommap"]
+        told = read(*words, "--fallocate=none", "--output-format=json", "--thread")["jobs"][0]["write"]
+        return told["io_bytes"], told["runtime"] / 1000
 
 
-def measure(program, system, bytes_, utilisation, distribution):
+class Program:
+    """One of the programs of jobs.py."""
+
+    def __init__(self, job, mount, scratch):
+        self.job, self.mount, self.scratch = job, mount, scratch
+
+    def run(self, phase, bytes_, seed):
+        told = read(pathlib.Path(__file__).with_name("jobs.py"), self.job, phase, self.mount, self.scratch, bytes_, seed)
+        return told["written"], told["seconds"]
+
+    def prepare(self, bytes_, seed):
+        self.run("prepare", bytes_, seed)
+
+    def work(self, bytes_, seed):
+        return self.run("work", bytes_, seed)
+
+
+def measure(program, system, bytes_, utilisation, job):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="sfs-mounted-"))
+    # PostgreSQL serves no superuser.
+    folder.chmod(0o755)
     make = Log if system in ("sfs", "lfs") else Kernel
     place = make(program, system, bytes_, folder)
     try:
-        file_bytes = int(bytes_ * utilisation) // 4096 * 4096
-        with open(place.mount / "file", "wb") as file:
-            block = os.urandom(1 << 20)
-            for at in range(0, file_bytes, 1 << 20):
-                file.write(block[: min(1 << 20, file_bytes - at)])
-            os.fsync(file.fileno())
-        write(place.mount, file_bytes, distribution, bytes_ // 2, 1)
+        work = (Program if job in PROGRAMS else Fio)(job, place.mount, folder)
+        work.prepare(int(bytes_ * utilisation) // 4096 * 4096, 0)
+        work.work(bytes_ // 2, 1)
         before = place.counters()
-        host, seconds = write(place.mount, file_bytes, distribution, bytes_, 2)
+        host, seconds = work.work(bytes_, 2)
         after = place.counters()
     finally:
         place.close()
@@ -155,21 +187,24 @@ def main():
     arguments.add_argument("--size", default="1GiB")
     arguments.add_argument("--utilisation", default="70,85")
     arguments.add_argument("--systems", default="sfs,lfs,ext4,xfs,btrfs,btrfs-nodatacow")
-    arguments.add_argument("--distributions", default="zipf:1.1,random")
+    arguments.add_argument("--jobs", default=",".join(["zipf:1.1", "random", *PROGRAMS]))
     options = arguments.parse_args()
     systems = options.systems.split(",")
-    missing = [name for name in ["fio", "losetup", *{MAKE[s][0] for s in systems if s in MAKE}] if not shutil.which(name)]
+    jobs = options.jobs.split(",")
+    needed = {"losetup", *(MAKE[s][0] for s in systems if s in MAKE)}
+    needed |= {name for job in jobs for name in PROGRAMS.get(job, ["fio"])}
+    missing = sorted(name for name in needed if not shutil.which(name))
     if os.getuid() != 0 or not os.path.exists("/dev/fuse") or missing:
-        sys.exit(f"skipped: needs root, /dev/fuse and fio, losetup, mkfs; missing: {', '.join(missing) or 'rights'}")
+        sys.exit(f"skipped: needs root and /dev/fuse; missing: {', '.join(missing) or 'rights'}")
     bytes_ = size(options.size)
-    print("| writes | utilisation | file system | file system WA | flash WA | end to end | absorbed | erases | MB/s of flash time | wall, s |")
+    print("| job | utilisation | file system | file system WA | flash WA | end to end | absorbed | erases | MB/s of flash time | wall, s |")
     print("|---|---:|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
-    for distribution in options.distributions.split(","):
+    for job in jobs:
         for utilisation in options.utilisation.split(","):
             for system in systems:
-                place = f"| {distribution} | {utilisation} % | {system} |"
+                place = f"| {job} | {utilisation} % | {system} |"
                 try:
-                    told = measure(options.program, system, bytes_, int(utilisation) / 100, distribution)
+                    told = measure(options.program, system, bytes_, int(utilisation) / 100, job)
                 except (subprocess.SubprocessError, OSError) as problem:
                     print(f"{place} failed: {problem} | | | | | | |", flush=True)
                     continue
