@@ -150,7 +150,8 @@ class VictimPolicy:
     Notes
     -----
     A ranking serves as many collections as it has blocks: they are cleaned in this order, and those that were cleaned meanwhile for
-    another reason are passed over. A ranking of one block is a scan for each collection; a longer one is as old as its scan.
+    another reason are passed over. A ranking of one block is a scan for each collection; a longer one is as old as its scan. Blocks in
+    which every page is valid give nothing: more of them in a row than the device has blocks end the run with an error.
 
     Examples
     --------

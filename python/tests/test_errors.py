@@ -163,6 +163,13 @@ def test_what_a_policy_raises_comes_out_as_it_is() -> None:
     with pytest.raises(NotImplementedError, match="has to define rank"):
         iso.run(trace, victim=iso.VictimPolicy)
 
+    class Fullest(iso.VictimPolicy):
+        def rank(self, blocks: iso.Blocks, now: int) -> Any:
+            return blocks.block[np.argsort(-blocks.valid.astype(np.int64))]
+
+    with pytest.raises(Exception, match="in a row in which every page is valid"):
+        iso.check(Fullest)
+
 
 def test_columns_are_read_only() -> None:
     class Writes(iso.Placement):

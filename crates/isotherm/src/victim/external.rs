@@ -49,6 +49,8 @@ pub struct ClosedBlocks {
 ///
 /// # Contract
 /// - Every block named is one of those shown, and named once. An empty list means that none is worth cleaning.
+/// - Blocks in which every page is valid give nothing. They may be named, as by a queue, but after as many of them in a row as there are
+///   blocks cleaning would go on for ever.
 /// - After an error it is asked nothing more: the device reports it and stops.
 pub trait ExternalVictim: Debug + Send {
     /// The blocks to clean, best first.
@@ -70,6 +72,8 @@ pub struct External {
     /// Whether a block has been in since the list was made.
     ranked: Vec<bool>,
     closed: ClosedBlocks,
+    /// Blocks without an invalid page that were picked one after the other.
+    full_in_a_row: u32,
     failure: Option<String>,
 }
 
@@ -80,6 +84,7 @@ impl External {
             ranking: VecDeque::new(),
             ranked: vec![false; blocks as usize],
             closed: ClosedBlocks::default(),
+            full_in_a_row: 0,
             failure: None,
         }
     }
@@ -109,11 +114,23 @@ impl External {
         match named {
             Ok(named) => self.ranking = named.into_iter().map(BlockId).collect(),
             Err(problem) => {
-                // Until the device stops, it needs an answer.
-                let emptiest = blocks.closed().min_by_key(|block| blocks.valid(*block));
-                (self.ranking, self.failure) = (emptiest.into_iter().collect(), Some(problem));
+                self.failure = Some(problem);
+                self.rank_emptiest(blocks);
             }
         }
+    }
+
+    /// The emptiest block: until a device that has failed stops, it needs an answer.
+    fn rank_emptiest(&mut self, blocks: &BlockTable) {
+        self.ranking = blocks.closed().min_by_key(|block| blocks.valid(*block)).into_iter().collect();
+        self.ranking.iter().for_each(|block| self.ranked[block.0 as usize] = true);
+    }
+
+    /// Whether cleaning goes on without gaining a page.
+    fn gains_nothing(&mut self, picked: BlockId, blocks: &BlockTable) -> bool {
+        let is_full = blocks.valid(picked) == blocks.pages_per_block();
+        self.full_in_a_row = if is_full { self.full_in_a_row + 1 } else { 0 };
+        self.full_in_a_row as usize > self.ranked.len()
     }
 
     /// The first of the list that is still in and passes `fits`.
@@ -138,15 +155,22 @@ impl VictimPolicy for External {
     }
     fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
         let fits = |block: BlockId| streams.contains(blocks.stream(block));
-        self.next(fits).or_else(|| {
+        let picked = self.next(fits).or_else(|| {
             if self.failure.is_none() {
                 self.scan(blocks, now);
             } else {
-                self.ranking = blocks.closed().min_by_key(|block| blocks.valid(*block)).into_iter().collect();
-                self.ranking.iter().for_each(|block| self.ranked[block.0 as usize] = true);
+                self.rank_emptiest(blocks);
             }
             self.next(fits)
-        })
+        })?;
+        if self.failure.is_some() || !self.gains_nothing(picked, blocks) {
+            return Some(picked);
+        }
+        let row = self.full_in_a_row;
+        self.failure =
+            Some(format!("it named {row} blocks in a row in which every page is valid: cleaning them gains nothing"));
+        self.rank_emptiest(blocks);
+        self.next(fits)
     }
     fn failure(&self) -> Option<&str> {
         self.failure.as_deref()

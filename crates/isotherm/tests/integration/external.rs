@@ -113,6 +113,28 @@ impl ExternalVictim for Failing {
     }
 }
 
+/// The fullest blocks: those in which every page is valid, as long as there are any.
+#[derive(Debug)]
+struct Fullest;
+
+impl ExternalVictim for Fullest {
+    fn rank(&mut self, closed: &ClosedBlocks, _: u64) -> Result<Vec<u32>, String> {
+        let fullest = (0..closed.blocks.len()).max_by_key(|at| closed.valid[*at]);
+        Ok(fullest.into_iter().map(|at| closed.blocks[at]).collect())
+    }
+}
+
+/// Blocks in the order in which they were closed, full or not.
+#[derive(Debug)]
+struct Oldest;
+
+impl ExternalVictim for Oldest {
+    fn rank(&mut self, closed: &ClosedBlocks, _: u64) -> Result<Vec<u32>, String> {
+        let oldest = (0..closed.blocks.len()).max_by_key(|at| closed.ages[*at]);
+        Ok(oldest.into_iter().map(|at| closed.blocks[at]).collect())
+    }
+}
+
 /// Skewed writes of up to three pages, with trims, reads and repetitions within a batch.
 fn requests() -> Vec<Request> {
     let mut random = Random::new(7);
@@ -209,6 +231,36 @@ fn a_policy_that_fails_stops_the_device_with_its_words() {
     assert!(submit(placement).contains("it gives up"));
     let victim = device(&["gc.victim=external"], None, Some(Arc::new(Mutex::new(Failing))));
     assert!(submit(victim).contains("twice"));
+}
+
+#[test]
+fn cleaning_that_gains_nothing_ends_and_a_queue_goes_on() {
+    // Two passes over the first half: the queue has the other half, in which every page is valid, before it.
+    let half = || {
+        (0..2 * PAGES).map(|page| Request {
+            arrival_ns: 0,
+            offset: page % (PAGES / 2) * 4096,
+            length: 4096,
+            op: Op::Write,
+            source: 0,
+            durable: false,
+        })
+    };
+    let all = (0..PAGES).rev().map(|page| Request { offset: page * 4096, ..half().next().unwrap() });
+    let requests: Vec<Request> = all.chain(half()).collect();
+    let submit = |victim: SharedVictim| {
+        let mut device = device(&["gc.victim=external"], None, Some(victim));
+        let result = requests.chunks(4096).try_for_each(|batch| device.submit(batch));
+        device.check().unwrap();
+        let collector = device.snapshot().collector;
+        (result, collector.victim_pages - collector.victim_invalid_pages)
+    };
+    let (result, _) = submit(Arc::new(Mutex::new(Fullest)));
+    let problem = result.unwrap_err().to_string();
+    assert!(problem.contains("blocks in a row in which every page is valid"), "{problem}");
+    let (result, copied) = submit(Arc::new(Mutex::new(Oldest)));
+    assert_eq!(result, Ok(()));
+    assert!(copied >= PAGES / 2, "{copied} pages copied: full blocks were among the victims");
 }
 
 #[test]
