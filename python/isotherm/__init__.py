@@ -9,7 +9,7 @@ own, and see what each writes on top of what the host writes.
 >>> runs[0].write_amplification > 1
 True
 
-The functions are the verbs of the command line, and count the same: `run`, `compare`, `sweep`, `hotness`, `validate`. A `Device`
+The functions are the verbs of the command line, and count the same: `run`, `compare`, `sweep`, `hotness`, `validate`, `advise`. A `Device`
 takes requests step by step. `Placement` and `VictimPolicy` are for schemes of your own, which `check` puts to the test.
 Tables come in Arrow's form, which pandas, polars, DuckDB and pyarrow take as they are.
 """
@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from isotherm._advice import Advice as Advice
     from isotherm._device import Device as Device
     from isotherm._native import DeviceError as DeviceError
     from isotherm._native import IsothermError as IsothermError
@@ -41,12 +42,14 @@ if TYPE_CHECKING:
     from isotherm._sweep import sweep as sweep
     from isotherm._trace import Op as Op
     from isotherm._trace import Trace as Trace
+    from isotherm._verbs import advise as advise
     from isotherm._verbs import compare as compare
     from isotherm._verbs import hotness as hotness
     from isotherm._verbs import run as run
     from isotherm._verbs import validate as validate
 
 _PLACES = {
+    "Advice": "_advice",
     "Block": "_policies",
     "Blocks": "_policies",
     "Device": "_device",
@@ -65,6 +68,7 @@ _PLACES = {
     "Verdict": "_results",
     "VictimPolicy": "_policies",
     "__version__": "_native",
+    "advise": "_verbs",
     "check": "_policies",
     "compare": "_verbs",
     "hotness": "_verbs",

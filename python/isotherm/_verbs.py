@@ -6,13 +6,16 @@ import copy
 import json
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isotherm import _native
 from isotherm._progress import Progress, progress_of
 from isotherm._results import Result, Results
 from isotherm._spec import Given, Spec, spec_of, text_of
 from isotherm._trace import ArrowStream, Trace, trace_of
+
+if TYPE_CHECKING:
+    from isotherm._advice import Advice
 
 TraceLike = Trace | str | os.PathLike[str] | ArrowStream
 
@@ -256,3 +259,116 @@ def validate(*, quick: bool = True, progress: Progress = None) -> list[dict[str,
     """
     found: list[dict[str, Any]] = json.loads(_native.validate(quick, progress_of(progress)))
     return found
+
+
+def advise(
+    trace: TraceLike,
+    /,
+    *,
+    drive: str = "tlc-1.92t",
+    capacity: int | str | None = None,
+    op: float | str | None = None,
+    pe_cycles: int | None = None,
+    warranty_years: float | None = None,
+    ftl: str = "page",
+    dram: int | str | None = None,
+    split: str | None = None,
+    placement: str = "host_gc",
+    victim: str = "greedy",
+    handles: int = 8,
+    fill: float | str = 0.85,
+    untouched: float | str = 0.0,
+    scale_rate: float = 1.0,
+    file_map: str | os.PathLike[str] | None = None,
+    partition_offset: int | str | None = None,
+    smart_before: str | os.PathLike[str] | None = None,
+    smart_after: str | os.PathLike[str] | None = None,
+    seed: int = 1,
+    exhaustive: bool = False,
+    progress: Progress = None,
+) -> Advice:
+    """Tell what to change about a workload and its drive, with the years that it buys.
+
+    Parameters
+    ----------
+    trace : Trace, path, workload or table
+        The workload. Plans are learnt on its first two thirds, and checked on the last.
+    drive : str, optional
+        Class of the drive, as ``isotherm list drive-classes`` names it.
+    capacity : int or str, optional
+        Bytes that the host sees, 16 MiB or more, in place of those of the class: ``"960GB"``.
+    op : float or str, optional
+        Over-provisioning (T-U)/U, 0.02 to 10, in place of that of the class.
+    pe_cycles : int, optional
+        Erases that a block endures, 1 or more.
+    warranty_years : float, optional
+        Years over which drive writes per day are counted, above 0.
+    ftl, placement, victim : str, optional
+        The drive as it is.
+    dram : int or str, optional
+        Bytes of DRAM of the real drive that a map held in part and a write buffer share.
+    split : str, optional
+        The map's share of ``dram``, or a rule that adapts it. Default: ``"50%"``.
+    handles : int, optional
+        Handles that the drive offers, or that the application can tag: 2 to 16.
+    fill : float or str, optional
+        Share of the capacity that holds data, above 0, to 1.
+    untouched : float or str, optional
+        Share of that data that the trace neither reads nor writes, from 0, below 1.
+    scale_rate : float, optional
+        How many times as fast as in the trace the host writes, above 0.
+    file_map : str or path, optional
+        Which file lies where: the output of ``filefrag -v`` or of ``isotherm sfs files``.
+    partition_offset : int or str, optional
+        Bytes before the file system of ``file_map`` on what was traced.
+    smart_before, smart_after : str or path, optional
+        Counters of the real drive when tracing began and when it ended: JSON of nvme-cli.
+    seed : int, optional
+        Seed of every random choice.
+    exhaustive : bool, optional
+        Simulate every candidate in full.
+    progress : callable or True, optional
+        As for `run`.
+
+    Returns
+    -------
+    Advice
+        The same as ``isotherm advise --json`` prints.
+
+    Raises
+    ------
+    SpecError, TraceError, ValueError
+        What is wrong with an argument, named, or with the trace.
+    OSError
+        A file cannot be read.
+    KeyboardInterrupt
+        Ctrl-C ends it within a moment.
+    """
+    from isotherm._advice import Advice
+
+    options: dict[str, Any] = {
+        "drive": drive,
+        "capacity": capacity,
+        "op": op,
+        "pe_cycles": pe_cycles,
+        "warranty_years": warranty_years,
+        "ftl": ftl,
+        "dram": dram,
+        "split": split,
+        "placement": placement,
+        "victim": victim,
+        "handles": handles,
+        "fill": fill,
+        "untouched": untouched,
+        "scale_rate": scale_rate,
+        "file_map": file_map,
+        "partition_offset": partition_offset,
+        "smart_before": smart_before,
+        "smart_after": smart_after,
+        "seed": seed,
+        "exhaustive": exhaustive,
+    }
+    for one, other in [("split", "dram"), ("partition_offset", "file_map"), ("smart_before", "smart_after"), ("smart_after", "smart_before")]:
+        if options[one] is not None and options[other] is None:
+            raise ValueError(f"{one}: it needs {other}")
+    return Advice(_native.advise(trace_of(trace)._native, options, progress_of(progress)))

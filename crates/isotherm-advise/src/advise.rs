@@ -1,6 +1,7 @@
 //! From a question to its answer: the drive as it is, changes one by one, the best of them together, the bound.
 
 use crate::advice::{ADVICE_VERSION, Advice, PROMISE_TOLERANCE, Promise, Row, recommend};
+use crate::beside::Beside;
 use crate::candidates::{bound, candidates, combinations, every_combination};
 use crate::change::{Change, Kind};
 use crate::choice::{best, best_of_each_kind};
@@ -29,20 +30,13 @@ const DRIVE_WRITES_ENOUGH: f64 = 1.0;
 /// Over-provisionings that are tried to explain what a real drive measured.
 const SPARES_OF_CALIBRATION: [f64; 6] = [0.04, 0.07, 0.15, 0.28, 0.50, 1.0];
 
-/// What may be given beside the question.
-#[derive(Clone, Debug, Default)]
-pub struct Beside {
-    /// Which file lies where.
-    pub file_map: Option<FileMap>,
-    /// Counters of a real drive.
-    pub calibration: Option<Calibration>,
-}
-
 /// Answers a question.
 ///
 /// # Errors
-/// The trace cannot be read, says too little or holds more than the drive; the drive's firmware does not exist; the user stopped.
+/// A value is out of range; the trace cannot be read, says too little or holds more than the drive; the drive's firmware does not exist;
+/// the user stopped.
 pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<Advice, EvalError> {
+    question.check()?;
     let profile = question.trace.profile(PAGE_BYTES)?;
     let trace = TraceSummary::from(&profile);
     let survey = SurveyKey { trace: question.trace.clone(), page_bytes: PAGE_BYTES, touched: true }.survey()?;

@@ -4,6 +4,9 @@
 //! of a block are what flash of the kind is rated for in general (REFERENCES.md); a drive's own data sheet is better
 //! (`--pe-cycles`).
 
+use isotherm::quantity::{ByteSize, Share};
+use isotherm::registry::SpecError;
+
 /// A class of drives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveClass {
@@ -31,6 +34,21 @@ pub struct DriveClass {
     pub rated_dwpd: Option<f64>,
 }
 
+/// What is known of a drive, in place of what its class says.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct KnownOfDrive {
+    /// Bytes that the host sees: at least 16 MiB. Flash follows, in the class's proportion.
+    pub capacity_bytes: Option<u64>,
+    /// Over-provisioning (T-U)/U: 0.02 to 10.
+    pub over_provisioning: Option<f64>,
+    /// Erases that a block endures: 1 or more.
+    pub pe_cycles: Option<u32>,
+    /// Years over which drive writes per day are counted: above 0.
+    pub warranty_years: Option<f64>,
+}
+
+/// Smallest drive.
+const CAPACITY_MIN: u64 = 1 << 24;
 const GB: u64 = 1_000_000_000;
 const GIB: u64 = 1 << 30;
 
@@ -126,6 +144,42 @@ impl DriveClass {
             let names: Vec<&str> = DRIVES.iter().map(|drive| drive.name).collect();
             format!("there is no class of drives \"{name}\"; choose from {}", names.join(", "))
         })
+    }
+
+    /// The class with what is known of one of its drives.
+    ///
+    /// # Errors
+    /// A value that is out of range.
+    pub fn with(mut self, known: &KnownOfDrive) -> Result<Self, SpecError> {
+        let wrong = |option: &str, value: String, range: &str| {
+            Err(SpecError::new(option, format!("{value} is out of range"), format!("give {range}")))
+        };
+        if let Some(bytes) = known.capacity_bytes {
+            if bytes < CAPACITY_MIN {
+                return wrong("--capacity", ByteSize(bytes).to_string(), "at least 16MiB");
+            }
+            self.flash_bytes = (bytes as f64 * (1.0 + self.over_provisioning())) as u64;
+            self.capacity_bytes = bytes;
+        }
+        if let Some(share) = known.over_provisioning {
+            if !(0.02..=10.0).contains(&share) {
+                return wrong("--op", Share(share).to_string(), "2% to 1000%");
+            }
+            self.flash_bytes = (self.capacity_bytes as f64 * (1.0 + share)) as u64;
+        }
+        if let Some(cycles) = known.pe_cycles {
+            if cycles == 0 {
+                return wrong("--pe-cycles", "0".to_owned(), "1 or more");
+            }
+            self.pe_cycles = cycles;
+        }
+        if let Some(years) = known.warranty_years {
+            if !(years.is_finite() && years > 0.0) {
+                return wrong("--warranty-years", years.to_string(), "a number above 0");
+            }
+            self.warranty_years = years;
+        }
+        Ok(self)
     }
 
     /// Over-provisioning (T-U)/U: flash over what the host sees.

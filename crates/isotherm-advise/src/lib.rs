@@ -9,15 +9,19 @@
 //!
 //! # Order of the modules
 //! Each uses only those before it: `drives`, [`lifetimes`], `plan`, `smart`, `files`, `copies`; `life`, `freed`; `view`, [`watch`](mod@watch); `question`,
-//! [`handles`]; `change`, `groups`; `search`; `choice`; `candidates`; `advice`; `advise`; [`page`].
+//! [`handles`]; `change`, `groups`; `search`; `choice`; `candidates`; `advice`; `error`; `beside`; `advise`; [`page`];
+//! [`export`].
 
 mod advice;
 mod advise;
+mod beside;
 mod candidates;
 mod change;
 mod choice;
 mod copies;
 mod drives;
+mod error;
+pub mod export;
 mod files;
 mod freed;
 mod groups;
@@ -33,9 +37,11 @@ mod view;
 pub mod watch;
 
 pub use advice::{ADVICE_VERSION, Advice, Promise, Recommendation, Row, time};
-pub use advise::{Beside, advise};
+pub use advise::advise;
+pub use beside::Beside;
 pub use change::{Change, Kind, Price};
-pub use drives::{DRIVES, DriveClass};
+pub use drives::{DRIVES, DriveClass, KnownOfDrive};
+pub use error::AdviceError;
 pub use files::FileMap;
 pub use freed::Freed;
 pub use groups::Group;

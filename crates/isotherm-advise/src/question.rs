@@ -78,6 +78,29 @@ pub struct Situation {
 }
 
 impl Question {
+    /// Whether what is asked lies within its ranges.
+    ///
+    /// # Errors
+    /// The value that does not.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let wrong = |option: &str, value: String, range: &str| {
+            Err(SpecError::new(option, format!("{value} is out of range"), format!("give {range}")))
+        };
+        if !(self.fill > 0.0 && self.fill <= 1.0) {
+            return wrong("--fill", Share(self.fill).to_string(), "above 0% to 100%");
+        }
+        if !(0.0..1.0).contains(&self.untouched) {
+            return wrong("--untouched", Share(self.untouched).to_string(), "0% to below 100%");
+        }
+        if !(2..=16).contains(&self.handles_max) {
+            return wrong("--handles", self.handles_max.to_string(), "2 to 16");
+        }
+        if !(self.scale_rate.is_finite() && self.scale_rate > 0.0) {
+            return wrong("--scale-rate", self.scale_rate.to_string(), "a number above 0");
+        }
+        Ok(())
+    }
+
     /// The situation that a survey of the trace shows.
     ///
     /// # Errors

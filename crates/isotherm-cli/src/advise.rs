@@ -4,13 +4,12 @@ use crate::output::{self, print};
 use crate::progress;
 use crate::reading::TraceOptions;
 use crate::table::{Column, NOTHING, Table};
-use anyhow::{Context as _, anyhow};
 use clap::Args;
 use isotherm::quantity::{ByteSize, Share};
 use isotherm::registry::PolicyName;
-use isotherm_advise::{Advice, Beside, DriveClass, FileMap, Plan, Question, Row, Rule, advise, calibrate, page, time};
+use isotherm_advise::{Advice, Beside, DriveClass, KnownOfDrive, Question, Row, advise, export, time};
 use isotherm_eval::files;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Arguments of `advise`.
@@ -30,10 +29,10 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "SHARE", help_heading = "The drive")]
     op: Option<Share>,
     /// Erases that a block endures, from the drive's data sheet
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "The drive")]
+    #[arg(long, value_name = "N", help_heading = "The drive")]
     pe_cycles: Option<u32>,
     /// Years over which drive writes per day are counted
-    #[arg(long, value_name = "YEARS", value_parser = positive, help_heading = "The drive")]
+    #[arg(long, value_name = "YEARS", help_heading = "The drive")]
     warranty_years: Option<f64>,
     /// FTL of the drive: page holds its whole map in memory, dftl a part of it (see `isotherm list ftls`)
     #[arg(long, value_name = "NAME", default_value = "page", help_heading = "The drive")]
@@ -51,7 +50,7 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "NAME", default_value = "greedy", help_heading = "The drive")]
     victim: PolicyName,
     /// Handles (streams, placement identifiers) that the drive offers, or that the application can tag
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..=16), help_heading = "The drive")]
+    #[arg(long, value_name = "N", default_value_t = 8, help_heading = "The drive")]
     handles: u16,
     /// Share of the capacity that holds data, as the file system counts it
     #[arg(long, value_name = "SHARE", default_value = "85%", help_heading = "The workload")]
@@ -60,7 +59,7 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "SHARE", default_value = "0%", help_heading = "The workload")]
     untouched: Share,
     /// How many times as fast as in the trace the host writes; life is counted so
-    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = positive, help_heading = "The workload")]
+    #[arg(long, value_name = "FACTOR", default_value = "1", help_heading = "The workload")]
     scale_rate: f64,
     /// Which file lies where: the output of `filefrag -v FILE...` on ext4 or xfs, or of `isotherm sfs files`
     #[arg(long, value_name = "FILE", help_heading = "The workload")]
@@ -90,13 +89,6 @@ pub struct AdviseArgs {
     json: bool,
 }
 
-fn positive(text: &str) -> Result<f64, String> {
-    text.parse()
-        .ok()
-        .filter(|number: &f64| number.is_finite() && *number > 0.0)
-        .ok_or_else(|| "give a number above 0".to_owned())
-}
-
 /// What follows the options.
 const AFTER_HELP: &str = "The drive is simulated as large as the trace needs, with the proportions of the real one. Plans are learnt on the first two \
      thirds of the trace, and checked on the last.\n\nExamples:\n  isotherm advise traces/sqlite-wal-ext4.csv.zst --drive tlc-1.92t --fill \
@@ -106,51 +98,36 @@ const AFTER_HELP: &str = "The drive is simulated as large as the trace needs, wi
 /// Advises.
 pub fn run(args: &AdviseArgs) -> anyhow::Result<ExitCode> {
     let question = question(args)?;
-    let beside = Beside { file_map: file_map(args)?, calibration: calibration(args)? };
+    let map = args.file_map.as_deref().map(|path| (path, args.partition_offset.0));
+    let beside = Beside::read(map, args.smart_before.as_deref().zip(args.smart_after.as_deref()))?;
     files::writable_folder(&args.out)?;
     let control = progress::interruptible()?;
     let advice = progress::with_bar(&control, None, || advise(&question, beside, &control))?;
-    let set = files_of(&advice, &args.out, &args.trace)?;
-    let shown = if args.json { print(&set[0].1) } else { print(&text(&advice, output::width())) };
-    let bytes: Vec<(PathBuf, Vec<u8>)> =
-        set.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes())).collect();
-    for (path, _) in &bytes {
-        files::writable_folder(path.parent().unwrap_or(Path::new(".")))?;
-    }
-    files::write_set(&bytes)?;
+    let shown = if args.json { print(&files::to_json(&advice)) } else { print(&text(&advice, output::width())) };
+    let written = export::write(&advice, &args.out, &args.trace)?;
     shown?;
     if !args.json {
         let plans = match advice.plans.len() {
             0 => String::new(),
             count => format!("{}/ ({count} plans, with what they are exported to)\n", args.out.join("plans").display()),
         };
-        print(&format!("\n{}\n{}\n{plans}", set[0].0.display(), set[1].0.display()))?;
+        print(&format!("\n{}\n{}\n{plans}", written[0].display(), written[1].display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn question(args: &AdviseArgs) -> anyhow::Result<Question> {
-    let mut drive = args.drive;
-    if let Some(capacity) = args.capacity {
-        let over_provisioning = drive.over_provisioning();
-        anyhow::ensure!(capacity.0 >= 1 << 24, "--capacity: give at least 16MiB");
-        drive.capacity_bytes = capacity.0;
-        drive.flash_bytes = (capacity.0 as f64 * (1.0 + over_provisioning)) as u64;
-    }
-    if let Some(Share(share)) = args.op {
-        anyhow::ensure!((0.02..=10.0).contains(&share), "--op: {} is out of range; give 2% to 1000%", Share(share));
-        drive.flash_bytes = (drive.capacity_bytes as f64 * (1.0 + share)) as u64;
-    }
-    drive.pe_cycles = args.pe_cycles.unwrap_or(drive.pe_cycles);
-    drive.warranty_years = args.warranty_years.unwrap_or(drive.warranty_years);
-    let (fill, untouched) = (args.fill.0, args.untouched.0);
-    anyhow::ensure!(fill > 0.0 && fill <= 1.0, "--fill: {} is out of range; give above 0% to 100%", args.fill);
-    anyhow::ensure!(untouched < 1.0, "--untouched: {} is out of range; give 0% to below 100%", args.untouched);
-    Ok(Question {
+    let known = KnownOfDrive {
+        capacity_bytes: args.capacity.map(|size| size.0),
+        over_provisioning: args.op.map(|share| share.0),
+        pe_cycles: args.pe_cycles,
+        warranty_years: args.warranty_years,
+    };
+    let question = Question {
         trace: args.reading.source(&args.trace)?,
-        drive,
-        fill,
-        untouched,
+        drive: args.drive.with(&known)?,
+        fill: args.fill.0,
+        untouched: args.untouched.0,
         ftl: args.ftl.clone(),
         dram_bytes: args.dram.map(|size| size.0),
         split: args.split.clone(),
@@ -160,22 +137,10 @@ fn question(args: &AdviseArgs) -> anyhow::Result<Question> {
         scale_rate: args.scale_rate,
         exhaustive: args.exhaustive,
         seed: args.seed,
-    })
-}
-
-fn read(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read; check the path", path.display()))
-}
-
-fn file_map(args: &AdviseArgs) -> anyhow::Result<Option<FileMap>> {
-    let Some(path) = &args.file_map else { return Ok(None) };
-    let map = FileMap::parse(&read(path)?, args.partition_offset.0);
-    map.map(Some).map_err(|problem| anyhow!("{}: {problem}", path.display()))
-}
-
-fn calibration(args: &AdviseArgs) -> anyhow::Result<Option<isotherm_advise::Calibration>> {
-    let (Some(before), Some(after)) = (&args.smart_before, &args.smart_after) else { return Ok(None) };
-    calibrate(&read(before)?, &read(after)?).map(Some).map_err(anyhow::Error::msg)
+    };
+    // Before anything is read or made.
+    question.check()?;
+    Ok(question)
 }
 
 /// The columns of the table.
@@ -251,45 +216,4 @@ fn text(advice: &Advice, width: usize) -> String {
         2,
     ));
     text
-}
-
-/// Name of a plan's folder.
-fn name_of(plan: &Plan) -> String {
-    let by = match &plan.rule {
-        Rule::Address(_) => "address",
-        Rule::Size(_) => "size",
-        Rule::Source(_) => "source",
-    };
-    format!("{}-handles-by-{by}", plan.handles)
-}
-
-/// Every file: the advice first, then the page, then what each plan is exported to.
-fn files_of(advice: &Advice, out: &Path, trace: &str) -> anyhow::Result<Vec<(PathBuf, String)>> {
-    let json = files::to_json(advice);
-    let mut set = vec![(out.join("advice.json"), json), (out.join("advice.html"), page::render(advice)?)];
-    let device_bytes = advice.life_inputs.capacity_bytes.max(advice.trace.span_bytes);
-    for (at, plan) in advice.plans.iter().enumerate() {
-        let folder = out.join("plans").join(name_of(plan));
-        let mut add = |name: &str, text: String| set.push((folder.join(name), text));
-        add("plan.json", plan.to_json());
-        add("fdp.json", plan.fdp_json(device_bytes));
-        add("hints.md", plan.hints_markdown());
-        if let (Some(scheme), Some(job)) = (plan.fio_scheme(device_bytes), plan.fio_job("fio-dp-scheme.txt")) {
-            add("fio-dp-scheme.txt", scheme);
-            add("write.fio", job);
-        }
-        if let Some(placement) = plan.placement(device_bytes) {
-            add("placement.txt", format!("{placement}\n"));
-        }
-        let row = advice.rows.iter().find(|row| row.plan == Some(at) && row.replay_options.is_some());
-        if let Some((row, options)) = row.and_then(|row| Some((row, row.replay_options.as_ref()?))) {
-            add("drive.toml", row.spec_toml.clone());
-            let folder = folder.display();
-            add(
-                "replay.txt",
-                format!("isotherm run {trace} --plan {folder}/plan.json --spec {folder}/drive.toml {options}\n"),
-            );
-        }
-    }
-    Ok(set)
 }

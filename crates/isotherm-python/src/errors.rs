@@ -1,6 +1,7 @@
 //! Errors of the engine as exceptions of Python, in Python's words: keys stand with the keyword that sets them.
 
 use isotherm::device::DeviceError as Stopped;
+use isotherm_advise::AdviceError;
 use isotherm_eval::EvalError;
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::{PyErr, create_exception};
@@ -57,6 +58,27 @@ pub fn eval(error: &EvalError) -> PyErr {
         EvalError::File { reason, .. } => os(&error.to_string(), reason),
         other => IsothermError::new_err(in_python(&other.to_string())),
     }
+}
+
+/// Any error of an advice: the command line's options are the keywords of the same names.
+pub fn advice(error: &AdviceError) -> PyErr {
+    match error {
+        AdviceError::Eval(EvalError::Spec(wrong)) => SpecError::new_err(keywords(&in_python(&wrong.to_string()))),
+        AdviceError::Eval(error) => eval(error),
+        other => PyValueError::new_err(keywords(&other.to_string())),
+    }
+}
+
+/// `--scale-rate: 0 is out of range` as `scale_rate: 0 is out of range`.
+fn keywords(message: &str) -> String {
+    let mut parts = message.split("--");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|letter: char| !(letter.is_alphanumeric() || letter == '-')).unwrap_or(part.len());
+        text.push_str(&part[..end].replace('-', "_"));
+        text.push_str(&part[end..]);
+    }
+    text
 }
 
 /// A trace that is not there.

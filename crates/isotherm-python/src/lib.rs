@@ -2,16 +2,18 @@
 //!
 //! The package's own sources (`python/isotherm`) give it its form: names, documentation, types. Here is what needs the engine:
 //! traces ([`trace`]), devices ([`device`]), runs and comparisons ([`run`]), the points of sweeps ([`sweep`]), policies that are
-//! written in Python ([`policies`]), and tables in Arrow's C form ([`arrow`]).
+//! written in Python ([`policies`]), advice ([`advice`]), and tables in Arrow's C form ([`arrow`]).
 //!
 //! Whatever simulates does so with the interpreter released, on a thread of its own where it takes long ([`watch`]).
 
+mod advice;
 mod arrays;
 mod arrow;
 mod catalogue;
 mod device;
 mod errors;
 mod foreign;
+mod options;
 mod policies;
 mod results;
 mod run;
@@ -48,6 +50,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::Results>()?;
     module.add_class::<device::Device>()?;
     module.add_class::<sweep::Points>()?;
+    module.add_class::<advice::Advice>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::keys, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::spec_toml, module)?)?;
@@ -57,6 +60,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::compare, module)?)?;
     module.add_function(wrap_pyfunction!(run::validate, module)?)?;
     module.add_function(wrap_pyfunction!(run::hotness, module)?)?;
+    module.add_function(wrap_pyfunction!(advice::advise, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::finish, module)?)?;
     Ok(())
 }

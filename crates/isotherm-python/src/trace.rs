@@ -4,6 +4,7 @@ use crate::arrays::{Arrays, Column, Held};
 use crate::arrow::capsule;
 use crate::errors;
 use crate::foreign;
+use crate::options::option;
 use crate::table::Table;
 use crate::watch::watched;
 use arrow_array::{RecordBatch, RecordBatchReader, UInt8Array, UInt16Array, UInt64Array};
@@ -18,7 +19,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 
 /// Requests in a batch of Arrow's, unless another number is asked for.
@@ -49,18 +49,6 @@ impl Trace {
         let name = name.unwrap_or_else(|| format!("arrays:{:016x}", held.content()));
         Self { source: TraceSource::held(&name, Arc::new(held)), process: std::process::id() }
     }
-}
-
-/// Reads one option, if it was given.
-fn option<T: FromStr>(options: &Bound<'_, PyDict>, name: &str, found: &mut T) -> PyResult<()>
-where
-    T::Err: std::fmt::Display,
-{
-    if let Some(value) = options.get_item(name)?.filter(|value| !value.is_none()) {
-        let text = value.str()?.to_string();
-        *found = text.parse().map_err(|problem| PyValueError::new_err(format!("{name}: {problem}")))?;
-    }
-    Ok(())
 }
 
 /// Options as the command line has them.
