@@ -8,7 +8,7 @@ use isotherm_fs::tree::FormatOptions;
 use isotherm_fs::volume::make;
 use isotherm_vfs::{Caller, FileKind, FileSystem as _, NewNode, OpenFlags, ROOT, Time, WriteFlags};
 
-const FILE_BLOCKS: u64 = 6_000;
+const FILE_BLOCKS: u64 = 9_000;
 
 /// A volume on a device in memory, and a page that watches it from when a file was written once.
 struct Stage {
