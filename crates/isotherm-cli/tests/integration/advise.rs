@@ -96,18 +96,18 @@ fn what_is_wrong_is_told_with_what_would_be_right() {
     let out = folder.path().join("out");
     let out = out.to_str().unwrap();
     let problem = |arguments: &[&str]| error_of(&isotherm(&[&["advise", "--out", out], arguments].concat()));
-    assert!(problem(&["nowhere.csv"]).contains("nowhere.csv"));
     assert!(problem(&[SQLITE, "--drive", "tape"]).contains("tlc-1.92t"));
     assert!(problem(&[SQLITE, "--fill", "0%"]).contains("--fill"));
     assert!(problem(&[SQLITE, "--untouched", "100%"]).contains("--untouched"));
-    assert!(problem(&[SQLITE, "--capacity", "512MiB"]).contains("--capacity"));
     for (option, value) in
-        [("--handles", "17"), ("--scale-rate", "0"), ("--pe-cycles", "0"), ("--warranty-years", "0"), ("--op", "1%")]
+        [("--handles", "17"), ("--scale-rate", "0"), ("--pe-cycles", "0"), ("--warranty-years", "0"), ("--op", "0.01")]
     {
         let said = problem(&[SQLITE, option, value]);
         assert!(said.contains(&format!("{option}: {value} is out of range")), "{said}");
     }
     assert!(!std::path::Path::new(out).exists(), "a wrong option leaves nothing behind");
+    assert!(problem(&["nowhere.csv"]).contains("nowhere.csv"));
+    assert!(problem(&[SQLITE, "--capacity", "512MiB"]).contains("--capacity"));
     assert!(problem(&[SQLITE, "--placement", "nothing"]).contains("nothing"));
     assert!(problem(&["synth:uniform,pages=512,writes=10k"]).contains("512 pages"));
     let reads = path("reads.csv", "ts_ns,op,offset,length\n0,R,0,4096\n");
