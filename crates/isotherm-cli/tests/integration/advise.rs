@@ -105,7 +105,7 @@ fn what_is_wrong_is_told_with_what_would_be_right() {
         let said = problem(&[SQLITE, option, value]);
         assert!(said.contains(&format!("{option}: {value} is out of range")), "{said}");
     }
-    assert!(!std::path::Path::new(out).exists(), "a wrong option leaves nothing behind");
+    assert!(!Path::new(out).exists(), "a wrong option leaves nothing behind");
     assert!(problem(&["nowhere.csv"]).contains("nowhere.csv"));
     assert!(problem(&[SQLITE, "--capacity", "512MiB"]).contains("--capacity"));
     assert!(problem(&[SQLITE, "--placement", "nothing"]).contains("nothing"));
