@@ -3,8 +3,9 @@
 use crate::reading::TraceOptions;
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
-use isotherm_trace::{OpenOptions, TraceReader, TraceWriter, open, profile_pages, push_csv_line};
+use isotherm_trace::{OpenOptions, Split, Spool, TraceWriter, open, profile_pages, push_csv_line, split};
 use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Requests handled at once.
@@ -54,6 +55,18 @@ enum Verb {
         /// Write who asks too: the process, stream or volume, numbered in the order of appearance, as a fifth column
         #[arg(long)]
         streams: bool,
+        #[command(flatten)]
+        reading: TraceOptions,
+    },
+    /// Write each volume of a trace to a file of its own, from its own address 0 on
+    Split {
+        /// Trace file, or `-` for standard input
+        trace: String,
+        /// Folder to make, with a file a volume, called as the volume is
+        folder: PathBuf,
+        /// Form of the files: csv, csv.gz or csv.zst
+        #[arg(long, value_name = "FORM", default_value = "csv.zst")]
+        form: String,
         #[command(flatten)]
         reading: TraceOptions,
     },
@@ -113,6 +126,17 @@ pub fn run(args: TraceArgs) -> Result<ExitCode> {
             }
             convert(&trace, &output, writer, &reading.lossless_options())?;
         }
+        Verb::Split { trace, folder, form, reading } => {
+            anyhow::ensure!(
+                !trace.starts_with("synth:"),
+                "{trace}: a synthetic workload has no volumes; name a trace file"
+            );
+            let options = OpenOptions { spool: Spool::of(&trace)?, ..reading.lossless_options() };
+            anyhow::ensure!(options.volume.is_none(), "--volume: splitting writes every volume; leave it out");
+            let Split { volumes, requests, skipped, reordered, format } = split(&trace, &options, &folder, &form)?;
+            let place = format!("{}: {volumes} volumes", folder.display());
+            report(&place, requests, format, skipped, reordered);
+        }
         Verb::Gen { workload, output, force } => {
             anyhow::ensure!(
                 workload.starts_with("synth:"),
@@ -159,18 +183,18 @@ fn convert(trace: &str, output: &str, mut writer: TraceWriter, options: &OpenOpt
         batch.clear();
     }
     writer.finish()?;
-    report(&*reader, requests, output);
+    report(output, requests, reader.format(), reader.skipped(), reader.reordered());
     Ok(())
 }
 
 /// Tells people what was done; data never goes here.
-fn report(reader: &dyn TraceReader, requests: u64, output: &str) {
-    let mut line = format!("{output}: {requests} requests from {}", reader.format());
-    if reader.skipped() > 0 {
-        line += &format!(", {} rows skipped", reader.skipped());
+fn report(output: &str, requests: u64, format: &str, skipped: u64, reordered: u64) {
+    let mut line = format!("{output}: {requests} requests from {format}");
+    if skipped > 0 {
+        line += &format!(", {skipped} rows skipped");
     }
-    if reader.reordered() > 0 {
-        line += &format!(", {} put in order of time", reader.reordered());
+    if reordered > 0 {
+        line += &format!(", {reordered} put in order of time");
     }
     eprintln!("{line}");
 }

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! `examples/requests.rs` is a whole program. [`FORMATS`] lists what can be read, [`synth`] what can be made, and
-//! [`TraceWriter`] writes the canonical forms.
+//! [`TraceWriter`] writes the canonical forms, [`split()`] a file for each volume.
 //!
 //! # Features
 //! `parquet` (off by default): the canonical form in Parquet. Without it, such files are recognised and refused with
@@ -43,6 +43,7 @@ mod registry;
 mod row;
 mod sink;
 mod source;
+mod split;
 mod spool;
 pub mod synth;
 mod text;
@@ -57,6 +58,7 @@ pub use options::{BlktraceAction, OpenOptions, SORT_WINDOW, Sort, TimeUnit};
 pub use profile::{LengthBin, OpProfile, Profile, profile, profile_pages, profile_reader};
 pub use registry::{FORMATS, Format, FormatEntry, Need};
 pub use sink::{END_BYTES_MAX, TRANSFER_BYTES_MAX};
+pub use split::{Split, split};
 pub use spool::Spool;
 pub use volumes::VOLUME_ALIGNMENT;
 pub use write::{TraceWriter, push_csv_line};

@@ -11,7 +11,7 @@ use crate::records::{Records, Setup};
 use crate::registry::{Decoder, Format, FormatEntry, Need};
 use crate::source::{Opened, Source};
 use crate::synth;
-use crate::volumes::Volumes;
+use crate::volumes::{VolumeSpan, Volumes};
 use std::sync::Arc;
 
 /// Opens a trace file (`-` is standard input) or a synthetic workload (`synth:...`, see [`synth`]).
@@ -44,17 +44,61 @@ pub fn open_bytes(
 
 fn open_source(source: &Source, options: &OpenOptions) -> Result<Box<dyn TraceReader + Send>, TraceError> {
     let opened = source.open()?;
-    let format = match options.format {
-        Some(format) => format,
-        None => detect(source.name(), &opened.head, options)?,
-    };
-    let entry = format.entry();
-    require(source.name(), entry, options)?;
-    let volumes = match (&options.volume, entry.volumes && source.is_repeatable()) {
+    let format = format_of(source, &opened, options)?;
+    let volumes = match (&options.volume, format.entry().volumes && source.is_repeatable()) {
         (Some(name), is_known) => only(source, format, options, name, is_known)?,
         (None, true) => measure(source, format, options)?.lay_out(),
         (None, false) => Volumes::single(),
     };
+    read(source, opened, format, options, volumes)
+}
+
+/// Opens a trace of several volumes, and says where each of them lies.
+///
+/// # Errors
+/// As [`open`]; the format has no volumes, or the trace can be read only once.
+pub(crate) fn open_volumes(
+    source: &str,
+    options: &OpenOptions,
+) -> Result<(Box<dyn TraceReader + Send>, Vec<VolumeSpan>), TraceError> {
+    let source = &match &options.spool {
+        Some(spool) => Source::Spooled(spool.clone()),
+        None => Source::new(source),
+    };
+    let opened = source.open()?;
+    let format = format_of(source, &opened, options)?;
+    if !format.entry().volumes {
+        let problem = format!("a {} trace has no volumes", format.entry().name);
+        return Err(TraceError::input(
+            source.name(),
+            problem,
+            "it is one trace already; convert it with `trace convert`",
+        ));
+    }
+    let volumes = measure(source, format, options)?.lay_out();
+    let spans = volumes.spans();
+    Ok((read(source, opened, format, options, volumes)?, spans))
+}
+
+/// The format that is named, or told by content; what the file does not say of itself is there.
+fn format_of(source: &Source, opened: &Opened, options: &OpenOptions) -> Result<Format, TraceError> {
+    let format = match options.format {
+        Some(format) => format,
+        None => detect(source.name(), &opened.head, options)?,
+    };
+    require(source.name(), format.entry(), options)?;
+    Ok(format)
+}
+
+/// The requests of `opened`, with volumes where `volumes` has them, in order of time.
+fn read(
+    source: &Source,
+    opened: Opened,
+    format: Format,
+    options: &OpenOptions,
+    volumes: Volumes,
+) -> Result<Box<dyn TraceReader + Send>, TraceError> {
+    let entry = format.entry();
     let in_order = options.sort == Sort::Refuse || options.sort == Sort::Declared && entry.ordered;
     let window = match options.sort {
         // The canonical forms in order pass straight through.

@@ -25,7 +25,7 @@ pub(crate) enum Source {
 
 /// How the bytes are packed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Packing {
+pub(crate) enum Packing {
     Plain,
     Gzip,
     Zstd,

@@ -37,6 +37,15 @@ enum State {
     Only,
 }
 
+/// A volume, and where it lies among the others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct VolumeSpan {
+    /// As the trace calls it.
+    pub(crate) name: Box<[u8]>,
+    /// First byte.
+    pub(crate) base: u64,
+}
+
 /// The volumes of one trace and where each begins.
 pub(crate) struct Volumes {
     state: State,
@@ -82,11 +91,23 @@ impl Volumes {
         volumes
     }
 
+    /// Numbers of the volumes, in the order in which they are laid out.
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.names.len()).collect();
+        order.sort_by(|&a, &b| numeric_order(&self.names[a]).cmp(&numeric_order(&self.names[b])));
+        order
+    }
+
     /// The names met, in the order in which they are laid out.
     pub(crate) fn names(&self) -> Vec<String> {
-        let mut names: Vec<&[u8]> = self.names.iter().map(|name| &**name).collect();
-        names.sort_by(|a, b| numeric_order(a).cmp(&numeric_order(b)));
-        names.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+        self.order().into_iter().map(|volume| String::from_utf8_lossy(&self.names[volume]).into_owned()).collect()
+    }
+
+    /// The volumes by ascending base; known once they are laid out.
+    pub(crate) fn spans(&self) -> Vec<VolumeSpan> {
+        assert_eq!(self.state, State::LaidOut, "bases are known once volumes are laid out");
+        let span = |volume: usize| VolumeSpan { name: self.names[volume].clone(), base: self.bases[volume] };
+        self.order().into_iter().map(span).collect()
     }
 
     /// Whether requests of a volume are left out.
@@ -97,12 +118,11 @@ impl Volumes {
 
     /// Ends the first pass: every volume gets its base.
     pub(crate) fn lay_out(mut self) -> Self {
-        let mut order: Vec<usize> = (0..self.names.len()).collect();
-        order.sort_by(|&a, &b| numeric_order(&self.names[a]).cmp(&numeric_order(&self.names[b])));
         let mut base = 0u64;
-        for volume in order {
+        for volume in self.order() {
             self.bases[volume] = base;
-            base = base.saturating_add(self.extents[volume].next_multiple_of(VOLUME_ALIGNMENT));
+            // One that was only flushed has a place too, so that no two begin at one address.
+            base = base.saturating_add(self.extents[volume].max(1).next_multiple_of(VOLUME_ALIGNMENT));
         }
         self.state = State::LaidOut;
         self

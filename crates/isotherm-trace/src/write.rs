@@ -5,8 +5,10 @@
 use crate::error::TraceError;
 use crate::formats::csv;
 use crate::formats::parquet::ParquetSink;
+use crate::source::Packing;
 use flate2::write::GzEncoder;
 use isotherm::request::Request;
+use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
@@ -30,6 +32,25 @@ enum Form {
     Gzip(GzEncoder<File>),
     Zstd(zstd::stream::write::Encoder<'static, File>),
     Parquet(Box<ParquetSink<File>>),
+}
+
+/// How the canonical text is packed in a file of this name; `None` where its ending names another form, or none.
+pub(crate) fn csv_packing(path: &str) -> Option<Packing> {
+    let endings = [(".csv", Packing::Plain), (".csv.gz", Packing::Gzip), (".csv.zst", Packing::Zstd)];
+    endings.into_iter().find(|(ending, _)| path.ends_with(ending)).map(|(_, packing)| packing)
+}
+
+/// `bytes` as a piece of a packed file, which holds pieces one after the other.
+pub(crate) fn pack(packing: Packing, bytes: &[u8]) -> io::Result<Cow<'_, [u8]>> {
+    match packing {
+        Packing::Plain => Ok(bytes.into()),
+        Packing::Gzip => {
+            let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+            encoder.write_all(bytes)?;
+            encoder.finish().map(Cow::from)
+        }
+        Packing::Zstd => zstd::bulk::compress(bytes, ZSTD_LEVEL).map(Cow::from),
+    }
 }
 
 /// Appends a number in decimal.
@@ -63,7 +84,7 @@ pub fn push_csv_line(line: &mut Vec<u8>, request: &Request, with_stream: bool) {
     line.push(b'\n');
 }
 
-fn write_error(path: &str, cause: io::Error) -> TraceError {
+pub(crate) fn write_error(path: &str, cause: io::Error) -> TraceError {
     let fix = match cause.kind() {
         io::ErrorKind::Unsupported => return TraceError::NoParquet { path: path.to_owned() },
         io::ErrorKind::NotFound => "create the folder first",
@@ -97,14 +118,12 @@ impl TraceWriter {
             let file = builder.tempfile_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
             Ok(BufWriter::with_capacity(256 << 10, file))
         };
-        let form = match path {
-            _ if path.ends_with(".csv") => Form::Csv(open()?),
-            _ if path.ends_with(".csv.gz") => Form::Gzip(GzEncoder::new(open()?, flate2::Compression::default())),
-            _ if path.ends_with(".csv.zst") => {
-                Form::Zstd(zstd::stream::write::Encoder::new(open()?, ZSTD_LEVEL).map_err(failed)?)
-            }
-            _ if path.ends_with(".parquet") => Form::Parquet(Box::new(ParquetSink::new(open()?).map_err(failed)?)),
-            _ => {
+        let form = match csv_packing(path) {
+            Some(Packing::Plain) => Form::Csv(open()?),
+            Some(Packing::Gzip) => Form::Gzip(GzEncoder::new(open()?, flate2::Compression::default())),
+            Some(Packing::Zstd) => Form::Zstd(zstd::stream::write::Encoder::new(open()?, ZSTD_LEVEL).map_err(failed)?),
+            None if path.ends_with(".parquet") => Form::Parquet(Box::new(ParquetSink::new(open()?).map_err(failed)?)),
+            None => {
                 let fix = "end its name in .csv, .csv.gz, .csv.zst or .parquet";
                 return Err(TraceError::input(path, "its ending names no form of trace", fix));
             }

@@ -97,3 +97,34 @@ fn a_reader_that_stops_is_no_error() {
     child.stderr.take().expect("a pipe").read_to_string(&mut words).expect("text");
     assert!(words.is_empty(), "{words}");
 }
+
+#[test]
+fn split_writes_a_file_for_each_volume_that_is_replayed_as_the_volume_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    // Tencent's form: seconds, sectors, sectors, 1 = write, volume.
+    let line = |i: u64| format!("{},{},8,1,{}\n", i / 100, 8 * (i * i % 1009), 1283 + i % 3);
+    std::fs::write(path("cloud.csv"), (0..3000).map(line).collect::<String>()).expect("a trace");
+    let output = run(&["split", &path("cloud.csv"), &path("volumes")]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("3 volumes: 3000 requests from tencent"), "{told}");
+    let footprint = |arguments: &[&str]| {
+        let profile = run(&[&["info", "--json"], arguments].concat()).stdout;
+        serde_json::from_slice::<serde_json::Value>(&profile).expect("one object")["footprint_bytes"].clone()
+    };
+    let alone = footprint(&["--volume", "1284", &path("cloud.csv")]);
+    assert!(alone.as_u64().is_some_and(|bytes| bytes > 0), "{alone}");
+    assert_eq!(footprint(&[&path("volumes/1284.csv.zst")]), alone);
+    for (wrong, words) in [
+        (vec!["split", &path("cloud.csv"), &path("volumes")], "exists already"),
+        (vec!["split", &path("volumes/1284.csv.zst"), &path("other")], "no volumes"),
+        (vec!["split", "--form", "parquet", &path("cloud.csv"), &path("other")], "csv.zst"),
+        (vec!["split", "synth:uniform,pages=9,writes=9", &path("other")], "no volumes"),
+    ] {
+        let output = run(&wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(words), "{output:?}");
+        assert!(!Path::new(&path("other")).exists());
+    }
+}
