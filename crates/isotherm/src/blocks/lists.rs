@@ -85,6 +85,16 @@ impl BlockLists {
         self.length = 0;
     }
 
+    /// The block that follows in the list where this one is.
+    pub(crate) fn after(&self, block: BlockId) -> Option<BlockId> {
+        Some(self.next[block.0 as usize]).filter(|b| *b != END).map(BlockId)
+    }
+
+    /// The block before this one in the list where it is.
+    pub(crate) fn before(&self, block: BlockId) -> Option<BlockId> {
+        Some(self.previous[block.0 as usize]).filter(|b| *b != END).map(BlockId)
+    }
+
     /// The blocks of `list`, first to last.
     pub(crate) fn iter(&self, list: usize) -> impl Iterator<Item = BlockId> + '_ {
         let mut at = self.heads[list];

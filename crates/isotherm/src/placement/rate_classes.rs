@@ -24,8 +24,14 @@ impl RateClasses {
 
     #[inline(always)]
     pub(super) fn stream(&self, interval: u64) -> StreamId {
-        let times = (self.longest / interval.max(1)).max(1);
-        StreamId((times.ilog2() as u16).min(self.classes - 1))
+        let interval = interval.max(1);
+        if interval > self.longest {
+            return StreamId(0);
+        }
+        // The logarithm of their quotient, without dividing.
+        let at_most = self.longest.ilog2() - interval.ilog2();
+        let times_log2 = at_most - u32::from(interval << at_most > self.longest);
+        StreamId((times_log2 as u16).min(self.classes - 1))
     }
 }
 
@@ -38,5 +44,9 @@ mod tests {
         let classes = RateClasses { longest: 1024, classes: 6 };
         let streams = [5000, 1024, 513, 512, 256, 33, 32, 1, 0].map(|interval| classes.stream(interval).0);
         assert_eq!(streams, [0, 0, 0, 1, 2, 4, 5, 5, 5]);
+        let classes = RateClasses { longest: 4 * 1000, classes: 32 };
+        for interval in 1..=4 * 1000 {
+            assert_eq!(u32::from(classes.stream(interval).0), (4 * 1000 / interval).ilog2(), "{interval}");
+        }
     }
 }

@@ -1,6 +1,12 @@
 //! The closed blocks as a dense array, for policies that sample them.
 
 use crate::address::BlockId;
+use crate::blocks::{BlockTable, Streams};
+use crate::random::Random;
+
+/// Draws until a block of the streams that are asked for is looked for among all: streams that have a hundredth of the blocks
+/// are found within these nine times in ten.
+const DRAWS_MAX: u32 = 256;
 
 const OUT: u32 = u32::MAX;
 
@@ -36,6 +42,19 @@ impl ClosedSet {
 
     pub(super) fn at(&self, position: usize) -> BlockId {
         BlockId(self.members[position])
+    }
+
+    /// A member that `streams` filled, all equally likely.
+    pub(super) fn draw(&self, blocks: &BlockTable, streams: Streams, random: &mut Random) -> Option<BlockId> {
+        let length = self.length() as u64;
+        for _ in 0..DRAWS_MAX.min(self.length() as u32) {
+            let block = self.at(random.below(length) as usize);
+            if streams.contains(blocks.stream(block)) {
+                return Some(block);
+            }
+        }
+        let count = blocks.closed_of(streams).count() as u64;
+        (count > 0).then(|| blocks.closed_of(streams).nth(random.below(count) as usize)).flatten()
     }
 
     pub(super) fn bytes(&self) -> u64 {

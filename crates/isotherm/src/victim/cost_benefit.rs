@@ -4,7 +4,7 @@
 //! possible winner at its top: a pick compares tops only, O(pages per block), and a block moves in O(log blocks) when it
 //! loses a page. The choice equals that of a full scan.
 
-use super::within::Within;
+use super::shortlist::Shortlists;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
 use crate::blocks::BlockTable;
@@ -37,7 +37,8 @@ pub struct CostBenefit {
     positions: Vec<u32>,
     /// One bit for each heap that is not empty.
     occupied: Vec<u64>,
-    within: Within,
+    /// For picks among some streams: the heaps are over all blocks.
+    within: Shortlists,
 }
 
 impl CostBenefit {
@@ -48,7 +49,7 @@ impl CostBenefit {
             heaps: vec![Vec::new(); counts],
             positions: vec![OUT; blocks as usize],
             occupied: vec![0; counts.div_ceil(64)],
-            within: Within::default(),
+            within: Shortlists::new(blocks),
         }
     }
 
@@ -115,7 +116,11 @@ impl CostBenefit {
     }
 }
 
+/// Infinite where nothing is to be copied.
 fn score(blocks: &BlockTable, block: BlockId, now: u64) -> f64 {
+    if blocks.valid(block) == 0 {
+        return f64::INFINITY;
+    }
     let utilisation = blocks.utilisation(block);
     blocks.age(block, now) as f64 * (1.0 - utilisation) / (2.0 * utilisation)
 }
@@ -123,15 +128,20 @@ fn score(blocks: &BlockTable, block: BlockId, now: u64) -> f64 {
 impl VictimPolicy for CostBenefit {
     fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
         self.insert(blocks.valid(block) as usize, Key { stamp: blocks.stamp(block), block: block.0 });
+        if blocks.valid(block) < blocks.pages_per_block() {
+            self.within.offer(block, blocks, |block, now| score(blocks, block, now));
+        }
     }
 
     fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
         let valid = blocks.valid(block) as usize;
         self.remove(valid + 1, block);
         self.insert(valid, Key { stamp: blocks.stamp(block), block: block.0 });
+        self.within.offer(block, blocks, |block, now| score(blocks, block, now));
     }
 
     fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.within.remove(block);
         self.remove(blocks.valid(block) as usize, block);
     }
 
@@ -152,8 +162,7 @@ impl VictimPolicy for CostBenefit {
     }
 
     fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
-        let within = |block| if blocks.valid(block) == 0 { f64::INFINITY } else { score(blocks, block, now) };
-        self.within.best(blocks, streams, within)
+        self.within.best(blocks, streams, now, |block, now| score(blocks, block, now))
     }
 
     fn memory_bytes(&self) -> u64 {

@@ -6,7 +6,7 @@
 //! scan of the valid column sets a new ceiling that lets in a fixed share of the blocks. The choice is that of a full
 //! sort: a block above the ceiling is never fuller than a candidate is empty. Amortised cost of a pick: O(1).
 
-use super::within::Within;
+use super::shortlist::Shortlists;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
 use crate::blocks::Streams;
@@ -37,14 +37,15 @@ pub struct Greedy {
     /// Candidates right after the last scan.
     scanned: usize,
     picks_since_scan: u64,
-    within: Within,
+    /// For picks among some streams: the orders above are over all blocks.
+    within: Shortlists,
 }
 
 impl Greedy {
     /// A policy for a device of this shape.
     pub fn new(blocks: u32, pages_per_block: u32) -> Self {
         let lists = BlockLists::new(blocks, pages_per_block as usize + 1);
-        Self { lists, ceiling: -1, lowest: 0, scanned: 0, picks_since_scan: 0, within: Within::default() }
+        Self { lists, ceiling: -1, lowest: 0, scanned: 0, picks_since_scan: 0, within: Shortlists::new(blocks) }
     }
 
     #[inline(always)]
@@ -106,12 +107,21 @@ impl Greedy {
     }
 }
 
+/// What greedy looks for the most of.
+#[inline(always)]
+fn emptiness(blocks: &BlockTable, block: BlockId) -> f64 {
+    -f64::from(blocks.valid(block))
+}
+
 impl VictimPolicy for Greedy {
     #[inline(always)]
     fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
         let valid = blocks.valid(block);
         if self.is_candidate(valid) {
             self.insert(block, valid as usize);
+        }
+        if valid < blocks.pages_per_block() {
+            self.within.offer(block, blocks, |block, _| emptiness(blocks, block));
         }
     }
 
@@ -125,9 +135,11 @@ impl VictimPolicy for Greedy {
             }
             self.insert(block, valid as usize);
         }
+        self.within.offer(block, blocks, |block, _| emptiness(blocks, block));
     }
 
     fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.within.remove(block);
         if self.lists.contains(block) {
             self.lists.remove(blocks.valid(block) as usize, block);
         }
@@ -146,9 +158,10 @@ impl VictimPolicy for Greedy {
         found
     }
 
-    fn pick_within(&mut self, blocks: &BlockTable, _: u64, streams: Streams) -> Option<BlockId> {
-        self.within.best(blocks, streams, |block| -f64::from(blocks.valid(block)))
+    fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId> {
+        self.within.best(blocks, streams, now, |block, _| emptiness(blocks, block))
     }
+
     fn upcoming(&self) -> [Option<BlockId>; 2] {
         let mut candidates = (self.lowest..=self.ceiling.max(0) as usize).flat_map(|valid| self.lists.iter(valid));
         [candidates.next(), candidates.next()]

@@ -6,7 +6,6 @@
 mod closed_set;
 mod live_sums;
 mod shortlist;
-mod within;
 
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::blocks::BlockTable;

@@ -42,8 +42,7 @@ impl VictimPolicy for RandomVictim {
         (length > 0).then(|| self.closed.at(self.random.below(length as u64) as usize))
     }
     fn pick_within(&mut self, blocks: &BlockTable, _: u64, streams: Streams) -> Option<BlockId> {
-        let length = blocks.closed_of(streams).count() as u64;
-        (length > 0).then(|| blocks.closed_of(streams).nth(self.random.below(length) as usize)).flatten()
+        self.closed.draw(blocks, streams, &mut self.random)
     }
     fn memory_bytes(&self) -> u64 {
         self.closed.bytes()

@@ -1,7 +1,7 @@
 //! The block with the largest score, without looking at all blocks at every pick: for scores that change by what happens to
 //! the block, and that otherwise only rise with time.
 //!
-//! A scan scores the closed blocks as of a time to come, the horizon, and lists the best `4 sqrt(blocks)` in the order of these
+//! A scan scores the closed blocks as of a time to come, the horizon, and lists the best `4 sqrt(candidates)` in the order of these
 //! scores, which bound what the blocks score until then. The worst of them is the threshold: a block outside scores
 //! less. A block that loses a page is scored anew, and joins, moves or leaves. A pick goes down the list until the bound
 //! falls below the best score found; if that reaches the threshold, it is the best of all: the choice is that of a full
@@ -121,12 +121,20 @@ impl Shortlists {
     }
 }
 
+/// A list of a few blocks has room for those to come.
+const WANTED_MIN: usize = 16;
+
+/// Members that make a scan of so many candidates worth while, and the keeping of the list too.
+fn wanted(candidates: usize) -> usize {
+    ((4.0 * (candidates as f64).sqrt()) as usize).max(WANTED_MIN)
+}
+
 impl Shortlist {
     /// A list without members whose horizon is past, but for the time 0.
     fn new(streams: Streams, blocks: u32) -> Self {
         Self {
             streams,
-            wanted: (4.0 * f64::from(blocks).sqrt()) as usize,
+            wanted: WANTED_MIN,
             members: Vec::new(),
             is_member: Bits::new(blocks as usize),
             threshold: f64::INFINITY,
@@ -156,11 +164,27 @@ impl Shortlist {
     /// Puts a block where it belongs.
     #[inline(never)]
     fn settle(&mut self, member: Member) {
-        self.remove(member.block);
-        if member.bound >= self.threshold {
-            let at = self.members.partition_point(|other| other.bound < member.bound);
+        if member.bound < self.threshold {
+            return self.remove(member.block);
+        }
+        let below = |other: &Member| other.bound < member.bound;
+        if self.is_member.insert(member.block.0) {
+            let at = self.members.partition_point(below);
             self.members.insert(at, member);
-            self.is_member.insert(member.block.0);
+        } else {
+            // Most move by a few places: only what lies between is shifted.
+            let from = self.place_of(member.block);
+            let to = if below(&self.members[from]) {
+                let above = &self.members[from + 1..];
+                let to = from + above.partition_point(below);
+                self.members.copy_within(from + 1..=to, from);
+                to
+            } else {
+                let to = self.members[..from].partition_point(below);
+                self.members.copy_within(to..from, to + 1);
+                to
+            };
+            self.members[to] = member;
         }
         if self.members.len() > 2 * self.wanted {
             self.threshold = self.members[self.members.len() - self.wanted].bound;
@@ -174,10 +198,14 @@ impl Shortlist {
 
     fn remove(&mut self, block: BlockId) {
         if self.is_member.remove(block.0) {
-            // From the end, where victims are taken from.
-            let at = self.members.iter().rposition(|m| m.block == block).expect("a marked block is a member");
+            let at = self.place_of(block);
             self.members.remove(at);
         }
+    }
+
+    /// Where a member stands, looked for from the end, where victims are taken from.
+    fn place_of(&self, block: BlockId) -> usize {
+        self.members.iter().rposition(|member| member.block == block).expect("a marked block is a member")
     }
 
     fn scan(&mut self, blocks: &BlockTable, scored: &mut Vec<Member>, now: u64, score: &impl Fn(BlockId, u64) -> f64) {
@@ -187,6 +215,7 @@ impl Shortlist {
         scored.clear();
         let candidates = blocks.closed_of(self.streams).filter(|block| blocks.valid(*block) < full);
         scored.extend(candidates.map(|block| Member { bound: score(block, self.horizon), block }));
+        self.wanted = wanted(scored.len());
         let order = |a: &Member, b: &Member| a.bound.total_cmp(&b.bound);
         self.threshold = match scored.len().checked_sub(self.wanted) {
             Some(outside) if outside > 0 => scored.select_nth_unstable_by(outside, order).1.bound,
