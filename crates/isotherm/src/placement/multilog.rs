@@ -286,8 +286,8 @@ mod tests {
         }
         assert_eq!(log(156).worth_of_block(64, &worths), None, "no page is dead");
         // Worth falls without end as blocks are added, down to logs of which hardly anything is alive.
-        let worths: Vec<f64> = (1..=1000).map(|times| log(157 * times).worth_of_block(64, &worths).unwrap()).collect();
-        assert!(worths.is_sorted_by(|more, less| more >= less), "{worths:?}");
+        let falling: Vec<f64> = (1..=1000).map(|times| log(157 * times).worth_of_block(64, &worths).unwrap()).collect();
+        assert!(falling.is_sorted_by(|more, less| more >= less), "{falling:?}");
         assert_eq!(
             Log { closed_blocks: 9, frequency: 1.0, ..Log::default() }.worth_of_block(64, &worths),
             Some(0.0),

@@ -1,7 +1,7 @@
 //! d-choices: the emptiest of d closed blocks drawn at random. With d around 10 it is close to greedy, at O(d) and without
 //! any order to keep.
 
-use super::closed_set::ClosedSet;
+use super::closed_set::ClosedSets;
 use super::{AnyVictim, BuildVictim, VictimPolicy};
 use crate::address::BlockId;
 use crate::blocks::BlockTable;
@@ -17,7 +17,7 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     parameters: &[Parameter::integer("d", 1..=1000, "10").help("blocks drawn for each victim")],
     build: |parameters, context| {
         Ok(AnyVictim::DChoices(DChoices {
-            closed: ClosedSet::new(context.blocks),
+            closed: ClosedSets::new(context.blocks),
             random: Random::new(context.seed),
             draws: parameters.integer("d"),
         }))
@@ -27,28 +27,25 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct DChoices {
-    closed: ClosedSet,
+    closed: ClosedSets,
     random: Random,
     draws: u64,
 }
 
 impl VictimPolicy for DChoices {
-    fn on_close(&mut self, block: BlockId, _: &BlockTable) {
-        self.closed.insert(block);
+    fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.closed.insert(block, blocks);
     }
     fn on_invalidate(&mut self, _: BlockId, _: &BlockTable) {}
-    fn on_remove(&mut self, block: BlockId, _: &BlockTable) {
-        self.closed.remove(block);
+    fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.closed.remove(block, blocks);
     }
     fn pick(&mut self, blocks: &BlockTable, _: u64) -> Option<BlockId> {
-        let length = self.closed.length() as u64;
-        if length == 0 {
-            return None;
-        }
-        (0..self.draws).map(|_| self.closed.at(self.random.below(length) as usize)).min_by_key(|b| blocks.valid(*b))
+        (0..self.draws).map_while(|_| self.closed.draw(&mut self.random)).min_by_key(|b| blocks.valid(*b))
     }
     fn pick_within(&mut self, blocks: &BlockTable, _: u64, streams: Streams) -> Option<BlockId> {
-        let drawn = (0..self.draws).map_while(|_| self.closed.draw(blocks, streams, &mut self.random));
+        let group = self.closed.group(blocks, streams);
+        let drawn = (0..self.draws).map_while(|_| self.closed.draw_of(group, &mut self.random));
         drawn.min_by_key(|b| blocks.valid(*b))
     }
     fn memory_bytes(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! Random: any closed block, all equally likely. The lower reference of every comparison of victim policies.
 
-use super::closed_set::ClosedSet;
+use super::closed_set::ClosedSets;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
 use crate::blocks::BlockTable;
@@ -16,7 +16,7 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     parameters: NONE,
     build: |_, context| {
         Ok(AnyVictim::RandomVictim(RandomVictim {
-            closed: ClosedSet::new(context.blocks),
+            closed: ClosedSets::new(context.blocks),
             random: Random::new(context.seed),
         }))
     },
@@ -25,24 +25,24 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct RandomVictim {
-    closed: ClosedSet,
+    closed: ClosedSets,
     random: Random,
 }
 
 impl VictimPolicy for RandomVictim {
-    fn on_close(&mut self, block: BlockId, _: &BlockTable) {
-        self.closed.insert(block);
+    fn on_close(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.closed.insert(block, blocks);
     }
     fn on_invalidate(&mut self, _: BlockId, _: &BlockTable) {}
-    fn on_remove(&mut self, block: BlockId, _: &BlockTable) {
-        self.closed.remove(block);
+    fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
+        self.closed.remove(block, blocks);
     }
     fn pick(&mut self, _: &BlockTable, _: u64) -> Option<BlockId> {
-        let length = self.closed.length();
-        (length > 0).then(|| self.closed.at(self.random.below(length as u64) as usize))
+        self.closed.draw(&mut self.random)
     }
     fn pick_within(&mut self, blocks: &BlockTable, _: u64, streams: Streams) -> Option<BlockId> {
-        self.closed.draw(blocks, streams, &mut self.random)
+        let group = self.closed.group(blocks, streams);
+        self.closed.draw_of(group, &mut self.random)
     }
     fn memory_bytes(&self) -> u64 {
         self.closed.bytes()
