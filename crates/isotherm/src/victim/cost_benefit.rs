@@ -49,7 +49,7 @@ impl CostBenefit {
             heaps: vec![Vec::new(); counts],
             positions: vec![OUT; blocks as usize],
             occupied: vec![0; counts.div_ceil(64)],
-            within: Shortlists::new(blocks),
+            within: Shortlists::new(),
         }
     }
 

@@ -45,7 +45,7 @@ impl Greedy {
     /// A policy for a device of this shape.
     pub fn new(blocks: u32, pages_per_block: u32) -> Self {
         let lists = BlockLists::new(blocks, pages_per_block as usize + 1);
-        Self { lists, ceiling: -1, lowest: 0, scanned: 0, picks_since_scan: 0, within: Shortlists::new(blocks) }
+        Self { lists, ceiling: -1, lowest: 0, scanned: 0, picks_since_scan: 0, within: Shortlists::new() }
     }
 
     #[inline(always)]

@@ -24,7 +24,7 @@ const FIRST_LOOKAHEAD: u64 = 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Shortlists {
     lists: Vec<Shortlist>,
-    /// Room for a scan of all blocks.
+    /// Room for a scan of all blocks, taken at the first.
     scored: Vec<Member>,
 }
 
@@ -54,9 +54,9 @@ struct Shortlist {
 }
 
 impl Shortlists {
-    /// No lists yet, on a device of so many blocks.
-    pub(super) fn new(blocks: u32) -> Self {
-        Self { lists: Vec::new(), scored: Vec::with_capacity(blocks as usize) }
+    /// No lists yet.
+    pub(super) fn new() -> Self {
+        Self { lists: Vec::new(), scored: Vec::new() }
     }
 
     /// A closed block that is not full is new, or has lost a page.
@@ -213,6 +213,7 @@ impl Shortlist {
         let full = blocks.pages_per_block();
         self.horizon = now + self.lookahead;
         scored.clear();
+        scored.reserve_exact(blocks.blocks() as usize);
         let candidates = blocks.closed_of(self.streams).filter(|block| blocks.valid(*block) < full);
         scored.extend(candidates.map(|block| Member { bound: score(block, self.horizon), block }));
         self.wanted = wanted(scored.len());
