@@ -157,6 +157,7 @@ impl<F: Ftl> Ssd<F> {
         let lpn = self.page_of(offset);
         let start = u64::from(lpn.0) << self.log2_page_bytes;
         self.host.pages_partly_written += 1;
+        self.ftl.begin_write(1);
         self.load(lpn.0, Cause::Modify)?;
         self.scratch.clear(0, (offset - start) as usize..(end - start) as usize);
         self.ftl.write(lpn, self.scratch.page(0), Cause::Host)?;
@@ -241,6 +242,7 @@ impl<F: Ftl> Ssd<F> {
         let mask = (1 << self.log2_page_bytes) - 1;
         let (head, tail) = (offset & mask != 0, end & mask != 0);
         let (first, last) = (self.page_of(offset).0, self.page_of(end - 1).0);
+        self.ftl.begin_write(last + 1 - first);
         for lpn in first..last + 1 {
             let start = u64::from(lpn) << self.log2_page_bytes;
             let (from, to) = (offset.max(start), end.min(start + mask + 1));

@@ -220,6 +220,7 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
             victims.sort_unstable_by_key(|frame| self.pages[*frame as usize]);
         }
         let is_dirty = victims.iter().any(|frame| self.is_dirty(*frame));
+        self.ftl.begin_write(victims.len() as u32);
         match self.policy.padded_unit() {
             Some(log2) if is_dirty => self.write_back_padded(log2, victims[0])?,
             _ => {
@@ -319,6 +320,9 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
     fn attribute(&mut self, lpn: Lpn, source: u16) {
         self.ftl.attribute(lpn, source);
     }
+    /// Below, pages that leave together are written together.
+    #[inline(always)]
+    fn begin_write(&mut self, _: u32) {}
     #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         lpns.iter().for_each(|lpn| self.index.prefetch(lpn.0));

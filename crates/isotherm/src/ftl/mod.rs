@@ -39,6 +39,8 @@ pub trait Ftl {
     fn wants_sources(&self) -> bool;
     /// The host is about to write a page on behalf of `source`.
     fn attribute(&mut self, lpn: Lpn, source: u16);
+    /// A request of the host is about to write so many pages.
+    fn begin_write(&mut self, pages: u32);
     /// Whether the placement decides for many pages at a time, and writes reach it in the order of the host.
     fn wants_batches(&self) -> bool;
     /// The host is about to write these pages, in this order, and to trim none between.

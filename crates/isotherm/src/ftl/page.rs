@@ -102,6 +102,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
         self.store.placement_mut().attribute(lpn, source);
     }
     #[inline(always)]
+    fn begin_write(&mut self, pages: u32) {
+        self.store.begin_write(pages);
+    }
+    #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.map.prefetch(lpns);
         self.store.prefetch(lpns.iter().copied());

@@ -86,6 +86,14 @@ impl PageHistory {
         }
     }
 
+    /// A request of the host is about to write so many pages.
+    #[inline(always)]
+    pub(crate) fn begin_write(&mut self, pages: u32) {
+        if let Some(lifetimes) = &mut self.lifetimes {
+            lifetimes.begin_write(pages);
+        }
+    }
+
     /// Notes that the host writes `lpn` at the time `now`. Everyone who judges by the history does so when hearing of the
     /// write: no two writes have the same time, so the second call for a write changes nothing.
     #[inline(always)]

@@ -231,6 +231,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         }
     }
 
+    /// A request of the host is about to write so many pages.
+    #[inline(always)]
+    pub fn begin_write(&mut self, pages: u32) {
+        self.history.begin_write(pages);
+    }
+
     /// Stream of a host write.
     #[inline(always)]
     pub fn place(&mut self, lpn: Lpn, rewrite: bool) -> StreamId {

@@ -209,6 +209,10 @@ impl<F: MappingSpace<Side = MapSide>> Ftl for Partition<F> {
         self.buffer.attribute(lpn, source);
     }
     #[inline(always)]
+    fn begin_write(&mut self, pages: u32) {
+        self.buffer.begin_write(pages);
+    }
+    #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.buffer.prefetch_entries(lpns);
     }

@@ -242,6 +242,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
         self.store.placement_mut().attribute(lpn, source);
     }
     #[inline(always)]
+    fn begin_write(&mut self, pages: u32) {
+        self.store.begin_write(pages);
+    }
+    #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.map.pages.prefetch(lpns);
         lpns.iter().for_each(|lpn| self.map.cache.prefetch(*lpn));

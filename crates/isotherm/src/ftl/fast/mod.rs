@@ -421,6 +421,8 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
     }
     fn attribute(&mut self, _: Lpn, _: u16) {}
     #[inline(always)]
+    fn begin_write(&mut self, _: u32) {}
+    #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         lpns.iter().for_each(|lpn| memory::prefetch(&self.entries, lpn.0 as usize));
     }

@@ -1,29 +1,34 @@
 //! How long pages live, learnt from how long pages like them have lived: what the placement and the victim policy `isotherm` judge by.
 //!
-//! Every version of a logical page belongs to a *context*: how often the page was rewritten before (classes 0, 1, 2, 3-4, 5-8 ...) and
-//! the mean interval between its rewrites, in half octaves. Of a sample of the pages, each context counts in bins of half octaves of
+//! Every version of a logical page belongs to a *context*: the size of the request that wrote it (1, 2-7, 8-31 pages, more), how often the
+//! page was rewritten before (0, 1, 2 times, more) and the mean interval between its rewrites, in octaves. Of a sample of the pages, each context counts in bins of half octaves of
 //! age how long pages were alive there (*exposure*) and how many died. Deaths over exposure is an empirical hazard: nothing is assumed
 //! of its shape, so that memoryless traffic, logs that wrap around and temporary files are all covered.
 //!
 //! From the hazards follows for each context and age a *death rate*, the largest mean rate of death over any horizon from that age on:
 //! a page that will die soon is hot, whether it is about to die at a certain age or has always died at random. It is the index by which
-//! Gittins orders jobs of unknown length. Horizons are at least 3 % of the logical capacity written: shorter ones lie below the
+//! Gittins orders jobs of unknown length. Horizons are at least 2 % of the logical capacity written: shorter ones lie below the
 //! time in which a block fills and is cleaned. Victim policies ask for the mean rate over the next tenth of the logical capacity written.
 //!
+//! Where contexts explain the deaths of rewritten pages no better than one hazard for all of them would, as under uniform traffic, pages are
+//! *alike*: every rate is the mean rate, so that noise separates nothing.
+//!
 //! # Memory
-//! Four bytes a logical page, 27 bits of which are used ([`PageState`]), and tables of [`TABLE_BYTES`].
+//! Four bytes a logical page, 29 bits of which are used ([`PageState`]), and tables of [`TABLE_BYTES`].
 //!
 //! # Arithmetic
-//! Counts are integers, hazards are computed by sums, products and quotients of IEEE doubles alone: they are the same on every machine.
+//! Counts are integers, hazards are computed by sums, products and quotients of IEEE doubles, and logarithms of `libm`: they are the same on
+//! every machine.
 
 mod ages;
 mod contexts;
 mod pages;
+mod parents;
 
 use crate::address::Lpn;
 use ages::INDICES;
 use contexts::Contexts;
-pub use contexts::TABLE_BYTES;
+pub use contexts::{MEAN_RATE, TABLE_BYTES};
 use pages::PageState;
 
 /// Pages of a group, one of which belongs to the sample that is learnt from.
@@ -51,6 +56,8 @@ pub struct Lifetimes {
     next_unit: u64,
     /// One past the time of the last host write noted.
     noted: u64,
+    /// The class of the size of the request that writes.
+    size: u32,
     /// The group whose turn is next, and the page whose age is kept in range next.
     turn: u32,
     groups: u32,
@@ -78,6 +85,7 @@ impl Lifetimes {
             now: 0,
             next_unit: unit,
             noted: 0,
+            size: 0,
             turn: 0,
             groups,
             oldest_turn: 0,
@@ -86,6 +94,12 @@ impl Lifetimes {
             computed_every,
             until_decay: logical_pages,
         }
+    }
+
+    /// A request of the host is about to write so many pages. Before the first one says so, requests have one.
+    #[inline(always)]
+    pub fn begin_write(&mut self, pages: u32) {
+        self.size = PageState::size_of_request(pages);
     }
 
     /// Notes that the host writes `lpn` at the time `now`. Everyone who judges by lifetimes does so when hearing of the
@@ -102,7 +116,7 @@ impl Lifetimes {
         if page.is_live() {
             self.end(lpn, &mut page);
         }
-        page.begin(self.now);
+        page.begin(self.now, self.size);
         self.pages[index] = page;
     }
 
@@ -117,18 +131,24 @@ impl Lifetimes {
         }
     }
 
-    /// The death rate of the page, as placements take it: in eighths of octaves, 48 of which stand for one death in one write of the logical capacity.
+    /// The death rate of the page, as placements take it: in eighths of octaves, [`MEAN_RATE`] of which stand for one death in one write of the logical capacity.
     #[inline(always)]
     pub fn eighths(&self, lpn: Lpn) -> u8 {
         let page = self.pages[lpn.0 as usize];
-        self.contexts.placement(page.context(), ages::index(page.age(self.now)))
+        self.contexts.placement(Contexts::of(page), ages::index(page.age(self.now)))
     }
 
     /// The death rate of the page, as victim policies take it: expected deaths in one write of the logical capacity.
     #[inline(always)]
     pub fn rate(&self, lpn: Lpn) -> f64 {
         let page = self.pages[lpn.0 as usize];
-        self.contexts.victim(page.context(), ages::index(page.age(self.now)))
+        self.contexts.victim(Contexts::of(page), ages::index(page.age(self.now)))
+    }
+
+    /// Whether the death rates of pages do not differ by more than noise: then all are the mean rate.
+    #[inline(always)]
+    pub fn are_alike(&self) -> bool {
+        self.contexts.are_alike()
     }
 
     /// Brings what is known of `lpns` towards the cache.
@@ -167,7 +187,7 @@ impl Lifetimes {
     fn end(&mut self, lpn: Lpn, page: &mut PageState) {
         let age = page.age(self.now);
         if is_sampled(lpn.0) {
-            self.contexts.died(page.context(), age.saturating_sub(self.since_turn(lpn.0 / GROUP)), age);
+            self.contexts.died(Contexts::of(*page), age.saturating_sub(self.since_turn(lpn.0 / GROUP)), age);
         }
         // What decides between two classes need not be more random than this: it has to differ from write to write.
         let lot = (lpn.0 ^ self.noted as u32).wrapping_mul(0x9E37_79B9) >> 16;
@@ -189,7 +209,7 @@ impl Lifetimes {
             self.turn = if self.turn + 1 == self.groups { 0 } else { self.turn + 1 };
             let Some(page) = self.pages.get(lpn as usize).filter(|page| page.is_live()) else { continue };
             let age = page.age(self.now);
-            self.contexts.lived(page.context(), age.saturating_sub(self.round), age);
+            self.contexts.lived(Contexts::of(*page), age.saturating_sub(self.round), age);
         }
         self.pages[self.oldest_turn as usize].keep_in_range(self.now);
         self.oldest_turn = if self.oldest_turn as usize + 1 == self.pages.len() { 0 } else { self.oldest_turn + 1 };

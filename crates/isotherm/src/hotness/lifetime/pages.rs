@@ -1,11 +1,13 @@
 //! What is known of one logical page, in four bytes.
 
 use super::ages;
-use super::contexts::{CLASSES, MEANS};
 use super::{FORGOTTEN, OLDEST, SETTLED_AGE};
 
+/// Pages of the request that wrote a version, as far as contexts tell them apart: 1, 2-7, 8-31, more.
+pub(super) const SIZES: usize = 4;
+
 /// 16 bits of time, in units, of the last write; 7 of the mean interval between rewrites, in eighths of octaves of units; 3 of the class of
-/// rewrites; one that tells whether the page holds anything.
+/// rewrites; one that tells whether the page holds anything; 2 of the size of the request that wrote it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(super) struct PageState(u32);
@@ -13,30 +15,49 @@ pub(super) struct PageState(u32);
 const MEAN_AT: u32 = 16;
 const CLASS_AT: u32 = 23;
 const LIVE: u32 = 1 << 26;
+const SIZE_AT: u32 = 27;
+
+/// Classes of rewrites: 0, 1, 2, 3-4, 5-8, 9-16, 17-32, more.
+const CLASSES: u32 = 8;
+/// Intervals that a mean goes over, at most: with more it would follow changes late.
+const MOST_INTERVALS: u32 = 8;
 
 impl PageState {
     /// A page that was never written.
     pub(super) const UNKNOWN: Self = Self(0);
+
+    /// The class of a request of so many pages.
+    #[inline(always)]
+    pub(super) const fn size_of_request(pages: u32) -> u32 {
+        match pages {
+            0 | 1 => 0,
+            2..=7 => 1,
+            8..=31 => 2,
+            _ => 3,
+        }
+    }
 
     #[inline(always)]
     pub(super) fn is_live(self) -> bool {
         self.0 & LIVE != 0
     }
 
+    /// The class of the size of the request that wrote the version.
     #[inline(always)]
-    fn class(self) -> u32 {
-        self.0 >> CLASS_AT & 7
+    pub(super) fn size(self) -> u32 {
+        self.0 >> SIZE_AT & (SIZES as u32 - 1)
     }
 
+    /// The class of the number of rewrites before this version.
     #[inline(always)]
-    fn mean(self) -> u32 {
+    pub(super) fn class(self) -> u32 {
+        self.0 >> CLASS_AT & (CLASSES - 1)
+    }
+
+    /// The mean interval between rewrites, in eighths of octaves of units.
+    #[inline(always)]
+    pub(super) fn mean(self) -> u32 {
         self.0 >> MEAN_AT & 127
-    }
-
-    /// The context of the version: its class of rewrites and their mean interval in half octaves.
-    #[inline(always)]
-    pub(super) fn context(self) -> usize {
-        self.class() as usize * MEANS + self.mean() as usize / 4
     }
 
     /// Units since the last write.
@@ -45,10 +66,10 @@ impl PageState {
         u32::from((now as u16).wrapping_sub(self.0 as u16))
     }
 
-    /// A version is written.
+    /// A version is written, by a request of that class of sizes.
     #[inline(always)]
-    pub(super) fn begin(&mut self, now: u32) {
-        self.0 = self.0 & (127 << MEAN_AT | 7 << CLASS_AT) | LIVE | u32::from(now as u16);
+    pub(super) fn begin(&mut self, now: u32, size: u32) {
+        self.0 = self.0 & (127 << MEAN_AT | (CLASSES - 1) << CLASS_AT) | LIVE | size << SIZE_AT | u32::from(now as u16);
     }
 
     /// The page holds nothing any more.
@@ -57,26 +78,32 @@ impl PageState {
     }
 
     /// A version ended after `interval` units. A class above the third is left for the next with a chance that makes it as
-    /// many rewrites wide as its name says; `lot` is drawn from `0..2^16`.
+    /// many rewrites wide as its name says; `lot` is drawn from `0..2^16`, and decides the rounding of the mean too.
     #[inline(always)]
     pub(super) fn learn(&mut self, interval: u32, lot: u32) {
         let class = self.class();
-        let last = ages::eighths(interval);
-        let mean = if class == 0 {
-            last
-        } else {
-            // The mean over as many intervals as are known, four at most.
-            let weight = (class as i32 + 1).min(4);
-            let (mean, step) = (self.mean() as i32, last as i32 - self.mean() as i32);
-            (mean + (2 * step + step.signum() * weight) / (2 * weight)) as u32
+        // The intervals that are known with this one, about.
+        let known = match class {
+            0..=2 => class + 1,
+            3 => 4,
+            4 => 7,
+            _ => MOST_INTERVALS,
         };
+        let interval_then = ages::SCALE * u64::from(interval);
+        let mean = if known == 1 {
+            interval_then
+        } else {
+            let before = ages::of_eighths(self.mean());
+            (before * u64::from(known - 1) + interval_then) / u64::from(known)
+        };
+        let mean = ages::eighths_at_random(mean, lot);
         let class = match class {
             _ if interval > FORGOTTEN && class > 1 => class - 1,
             0..=2 => class + 1,
-            _ if class + 1 < CLASSES as u32 && lot & ((1 << (class - 2)) - 1) == 0 => class + 1,
+            _ if class + 1 < CLASSES && lot & ((1 << (class - 2)) - 1) == 0 => class + 1,
             _ => class,
         };
-        self.0 = self.0 & !(127 << MEAN_AT | 7 << CLASS_AT) | mean.min(127) << MEAN_AT | class << CLASS_AT;
+        self.0 = self.0 & !(127 << MEAN_AT | (CLASSES - 1) << CLASS_AT) | mean << MEAN_AT | class << CLASS_AT;
     }
 
     /// Keeps a page that grows old from looking young once its time has wrapped around.

@@ -50,13 +50,13 @@ fn a_write_is_noted_once_and_a_trim_ends_a_version() {
     let mut lifetimes = Lifetimes::new(64);
     lifetimes.record(Lpn(3), 0);
     lifetimes.record(Lpn(3), 0);
-    assert_eq!(lifetimes.pages[3].context(), 0);
+    assert_eq!(lifetimes.pages[3].class(), 0);
     lifetimes.trim(Lpn(3));
     assert!(!lifetimes.pages[3].is_live());
     lifetimes.trim(Lpn(3));
     lifetimes.record(Lpn(3), 20);
     // One rewrite, after twenty units of one write each but one: the trim came with the write before it.
-    assert_eq!(lifetimes.pages[3].context() / 32, 1);
+    assert_eq!(lifetimes.pages[3].class(), 1);
 }
 
 #[test]
