@@ -7,10 +7,9 @@
 //! Departures: a device writes page by page, so nothing waits until its group fills a segment. Segments are what a
 //! stream wrote between two fillings of a block, which is a block but for the pages that the FTL adds of its own.
 //! Segments of a device are far smaller than the paper's 32 MB, and more: quantising as many as the log does before each
-//! of them would cost hundreds of times the write itself, so that `sample` is smaller here, and lines are drawn anew once in
-//! [`QUANTISED_PAGES`] pages: eight times as often as the paper does.
+//! of them would cost hundreds of times the write itself, so that `sample` is smaller here.
 //!
-//! O(groups) a page, O(sample x groups) a quantisation.
+//! O(groups) a page, O(sample x groups) a segment.
 
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
@@ -47,16 +46,12 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
             quantiser: Quantiser::new(quantiser, context.seed),
             segments: SegmentSums::new(context.blocks, context.pages_per_block),
             open: vec![NOWHERE; quantiser.groups],
-            pages_since_quantised: QUANTISED_PAGES,
             now: 0,
         }))
     }),
 };
 
 const FILE_BYTES: u32 = 1 << 20;
-
-/// Pages written between two quantisations, at least; the first segment that is full has one.
-const QUANTISED_PAGES: u32 = 1024;
 
 /// Mark of no segment.
 const NOWHERE: u32 = u32::MAX;
@@ -130,7 +125,6 @@ pub struct SfsGroups {
     segments: SegmentSums,
     /// The segment that each group fills, or [`NOWHERE`].
     open: Vec<u32>,
-    pages_since_quantised: u32,
     /// Host page writes so far.
     now: u64,
 }
@@ -156,13 +150,8 @@ impl SfsGroups {
         }
         let segment = self.open[group];
         self.segment_of[lpn.0 as usize] = segment;
-        self.pages_since_quantised += 1;
         if self.segments.add(segment, heat) {
             self.open[group] = NOWHERE;
-            if self.pages_since_quantised < QUANTISED_PAGES {
-                return StreamId(group as u16);
-            }
-            self.pages_since_quantised = 0;
             let (segments, now) = (&self.segments, self.now);
             self.quantiser.update(segments.segments.len(), now, |index| segments.hotness(index, now));
         }
