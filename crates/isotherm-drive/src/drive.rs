@@ -5,7 +5,7 @@
 //! device of the same specification counts the same.
 
 use crate::handles::HandlePlan;
-use crate::image::{self, Durability, Header, HostTotals, How, ImageError, Problem, Totals};
+use crate::image::{self, Durability, Header, HeldPage, HostTotals, How, ImageError, Problem, Totals};
 use crate::served::{Served, ToServe};
 use isotherm::build::{Array, Plan, assemble};
 use isotherm::cause::Cause;
@@ -183,7 +183,7 @@ impl Drive {
     /// Anything wrong with the specification.
     pub fn image_bytes(spec: &DeviceSpec, seed: u64) -> Result<u64, DriveError> {
         let header = Header { spec: spec.clone(), seed };
-        Ok(image::Layout::new(image::create::planned(&header)?.geometry).length)
+        Ok(image::create::layout(&header)?.length)
     }
 
     /// Makes an image on a disk that is empty and has [`Drive::image_bytes`].
@@ -239,6 +239,10 @@ impl Drive {
                 "list the damage with isotherm drive check, and restore the image from a copy",
             )
         })?;
+        let mut device = device;
+        if let Some(held) = opened.held {
+            restore(&mut *device, &held, &durability, &image::create::layout(&opened.header)?)?;
+        }
         let how = How { took: start.elapsed(), ..opened.how };
         Ok(Self::over(device, Some(durability), opened.header, host, Some(how), options)?)
     }
@@ -354,7 +358,7 @@ impl Drive {
             return Ok(());
         }
         core.recorder = None;
-        core.device.flush()?;
+        core.device.write_out()?;
         core.stopped = Some("the drive was shut down");
         if let Some(durable) = &self.durable {
             durable.count(core.host_over_life(self.start));
@@ -401,7 +405,8 @@ impl Drive {
         self.handle(0).trim(offset, length, false).map(|_| ())
     }
 
-    /// Ends the use as a loss of power does: what was programmed is on flash, the last page half, and what was in DRAM is gone.
+    /// Ends the use as a loss of power does: what was programmed is on flash, the last page half, and what was in DRAM is gone,
+    /// unless `dram.power_loss_protection` saves it.
     ///
     /// # Errors
     /// The disk failed.
@@ -412,6 +417,10 @@ impl Drive {
         }
         core.recorder = None;
         core.stopped = Some("the drive lost power");
+        if self.spec.dram.power_loss_protection {
+            // What the capacitors are for.
+            core.device.flush()?;
+        }
         core.device.hand_over()?;
         Ok(core.device.tear()?)
     }
@@ -608,6 +617,30 @@ fn lock(file: &File) -> Result<(), ImageError> {
         ),
         other => std::io::Error::from(other).into(),
     })
+}
+
+/// Writes to flash what the write buffer held when power was lost, and forgets it there: later losses of power bring back nothing old.
+fn restore<D: image::Disk>(
+    device: &mut dyn Served,
+    held: &[HeldPage],
+    durability: &Durability<D>,
+    layout: &image::Layout,
+) -> Result<(), DriveError> {
+    let page_bytes = u64::from(device.page_bytes());
+    let mut page = vec![0; page_bytes as usize];
+    for entry in held {
+        if !entry.read(durability.disk(), &mut page)? {
+            let problem = format!("the write buffer held LPN {}, and what was saved of it is damaged", entry.lpn.0);
+            return Err(ImageError::new(Problem::Damaged, problem, "restore the image from a copy").into());
+        }
+        device.write(u64::from(entry.lpn.0) * page_bytes, &page, false)?;
+    }
+    device.write_out()?;
+    durability.sync()?;
+    image::forget_saved_frames(durability.disk(), layout)?;
+    durability.disk().sync()?;
+    device.reset_latencies();
+    Ok(())
 }
 
 /// Copies a file with its holes; in one step where the file system can.
