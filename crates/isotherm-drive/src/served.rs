@@ -20,6 +20,11 @@ pub(crate) trait Served: BlockDevice {
     /// # Errors
     /// The disk failed.
     fn hand_over(&mut self) -> Result<(), DeviceError>;
+    /// Writes everything to flash, also what a protected write buffer holds, and hands it over. No request, as the device sees it.
+    ///
+    /// # Errors
+    /// The device or the disk failed.
+    fn write_out(&mut self) -> Result<(), DeviceError>;
     /// Leaves half a page behind, as a loss of power does. Everything was handed over.
     ///
     /// # Errors
@@ -27,8 +32,7 @@ pub(crate) trait Served: BlockDevice {
     fn tear(&mut self) -> io::Result<()>;
     /// Operations of the flash so far.
     fn counters(&self) -> MediumCounters;
-    /// Ends the use of what lies on the disk, so that it is opened at once next time. Everything in DRAM was flushed, and handed
-    /// over.
+    /// Ends the use of what lies on the disk, so that it is opened at once next time. Everything was written out.
     ///
     /// # Errors
     /// The disk failed.
@@ -72,6 +76,11 @@ where
     fn hand_over(&mut self) -> Result<(), DeviceError> {
         let result = self.ftl_mut().medium_mut().flush();
         result.map_err(|error| error.stop().unwrap_or(DeviceError::PowerLost))
+    }
+
+    fn write_out(&mut self) -> Result<(), DeviceError> {
+        self.ftl_mut().write_out()?;
+        self.hand_over()
     }
 
     fn tear(&mut self) -> io::Result<()> {

@@ -118,10 +118,14 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     for page in &findings.damaged {
         text += &format!("damaged: {}\n", describe(page));
     }
+    for lpn in &findings.damaged_frames {
+        text += &format!("damaged: LPN {lpn}, which the protected write buffer held\n");
+    }
     if findings.checkpoint_was_damaged {
         text += "damaged: the checkpoint (the OOB areas say the same; opening takes longer once)\n";
     }
-    let count = findings.damaged.len() as u64 + u64::from(findings.checkpoint_was_damaged);
+    let damaged = findings.damaged.len() + findings.damaged_frames.len();
+    let count = damaged as u64 + u64::from(findings.checkpoint_was_damaged);
     text += &format!(
         "{}: {} pages read, {}{}\n",
         args.image.display(),

@@ -30,6 +30,8 @@ pub struct Findings {
     pub pages: u64,
     /// Pages that cannot be read, current or not.
     pub damaged: Vec<DamagedPage>,
+    /// Logical pages that only the write buffer held, and whose saved bytes are damaged.
+    pub damaged_frames: Vec<u32>,
     /// Whether its last user ended in order.
     pub was_clean: bool,
     /// Whether its checkpoint was damaged, so that the OOB areas were read in its place.
@@ -47,10 +49,15 @@ pub fn check<D: Disk>(disk: &D) -> Result<Findings, ImageError> {
     let checkpoint_was_damaged = record.checkpoint_bytes > 0
         && checkpoint::read(disk, &layout, record.checkpoint_bytes, record.checkpoint_check)?.is_none();
     let (scanned, was_clean) = tables(disk, &layout, &record)?;
-    let lost_operations = (scanned.lost.pages.len() + scanned.lost.erases.len()) as u64;
+    let lost_operations = scanned.lost.operations();
     let mut findings = Findings { was_clean, checkpoint_was_damaged, lost_operations, ..Findings::default() };
     let page_bytes = layout.geometry.page_bytes() as usize;
-    let mut bytes = Vec::new();
+    let mut bytes = vec![0; page_bytes];
+    for held in scanned.held.iter().flatten() {
+        if !held.read(disk, &mut bytes)? {
+            findings.damaged_frames.push(held.lpn.0);
+        }
+    }
     for block in (0..layout.geometry.blocks).map(BlockId) {
         let programmed = usize::from(scanned.state.next_pages[block.0 as usize]);
         if programmed == 0 {

@@ -8,7 +8,8 @@ use super::disk::Disk;
 use super::durability::Durability;
 use super::layout::{EraseRecord, Event, Layout, OOB_BYTES, PageRecord, page_check};
 use super::record::Totals;
-use isotherm::address::{BlockId, Ppn};
+use super::saved::{self, SavedFrames};
+use isotherm::address::{BlockId, Lpn, Ppn};
 use isotherm::cause::Cause;
 use isotherm::nand::content::Bytes;
 use isotherm::nand::payload::{Kept, Payload};
@@ -62,6 +63,7 @@ pub(crate) struct Flash<D> {
     /// Slots of erased blocks, with the operation that erased them.
     erased: VecDeque<(u64, u32)>,
     scratch: Vec<u8>,
+    saved: SavedFrames,
     /// The page after the last one that was written, where its block has one: block, slot, index.
     next_page: Option<(BlockId, u32, u32)>,
 }
@@ -81,6 +83,7 @@ impl<D: Disk> Flash<D> {
             spare_tails: Vec::new(),
             erased: VecDeque::new(),
             scratch: vec![0; layout.geometry.page_bytes() as usize],
+            saved: SavedFrames::new(&layout),
             next_page: None,
         }
     }
@@ -241,13 +244,27 @@ impl<D: Disk> Flash<D> {
         disk.write(self.layout.mirror_of(at), &record)
     }
 
-    /// The last erase of `block` is durable before it is erased again: so one of its two records always is.
-    fn settle_erase(&mut self, block: BlockId) -> io::Result<()> {
-        if self.tables.erased_by[block.0 as usize] > self.durability.synced() {
+    /// Operation `number` is durable after this. Of two records that take turns, the one before is, before it is followed: so one of
+    /// them always is.
+    fn settle(&mut self, number: u64) -> io::Result<()> {
+        if number > self.durability.synced() {
             self.hand_over()?;
             self.durability.sync()?;
         }
         Ok(())
+    }
+
+    /// Saves a frame of the write buffer, or forgets what was saved of it.
+    fn save(&mut self, frame: u32, held: Option<(Lpn, &[u8])>) -> io::Result<()> {
+        let Some(before) = self.saved.before(frame, held.is_some()) else { return Ok(()) };
+        self.settle(before)?;
+        let number = self.next_event(Cause::Host, false).number;
+        self.saved.write(self.durability.disk(), &self.layout, frame, number, held)
+    }
+
+    /// Forgets what was saved of the write buffer. All of it is on flash, and durable.
+    pub(crate) fn forget_saved_frames(&self) -> io::Result<()> {
+        if self.saved.is_used() { saved::forget_all(self.durability.disk(), &self.layout) } else { Ok(()) }
     }
 
     fn erase_block(&mut self, block: BlockId, erases: u32, cause: Cause) -> io::Result<()> {
@@ -255,7 +272,7 @@ impl<D: Disk> Flash<D> {
         if let Some(tail) = self.tail_of(block) {
             self.write_tail(tail)?;
         }
-        self.settle_erase(block)?;
+        self.settle(self.tables.erased_by[index])?;
         let event = self.next_event(cause, false);
         let record = EraseRecord { block, erases, event }.encode();
         let at = self.layout.erase_of(block, erases);
@@ -323,6 +340,10 @@ impl<D: Disk> Payload for Flash<D> {
 
     fn flush(&mut self) -> Kept {
         self.hand_over().map_err(|error| error.kind())
+    }
+
+    fn save_frame(&mut self, frame: u32, held: Option<(Lpn, &[u8])>) -> Kept {
+        self.save(frame, held).map_err(|error| error.kind())
     }
 
     fn bytes(&self) -> u64 {

@@ -3,9 +3,11 @@
 //! All numbers are little-endian. A *slot* is room for the pages of one block; a block that is erased leaves its slot, and is
 //! programmed again in another, so that what it held is there until nothing can need it any more.
 
-use isotherm::address::{BlockId, Geometry};
+use super::disk::Disk;
+use isotherm::address::{BlockId, Geometry, Lpn};
 use isotherm::cause::Cause;
 use isotherm::nand::{Kind, Oob, Owner};
+use std::io;
 
 /// Bytes of a header; there are two, one after the other.
 pub(crate) const HEADER_BYTES: u64 = 16 << 10;
@@ -43,13 +45,21 @@ pub struct Layout {
     pub checkpoint_bytes: u64,
     /// Where the pages lie, in the order of slots.
     pub data_at: u64,
+    /// Frames of a protected write buffer; 0 where there is none.
+    pub frames: u32,
+    /// Where the records of saved frames lie, two for each; a copy follows them.
+    pub saves_at: u64,
+    /// Where the copy of these records lies.
+    pub saves_mirror_at: u64,
+    /// Where the saved frames lie, two for each.
+    pub frames_at: u64,
     /// Bytes of the image.
     pub length: u64,
 }
 
 impl Layout {
-    /// The places of an image for an array.
-    pub fn new(geometry: Geometry) -> Self {
+    /// The places of an image for an array, and for so many frames of a protected write buffer.
+    pub fn new(geometry: Geometry, frames: u32) -> Self {
         let block_bytes = u64::from(geometry.page_bytes()) << geometry.log2_pages_per_block;
         let spare = (SPARE_SLOT_BYTES / block_bytes).min(u64::from(geometry.blocks / 8)) as u32;
         let slots = geometry.blocks + spare.max(SPARE_SLOTS_MIN);
@@ -61,8 +71,28 @@ impl Layout {
         let pages = u64::from(geometry.blocks) << geometry.log2_pages_per_block;
         let checkpoint_bytes = up(u64::from(geometry.blocks) * 24 + pages * 16);
         let data_at = checkpoint_at + checkpoint_bytes;
-        let length = data_at + u64::from(slots) * block_bytes;
-        Self { geometry, slots, erases_at, oob_at, mirror_at, checkpoint_at, checkpoint_bytes, data_at, length }
+        let saves_at = up(data_at + u64::from(slots) * block_bytes);
+        let saves_bytes = up(u64::from(frames) * 2 * OOB_BYTES);
+        let (saves_mirror_at, frames_at) = (saves_at + saves_bytes, saves_at + 2 * saves_bytes);
+        let length = match frames {
+            0 => data_at + u64::from(slots) * block_bytes,
+            _ => frames_at + (u64::from(frames) * 2 << geometry.log2_page_bytes),
+        };
+        Self {
+            geometry,
+            slots,
+            erases_at,
+            oob_at,
+            mirror_at,
+            checkpoint_at,
+            checkpoint_bytes,
+            data_at,
+            frames,
+            saves_at,
+            saves_mirror_at,
+            frames_at,
+            length,
+        }
     }
 
     /// Pages in one slot.
@@ -91,9 +121,42 @@ impl Layout {
         self.erases_at + (u64::from(block.0) * 2 + u64::from(erases & 1)) * OOB_BYTES
     }
 
+    /// Where the record of a saved frame lies, in one of its two places.
+    pub(crate) fn save_of(&self, frame: u32, place: u8) -> u64 {
+        self.saves_at + (u64::from(frame) * 2 + u64::from(place)) * OOB_BYTES
+    }
+
+    /// Where a saved frame lies, in one of its two places.
+    pub(crate) fn frame_of(&self, frame: u32, place: u8) -> u64 {
+        self.frames_at + ((u64::from(frame) * 2 + u64::from(place)) << self.geometry.log2_page_bytes)
+    }
+
     /// Where the copy of a record lies.
     pub(crate) fn mirror_of(&self, at: u64) -> u64 {
-        at - self.erases_at + self.mirror_at
+        if at < self.saves_at {
+            at - self.erases_at + self.mirror_at
+        } else {
+            at - self.saves_at + self.saves_mirror_at
+        }
+    }
+
+    /// The record that was read from a place, from its copy where it is damaged; none where there is none.
+    pub(crate) fn mirrored<T>(
+        &self,
+        disk: &impl Disk,
+        at: u64,
+        bytes: &[u8],
+        decode: fn(&[u8]) -> Option<T>,
+    ) -> io::Result<Option<T>> {
+        if let Some(record) = decode(bytes) {
+            return Ok(Some(record));
+        }
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
+        let mut copy = [0; OOB_BYTES as usize];
+        disk.read(self.mirror_of(at), &mut copy)?;
+        Ok(decode(&copy))
     }
 }
 
@@ -136,6 +199,21 @@ pub(crate) struct EraseRecord {
     pub(crate) erases: u32,
     pub(crate) event: Event,
 }
+
+/// The record of a saved frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SaveRecord {
+    /// The page that the frame held; none where flash has seen what it held.
+    pub(crate) lpn: Option<Lpn>,
+    pub(crate) frame: u32,
+    /// The checksum of data, page and number; 0 where there is no page.
+    pub(crate) check: u32,
+    /// The operation that saved it.
+    pub(crate) number: u64,
+}
+
+/// What stands in place of a page where a frame holds none.
+const NO_PAGE: u32 = u32::MAX;
 
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
@@ -222,6 +300,31 @@ impl EraseRecord {
     }
 }
 
+impl SaveRecord {
+    pub(crate) fn encode(&self) -> [u8; OOB_BYTES as usize] {
+        let mut bytes = [0; OOB_BYTES as usize];
+        bytes[4..8].copy_from_slice(&self.lpn.map_or(NO_PAGE, |lpn| lpn.0).to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.frame.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.check.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.event().encode().to_le_bytes());
+        let check = record_check(&bytes);
+        bytes[..4].copy_from_slice(&check.to_le_bytes());
+        bytes
+    }
+
+    /// The record in `bytes`; none where there is none, or a damaged one.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let number = decoded_event(bytes)?.number;
+        let lpn = Some(u32_at(bytes, 4)).filter(|lpn| *lpn != NO_PAGE).map(Lpn);
+        Some(Self { lpn, frame: u32_at(bytes, 8), check: u32_at(bytes, 12), number })
+    }
+
+    /// What was done, by its number.
+    pub(crate) fn event(&self) -> Event {
+        Event { number: self.number, cause: Cause::Host, is_copy: false }
+    }
+}
+
 /// The event of a record that is whole.
 fn decoded_event(bytes: &[u8]) -> Option<Event> {
     let bits = u64_at(bytes, 16);
@@ -251,6 +354,10 @@ mod tests {
         let erase = EraseRecord { block: BlockId(3), erases: 9, event: record().event };
         assert_eq!(EraseRecord::decode(&erase.encode()), Some(erase));
         assert_eq!(PageRecord::decode(&[0; 32]), None);
+        for lpn in [Some(Lpn(4)), None] {
+            let save = SaveRecord { lpn, frame: 7, check: 0xDEAD_BEEF, number: 1 << 40 };
+            assert_eq!(SaveRecord::decode(&save.encode()), Some(save));
+        }
     }
 
     #[test]
@@ -268,12 +375,17 @@ mod tests {
         for geometry in
             [Geometry::simple(20, 8, 512), Geometry::simple(70_000, 64, 4096), Geometry::simple(3, 2, 16384)]
         {
-            let layout = Layout::new(geometry);
+            let layout = Layout::new(geometry, 0);
             let last_erase = layout.erase_of(BlockId(geometry.blocks - 1), 1) + OOB_BYTES;
             let last_oob = layout.oob_of(layout.slots - 1, layout.slot_pages() - 1) + OOB_BYTES;
             assert!(last_erase <= layout.oob_at && last_oob <= layout.mirror_at);
             assert!(layout.mirror_of(last_oob) <= layout.checkpoint_at);
             assert_eq!(layout.data_of(layout.slots, 0), layout.length);
+            let (pages_end, layout) = (layout.length, Layout::new(geometry, 3));
+            let last_save = layout.save_of(2, 1) + OOB_BYTES;
+            assert!(pages_end <= layout.saves_at && last_save <= layout.saves_mirror_at);
+            assert!(layout.mirror_of(last_save) <= layout.frames_at);
+            assert_eq!(layout.frame_of(3, 0), layout.length);
         }
     }
 }

@@ -12,6 +12,7 @@ mod header;
 mod layout;
 pub(crate) mod open;
 mod record;
+mod saved;
 mod scan;
 
 pub use check::{DamagedPage, Findings, check};
@@ -24,6 +25,7 @@ pub use record::{HostTotals, Totals};
 pub(crate) use durability::Durability;
 pub(crate) use flash::Flash;
 pub(crate) use open::close;
+pub(crate) use saved::{HeldPage, forget_all as forget_saved_frames};
 
 /// What is wrong with an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

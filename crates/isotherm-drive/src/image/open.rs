@@ -1,13 +1,14 @@
 //! Opening an image: by its checkpoint after a clean end, by a scan of the OOB areas after a loss of power.
 
 use super::checkpoint;
-use super::create::planned;
+use super::create;
 use super::disk::Disk;
 use super::durability::Durability;
 use super::flash::Flash;
 use super::header::Header;
 use super::layout::{Layout, OOB_BYTES};
 use super::record::{DurableRecord, Totals};
+use super::saved::HeldPage;
 use super::scan::{Lost, Scanned, scan};
 use super::{ImageError, Problem};
 use isotherm::nand::Medium;
@@ -39,6 +40,8 @@ pub(crate) struct Opened<D> {
     pub(crate) flash: Flash<D>,
     pub(crate) state: ArrayState,
     pub(crate) durability: Arc<Durability<D>>,
+    /// What a protected write buffer held, to be written to flash and then forgotten; none where nothing was saved.
+    pub(crate) held: Option<Vec<HeldPage>>,
     pub(crate) how: How,
 }
 
@@ -71,8 +74,8 @@ pub(crate) fn open<D: Disk>(disk: D) -> Result<Opened<D>, ImageError> {
     let (header, layout, record) = read_head(&disk)?;
     let (scanned, was_clean) = tables(&disk, &layout, &record)?;
     let scan_took = start.elapsed();
-    let Scanned { tables, mut state, totals, number_max, lost, damaged_pages, bytes } = scanned;
-    let lost_operations = (lost.pages.len() + lost.erases.len()) as u64;
+    let Scanned { tables, mut state, totals, number_max, lost, damaged_pages, bytes, held } = scanned;
+    let lost_operations = lost.operations();
     forget(&disk, &layout, &lost)?;
     // What does not count is gone before a record says that everything up to its number counts.
     disk.sync()?;
@@ -96,13 +99,13 @@ pub(crate) fn open<D: Disk>(disk: D) -> Result<Opened<D>, ImageError> {
     let durability = Arc::new(Durability::new(disk, record));
     let flash = Flash::new(layout, durability.clone(), tables);
     let how = How { was_clean, took: start.elapsed(), scanned_bytes: bytes, scan_took, lost_operations, damaged_pages };
-    Ok(Opened { header, flash, state, durability, how })
+    Ok(Opened { header, flash, state, durability, held, how })
 }
 
 /// What an image is, and the last record of what is durable.
 pub(super) fn read_head(disk: &impl Disk) -> Result<(Header, Layout, DurableRecord), ImageError> {
     let header = Header::read(disk)?;
-    let layout = Layout::new(planned(&header)?.geometry);
+    let layout = create::layout(&header)?;
     let length = disk.length()?;
     if length < layout.length {
         return Err(ImageError::new(
@@ -130,6 +133,8 @@ pub(super) fn tables<D: Disk>(disk: &D, layout: &Layout, record: &DurableRecord)
                 lost: Lost::default(),
                 damaged_pages: 0,
                 bytes: 0,
+                // An orderly end writes it to flash.
+                held: None,
             };
             return Ok((scanned, true));
         }
@@ -142,17 +147,19 @@ pub(super) fn tables<D: Disk>(disk: &D, layout: &Layout, record: &DurableRecord)
 /// Takes away the records of operations that do not count.
 fn forget(disk: &impl Disk, layout: &Layout, lost: &Lost) -> io::Result<()> {
     let pages = lost.pages.iter().map(|(slot, index)| layout.oob_of(*slot, *index));
-    for at in pages.chain(lost.erases.iter().copied()) {
+    for at in pages.chain(lost.records.iter().copied()) {
         disk.write(at, &[0; OOB_BYTES as usize])?;
         disk.write(layout.mirror_of(at), &[0; OOB_BYTES as usize])?;
     }
     Ok(())
 }
 
-/// Ends the use of an image, which `array` knows the pages of: with a checkpoint, and all of it durable.
+/// Ends the use of an image, which `array` knows the pages of and which no write buffer has anything for: with a checkpoint, and all
+/// of it durable.
 pub(crate) fn close<D: Disk>(flash: &Flash<D>, array: &impl Medium) -> io::Result<()> {
     let durability = flash.durability();
     durability.sync()?;
+    flash.forget_saved_frames()?;
     let (bytes, check) = checkpoint::write(durability.disk(), flash.layout(), flash.tables(), array)?;
     durability.disk().sync()?;
     durability.close(bytes, check)

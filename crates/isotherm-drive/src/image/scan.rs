@@ -9,6 +9,7 @@ use super::disk::Disk;
 use super::flash::{NO_SLOT, Tables};
 use super::layout::{EraseRecord, Event, Layout, OOB_BYTES, PageRecord, page_check};
 use super::record::Totals;
+use super::saved::{self, Found, HeldPage};
 use isotherm::nand::array::ArrayState;
 use isotherm::nand::{Kind, Owner};
 use std::io;
@@ -31,13 +32,32 @@ pub(super) struct Scanned {
     pub(super) damaged_pages: u64,
     /// Bytes of OOB areas that were read.
     pub(super) bytes: u64,
+    /// What a protected write buffer held, in the order of addresses; none where nothing was ever saved of it.
+    pub(super) held: Option<Vec<HeldPage>>,
 }
 
 /// Places of records that do not count.
 #[derive(Default)]
 pub(super) struct Lost {
+    /// OOB areas, by slot and index.
     pub(super) pages: Vec<(u32, u32)>,
-    pub(super) erases: Vec<u64>,
+    /// Records of erases and of saved frames.
+    pub(super) records: Vec<u64>,
+}
+
+impl Lost {
+    /// How many operations do not count.
+    pub(super) fn operations(&self) -> u64 {
+        (self.pages.len() + self.records.len()) as u64
+    }
+}
+
+/// What an operation did that is not covered by a record of what is durable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Late {
+    Page,
+    Erase,
+    Save,
 }
 
 /// An OOB area as it was read.
@@ -59,9 +79,10 @@ struct Scan<'a, D> {
     found_at: Vec<u64>,
     /// Slots with pages after `durable`.
     late_slots: Vec<(u32, Vec<Entry>)>,
-    /// Operations after `durable` that are whole, and whether each is an erase.
-    late: Vec<(Event, bool)>,
+    /// Operations after `durable` that are whole.
+    late: Vec<(Event, Late)>,
     erases: Vec<EraseRecord>,
+    saves: Vec<Found>,
     totals: Totals,
     number_max: u64,
     damaged_pages: u64,
@@ -83,6 +104,7 @@ pub(super) fn scan<D: Disk>(disk: &D, layout: &Layout, durable: u64, totals: Tot
         late_slots: Vec::new(),
         late: Vec::new(),
         erases: Vec::new(),
+        saves: saved::read_all(disk, layout)?,
         totals,
         number_max: durable,
         damaged_pages: 0,
@@ -90,6 +112,7 @@ pub(super) fn scan<D: Disk>(disk: &D, layout: &Layout, durable: u64, totals: Tot
         entries: Vec::new(),
     };
     scan.read_erases()?;
+    scan.check_saves()?;
     scan.apply_erases(durable);
     scan.read_slots()?;
     let end = scan.prefix();
@@ -97,32 +120,36 @@ pub(super) fn scan<D: Disk>(disk: &D, layout: &Layout, durable: u64, totals: Tot
 }
 
 impl<D: Disk> Scan<'_, D> {
-    /// The record at a place, from its copy where it is damaged.
-    fn mirrored<T>(&self, at: u64, bytes: &[u8], decode: fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
-        if let Some(record) = decode(bytes) {
-            return Ok(Some(record));
-        }
-        if bytes.iter().all(|byte| *byte == 0) {
-            return Ok(None);
-        }
-        let mut copy = [0; OOB_BYTES as usize];
-        self.disk.read(self.layout.mirror_of(at), &mut copy)?;
-        Ok(decode(&copy))
-    }
-
     fn read_erases(&mut self) -> io::Result<()> {
         let places = self.layout.geometry.blocks as usize * 2;
         let mut bytes = vec![0; places * OOB_BYTES as usize];
         self.disk.read(self.layout.erases_at, &mut bytes)?;
         for (index, record) in bytes.chunks_exact(OOB_BYTES as usize).enumerate() {
             let at = self.layout.erases_at + index as u64 * OOB_BYTES;
-            if let Some(record) = self.mirrored(at, record, EraseRecord::decode)? {
+            if let Some(record) = self.layout.mirrored(self.disk, at, record, EraseRecord::decode)? {
                 self.number_max = self.number_max.max(record.event.number);
                 self.erases.push(record);
             }
         }
         let late = self.erases.iter().filter(|record| record.event.number > self.durable);
-        self.late.extend(late.map(|record| (record.event, true)));
+        self.late.extend(late.map(|record| (record.event, Late::Erase)));
+        Ok(())
+    }
+
+    /// Takes down the late records of saved frames whose page is whole.
+    fn check_saves(&mut self) -> io::Result<()> {
+        let mut page = vec![0; self.layout.geometry.page_bytes() as usize];
+        for found in &self.saves {
+            let event = found.record.event();
+            self.number_max = self.number_max.max(event.number);
+            let is_whole = match found.page(&self.layout).filter(|_| event.number > self.durable) {
+                Some(held) => held.read(self.disk, &mut page)?,
+                None => true,
+            };
+            if event.number > self.durable && is_whole {
+                self.late.push((event, Late::Save));
+            }
+        }
         Ok(())
     }
 
@@ -224,7 +251,7 @@ impl<D: Disk> Scan<'_, D> {
         let mut is_late = false;
         for (index, bytes) in (0..).zip(records.chunks_exact(OOB_BYTES as usize)) {
             let at = self.layout.oob_of(slot, index);
-            let entry = match self.mirrored(at, bytes, PageRecord::decode)? {
+            let entry = match self.layout.mirrored(self.disk, at, bytes, PageRecord::decode)? {
                 Some(record) if record.block.0 < self.layout.geometry.blocks => Entry::Page(record),
                 Some(_) => Entry::Damaged,
                 None if bytes.iter().all(|byte| *byte == 0) => Entry::Nothing,
@@ -257,7 +284,7 @@ impl<D: Disk> Scan<'_, D> {
             }
             self.disk.read(self.layout.data_of(slot, index), &mut page)?;
             if page_check(&page, record.oob) == record.check {
-                self.late.push((record.event, false));
+                self.late.push((record.event, Late::Page));
             }
         }
         Ok(())
@@ -336,13 +363,17 @@ impl<D: Disk> Scan<'_, D> {
             }
         }
         for record in self.erases.iter().filter(|record| record.event.number > end) {
-            lost.erases.push(self.layout.erase_of(record.block, record.erases));
+            lost.records.push(self.layout.erase_of(record.block, record.erases));
         }
-        for (event, is_erase) in self.late.iter().filter(|(event, _)| event.number <= end) {
-            let counts = match (*is_erase, event.is_copy) {
-                (true, _) => &mut self.totals.erases,
-                (false, true) => &mut self.totals.copies,
-                (false, false) => &mut self.totals.programs,
+        for found in self.saves.iter().filter(|found| found.record.number > end) {
+            lost.records.push(found.at(&self.layout));
+        }
+        for (event, late) in self.late.iter().filter(|(event, _)| event.number <= end) {
+            let counts = match (*late, event.is_copy) {
+                (Late::Save, _) => continue,
+                (Late::Erase, _) => &mut self.totals.erases,
+                (Late::Page, true) => &mut self.totals.copies,
+                (Late::Page, false) => &mut self.totals.programs,
             };
             counts[event.cause] += 1;
         }
@@ -356,6 +387,7 @@ impl<D: Disk> Scan<'_, D> {
             lost,
             damaged_pages: self.damaged_pages,
             bytes: self.bytes,
+            held: (!self.saves.is_empty()).then(|| saved::held_at(&self.layout, &self.saves, end)),
         }
     }
 }

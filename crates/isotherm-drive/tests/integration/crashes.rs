@@ -2,16 +2,17 @@
 //!
 //! A run of random requests writes down what is done to the image. Of that every prefix is a cut of the power of the drive, also
 //! with the last write torn: operations of the flash reach the image in their order. A crash of the machine may also lose any part of
-//! what was not synced. For each such state the image is opened by the code that opens any image, and compared with what was
+//! what was not synced, and a second crash may come while the image is opened. For each such state the image is opened by the code that opens any image, and compared with what was
 //! acknowledged by then.
 //!
 //! `ISOTHERM_CUTS` says how many states are looked at for each device; the default takes seconds.
 
 use crate::support::journal::{Journal, Step, apply, apply_torn};
 use crate::support::model::Model;
-use crate::support::{DEVICES, spec};
+use crate::support::{DEVICES, PAGE, blank};
 use isotherm::random::Random;
 use isotherm_drive::{Drive, DriveOptions};
+use isotherm_export::Export as _;
 use std::sync::Arc;
 
 /// States looked at for each device where nobody asks for more.
@@ -29,13 +30,6 @@ struct Run {
 
 fn cuts() -> u64 {
     std::env::var("ISOTHERM_CUTS").ok().and_then(|text| text.parse().ok()).unwrap_or(CUTS)
-}
-
-fn blank(sets: &[&str]) -> Vec<u8> {
-    let spec = spec(sets);
-    let journal = Journal::without_steps(vec![0; Drive::image_bytes(&spec, 5).unwrap() as usize]);
-    Drive::create_on(&journal, spec, 5).unwrap();
-    journal.bytes()
 }
 
 /// Carries out random requests on the image `before`, which holds what `model` says.
@@ -103,6 +97,18 @@ fn recover(bytes: Vec<u8>, model: &Model) -> Result<(Vec<u8>, Model), String> {
     Ok((journal.bytes(), model))
 }
 
+/// A state that a second crash leaves, in the midst of opening what the first one left. Where it cannot be opened, the first.
+fn crash_while_opened(state: Vec<u8>, random: &mut Random) -> Vec<u8> {
+    let journal = Journal::new(state.clone());
+    let opened = Drive::on(journal.clone(), DriveOptions::default());
+    let run = Run { before: state, steps: journal.steps(), models: Vec::new() };
+    if opened.is_err() {
+        return run.before;
+    }
+    let steps = random.below(run.steps.len() as u64 + 1) as usize;
+    if random.below(2) == 0 { run.crash(steps, random) } else { run.cut(steps, random) }
+}
+
 /// Looks at `cuts` states of a device; returns the first that is wrong.
 fn explore(sets: &[&str], cuts: u64, seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed);
@@ -115,6 +121,7 @@ fn explore(sets: &[&str], cuts: u64, seed: u64) -> Result<(), String> {
             let steps = random.below(run.steps.len() as u64 + 1) as usize;
             let is_crash = random.below(2) == 0;
             let state = if is_crash { run.crash(steps, &mut random) } else { run.cut(steps, &mut random) };
+            let state = if random.below(4) == 0 { crash_while_opened(state, &mut random) } else { state };
             // A torn step belongs to the request that is on its way.
             let model = run.model_at(steps);
             let what = if is_crash { "crash" } else { "cut" };
@@ -138,4 +145,35 @@ fn whatever_a_crash_leaves_the_drive_holds_what_was_flushed() {
         explore(sets, cuts(), seed).unwrap();
     }
     println!("{} states of {} devices", cuts() * DEVICES.len() as u64, DEVICES.len());
+}
+
+/// Of a block's two records of erases the older one is what a crash falls back on while the newer one may be lost: so both are
+/// never written between two syncs.
+#[test]
+fn a_block_is_not_erased_twice_between_two_syncs() {
+    let mut erases = 0;
+    for sets in DEVICES {
+        let before = blank(sets);
+        let layout = isotherm_drive::image::about(&Journal::without_steps(before.clone())).unwrap().layout;
+        let journal = Journal::new(before);
+        let drive = Arc::new(Drive::on(journal.clone(), DriveOptions::default()).unwrap());
+        // One page again and again: what is erased is filled at once, and holds nothing that is valid.
+        for version in 0..600_u32 {
+            drive.handle(0).write(0, &vec![version as u8; PAGE as usize], false).unwrap();
+        }
+        let mut since_sync = Vec::new();
+        for step in journal.steps() {
+            match step {
+                Step::Write { offset, data } if (layout.erases_at..layout.oob_at).contains(&offset) => {
+                    let block = (offset - layout.erases_at) / (2 * data.len() as u64);
+                    assert!(!since_sync.contains(&block), "{sets:?}: block {block}");
+                    since_sync.push(block);
+                    erases += 1;
+                }
+                Step::Sync => since_sync.clear(),
+                _ => {}
+            }
+        }
+    }
+    assert!(erases > 500, "{erases} erases");
 }

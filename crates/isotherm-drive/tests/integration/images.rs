@@ -2,7 +2,7 @@
 
 use crate::support::journal::{Journal, Step, apply};
 use crate::support::model::Model;
-use crate::support::{DEVICES, PAGE, PAGES, spec};
+use crate::support::{self, DEVICES, PAGE, PAGES, spec};
 use isotherm::build::{Environment, build};
 use isotherm::device::{BlockPhase, Observe};
 use isotherm::random::Random;
@@ -15,10 +15,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 fn blank(sets: &[&str]) -> Journal {
-    let spec = spec(sets);
-    let journal = Journal::without_steps(vec![0; Drive::image_bytes(&spec, 5).unwrap() as usize]);
-    Drive::create_on(&journal, spec, 5).unwrap();
-    journal
+    Journal::without_steps(support::blank(sets))
 }
 
 fn open(disk: impl Disk) -> Result<Arc<Drive>, DriveError> {

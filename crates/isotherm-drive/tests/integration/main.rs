@@ -2,4 +2,5 @@
 
 mod crashes;
 mod images;
+mod protected;
 mod support;

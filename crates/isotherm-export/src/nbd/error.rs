@@ -35,19 +35,19 @@ pub enum ServerError {
         reason: String,
     },
     /// A socket failed.
-    #[error("{place}: {source}")]
+    #[error("{place}: {cause}")]
     Io {
         /// The path or address.
         place: String,
-        /// What the system says.
-        source: io::Error,
+        /// What the system says; part of the message.
+        cause: io::Error,
     },
     /// What was acknowledged could not be made durable when the server stopped.
-    #[error("{name:?} could not be flushed when the server stopped: {source}")]
+    #[error("{name:?} could not be flushed when the server stopped: {cause}")]
     Flush {
         /// The export's name.
         name: String,
-        /// What the export says.
-        source: ExportError,
+        /// What the export says; part of the message.
+        cause: ExportError,
     },
 }

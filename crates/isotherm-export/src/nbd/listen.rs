@@ -105,7 +105,7 @@ impl Drop for Listener {
 }
 
 fn bind_unix(path: &Path) -> Result<Listener, ServerError> {
-    let failed = |source: io::Error| ServerError::Io { place: path.display().to_string(), source };
+    let failed = |cause: io::Error| ServerError::Io { place: path.display().to_string(), cause };
     let refused = |reason: &str| ServerError::Listen { place: path.display().to_string(), reason: reason.into() };
     let address =
         SocketAddrUnix::new(path).map_err(|_| refused("the path is too long for a socket; 107 bytes is the most"))?;
@@ -163,7 +163,7 @@ fn bind_tcp(address: SocketAddr, tls: TlsMode) -> Result<Listener, ServerError> 
                     .into(),
         });
     }
-    let failed = |source: io::Error| ServerError::Io { place: address.to_string(), source };
+    let failed = |cause: io::Error| ServerError::Io { place: address.to_string(), cause };
     let listener = TcpListener::bind(address).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     Ok(Listener { descriptor: Arc::new(listener.into()), place: Place::Tcp(bound) })

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -161,7 +162,7 @@ impl Server {
             let (shared, listener, stop) = (Arc::clone(&shared), Arc::clone(&listener), Arc::clone(&stop));
             thread::Builder::new().name("nbd-accept".into()).spawn(move || accept(&shared, &listener, &stop, place))
         };
-        let acceptor = acceptor.map_err(|source| ServerError::Io { place: listener.uri(), source })?;
+        let acceptor = acceptor.map_err(|cause| ServerError::Io { place: listener.uri(), cause })?;
         Ok(Handle { shared, listener, stop, place, acceptor: Some(acceptor) })
     }
 
@@ -191,7 +192,7 @@ impl Handle {
     pub fn stop(mut self) -> Result<(), ServerError> {
         self.end_connections();
         for named in &self.shared.exports {
-            named.export.flush().map_err(|source| ServerError::Flush { name: named.name.clone(), source })?;
+            named.export.flush().map_err(|cause| ServerError::Flush { name: named.name.clone(), cause })?;
         }
         Ok(())
     }
@@ -273,6 +274,9 @@ impl Shared {
         let open = Open { shared: Arc::clone(self), id };
         let stop = Arc::clone(stop);
         thread::Builder::new().name(format!("nbd-{id}")).spawn(move || {
+            // The kernel's 50 us would come on top of each wait for a reply that is due; without it replies are later, and no less
+            // right.
+            let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
             match SystemSocket::new(client, open.shared.options.patience) {
                 Ok(socket) => drop(open.shared.serve(socket, id, stop)),
                 Err(error) => open.shared.observe(Event::Ended(id, &End::Io(error))),

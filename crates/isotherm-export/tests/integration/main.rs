@@ -1,6 +1,7 @@
 //! The tests of the crate from outside, in one binary: each module is a subject, or a part that subjects share.
 #![cfg(target_os = "linux")]
 
+mod certificates;
 mod memory;
 mod raw;
 mod scripted;

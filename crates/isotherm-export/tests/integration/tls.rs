@@ -6,39 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use isotherm_export::nbd::{Listen, Server, ServerOptions, TlsMode, TlsOptions};
-use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use tempfile::TempDir;
 
+use crate::certificates::certificates;
 use crate::memory::Memory;
 use crate::raw::*;
 use crate::serving::{Serving, named};
 use crate::tools;
-
-/// A folder of certificates: an authority, and a server and a client that it vouches for.
-fn certificates() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let mut authority = CertificateParams::new(vec![]).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let key = KeyPair::generate().unwrap();
-    fs::write(folder.path().join("ca-cert.pem"), authority.self_signed(&key).unwrap().pem()).unwrap();
-    let issuer = Issuer::new(authority, key);
-    for (role, usage) in
-        [("server", ExtendedKeyUsagePurpose::ServerAuth), ("client", ExtendedKeyUsagePurpose::ClientAuth)]
-    {
-        let mut params = CertificateParams::new(vec!["localhost".into(), "127.0.0.1".into()]).unwrap();
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![usage];
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &issuer).unwrap();
-        fs::write(folder.path().join(format!("{role}-cert.pem")), certificate.pem()).unwrap();
-        fs::write(folder.path().join(format!("{role}-key.pem")), key.serialize_pem()).unwrap();
-    }
-    folder
-}
 
 fn options(folder: &Path, mode: TlsMode, verify_clients: bool) -> ServerOptions {
     ServerOptions { tls: TlsOptions { mode, certificates: folder.into(), verify_clients }, ..ServerOptions::default() }

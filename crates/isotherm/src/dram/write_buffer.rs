@@ -8,7 +8,8 @@
 //! What differs from a bare FTL: a write is durable after the next flush, not when it returns. A flush writes every dirty
 //! page in the order of addresses, and only then flushes the FTL, so that no write after a flush can survive a loss of
 //! power that a write before it did not. Pages stay after a flush, clean, for reads to hit. A drive whose capacitors can
-//! write the buffer out when power fails may ignore flushes ([`WriteBuffer::protect`]).
+//! write the buffer out when power fails need not ([`WriteBuffer::protect`]): a flush then tells what keeps the content of
+//! pages which frames have changed, and writes nothing to flash.
 //!
 //! O(1) a page; frames, index and victims are allocated once, for the largest size. Evictions of whole blocks are sorted by
 //! address.
@@ -22,6 +23,7 @@ use crate::ftl::Ftl;
 use crate::nand::content::{Content, Frames as _};
 use crate::nand::{Medium, PageMut, PageRef};
 use crate::stats::{Snapshot, WearSummary, share};
+use crate::store::fatal;
 
 crate::counters! {
     /// The write buffer. Padding is counted apart: it is not what the host wrote.
@@ -88,8 +90,28 @@ pub struct WriteBuffer<F: Ftl, O = ()> {
     frames: Frames<F>,
     victims: Vec<u32>,
     log2_page_bytes: u8,
-    ignores_flushes: bool,
+    /// Power-loss protection: flushes write no page to flash.
+    is_protected: bool,
+    /// Where the buffer is protected and content is kept: the frames that changed since the last flush, once each.
+    unsaved: Option<Unsaved>,
     counters: BufferCounters,
+}
+
+/// Frames whose content, or whose need to be kept, changed since they were saved.
+struct Unsaved {
+    frames: Vec<u32>,
+    /// One bit a frame.
+    is_listed: Vec<u64>,
+}
+
+impl Unsaved {
+    fn insert(&mut self, frame: u32) {
+        let (word, bit) = (&mut self.is_listed[frame as usize / 64], 1 << (frame % 64));
+        if *word & bit == 0 {
+            *word |= bit;
+            self.frames.push(frame);
+        }
+    }
 }
 
 impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
@@ -113,17 +135,20 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
             frames: Frames::<F>::new(frames + 1, log2_page_bytes),
             victims: Vec::with_capacity(frames as usize),
             log2_page_bytes,
-            ignores_flushes: false,
+            is_protected: false,
+            unsaved: None,
             counters: BufferCounters::default(),
             ftl,
         }
     }
 
-    /// The drive can write its buffer out when power fails, so that flushes need not. Nothing here does that: it serves devices
-    /// whose content is not kept, or whoever writes the buffer out.
+    /// The drive can write its buffer out when power fails, so that flushes need not. Where content is kept, a flush hands the frames
+    /// that changed to what keeps it ([`Medium::save_frame`]).
     #[must_use]
     pub fn protect(mut self, is_protected: bool) -> Self {
-        self.ignores_flushes = is_protected;
+        self.is_protected = is_protected;
+        let saves = is_protected && self.ftl.medium().keeps_content();
+        self.unsaved = saves.then(|| Unsaved { frames: Vec::new(), is_listed: vec![0; self.dirty.len()] });
         self
     }
 
@@ -178,6 +203,11 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
         let was_dirty = *word & bit != 0;
         *word = if is_dirty { *word | bit } else { *word & !bit };
         self.dirty_pages = self.dirty_pages + u32::from(is_dirty) - u32::from(was_dirty);
+        if let Some(unsaved) = &mut self.unsaved
+            && (is_dirty || was_dirty)
+        {
+            unsaved.insert(frame);
+        }
     }
 
     /// The register: where pages pass that are not buffered.
@@ -299,6 +329,26 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
     }
 }
 
+impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
+    /// Hands the frames that changed to what keeps the content of pages. Trims were logged before: a page that was trimmed and
+    /// leaves its frame comes back in no other way.
+    fn save(&mut self) -> Result<(), DeviceError> {
+        let Some(mut unsaved) = self.unsaved.take() else { return Ok(()) };
+        // In the order of frames, so that the store is written from one end to the other.
+        unsaved.frames.sort_unstable();
+        let saved = unsaved.frames.iter().try_for_each(|frame| {
+            let held = self.is_dirty(*frame).then(|| (Lpn(self.pages[*frame as usize]), self.frames.page(*frame)));
+            self.ftl.medium_mut().save_frame(*frame, held).map_err(|error| fatal(error, self.pages[*frame as usize]))
+        });
+        // After an error the device stops: nothing is saved any more.
+        for frame in unsaved.frames.drain(..) {
+            unsaved.is_listed[frame as usize / 64] &= !(1 << (frame % 64));
+        }
+        self.unsaved = Some(unsaved);
+        saved
+    }
+}
+
 impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
     type Medium = F::Medium;
 
@@ -397,10 +447,16 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        if !self.ignores_flushes {
+        if !self.is_protected {
             self.drain()?;
         }
-        self.ftl.flush()
+        self.ftl.flush()?;
+        self.save()
+    }
+
+    fn write_out(&mut self) -> Result<(), DeviceError> {
+        self.drain()?;
+        self.ftl.write_out()
     }
 
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {

@@ -72,6 +72,11 @@ pub trait Ftl {
     /// # Errors
     /// No space, or faults of the medium.
     fn flush(&mut self) -> Result<(), DeviceError>;
+    /// Writes everything to flash: as [`Ftl::flush`], and what a protected buffer holds besides.
+    ///
+    /// # Errors
+    /// No space, or faults of the medium.
+    fn write_out(&mut self) -> Result<(), DeviceError>;
     /// A request of the host was carried out: layers that tune themselves count them.
     ///
     /// # Errors

@@ -155,6 +155,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
         if self.map.tombstones.is_waiting() { write_tombstones(&mut self.store, &mut self.map) } else { Ok(()) }
     }
 
+    fn write_out(&mut self) -> Result<(), DeviceError> {
+        self.flush()
+    }
+
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
         collect_idle(&mut self.store, &mut self.map, budget_ns, self.idle_blocks)
     }

@@ -6,7 +6,7 @@
 use super::clock::NoClock;
 use super::payload::{HeapBytes, NoBytes, Payload};
 use super::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef, copy_each};
-use crate::address::{BlockId, Geometry, Ppn};
+use crate::address::{BlockId, Geometry, Lpn, Ppn};
 use crate::cause::Cause;
 use crate::memory;
 use crate::stats::MediumCounters;
@@ -297,6 +297,10 @@ impl<P: Payload> Medium for NandArray<P> {
 
     fn flush(&mut self) -> Result<(), MediumError> {
         self.payload.flush().map_err(MediumError::Payload)
+    }
+
+    fn save_frame(&mut self, frame: u32, held: Option<(Lpn, PageRef<'_, Self>)>) -> Result<(), MediumError> {
+        self.payload.save_frame(frame, held).map_err(MediumError::Payload)
     }
 
     #[inline(always)]

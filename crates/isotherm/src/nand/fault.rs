@@ -1,7 +1,7 @@
 //! Faults, as a decorator: loss of power at a chosen operation, and programs and erases that fail at random.
 
 use super::{Medium, MediumError, Move, Oob, Owner, PageMut, PageRef, copy_each};
-use crate::address::{BlockId, Geometry, Ppn};
+use crate::address::{BlockId, Geometry, Lpn, Ppn};
 use crate::cause::Cause;
 use crate::random::Random;
 use crate::stats::MediumCounters;
@@ -167,6 +167,9 @@ impl<M: Medium> Medium for Faulty<M> {
     }
     fn flush(&mut self) -> Result<(), MediumError> {
         self.inner.flush()
+    }
+    fn save_frame(&mut self, frame: u32, held: Option<(Lpn, PageRef<'_, Self>)>) -> Result<(), MediumError> {
+        self.inner.save_frame(frame, held)
     }
     fn prefetch_owner(&self, at: Ppn) {
         self.inner.prefetch_owner(at);

@@ -12,7 +12,7 @@ pub mod fault;
 pub mod payload;
 pub mod timing;
 
-use crate::address::{BlockId, Geometry, MAX_PAGES, Ppn};
+use crate::address::{BlockId, Geometry, Lpn, MAX_PAGES, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::memory::Zero;
@@ -197,6 +197,11 @@ pub trait Medium: Sized {
     /// # Errors
     /// What keeps the content failed.
     fn flush(&mut self) -> Result<(), MediumError>;
+    /// Keeps what a frame of a protected write buffer holds (see [`payload::Payload::save_frame`]): no operation of the medium.
+    ///
+    /// # Errors
+    /// What keeps the content failed.
+    fn save_frame(&mut self, frame: u32, held: Option<(Lpn, PageRef<'_, Self>)>) -> Result<(), MediumError>;
     /// Brings the owner of a page towards the cache.
     fn prefetch_owner(&self, at: Ppn);
     /// Brings what is kept of a block towards the cache.

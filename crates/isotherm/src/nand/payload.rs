@@ -3,7 +3,7 @@
 
 use super::Oob;
 use super::content::{Bytes, Content, Frames, HeapFrames, Nothing};
-use crate::address::{BlockId, Ppn};
+use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::Cause;
 
 /// What becomes of an operation: a store outside memory may fail, and says how.
@@ -58,6 +58,12 @@ pub trait Payload: Send {
     /// # Errors
     /// The store fails.
     fn flush(&mut self) -> Kept;
+    /// Keeps what a frame of a protected write buffer holds and flash has not seen, so that it outlives a loss of power without a
+    /// program; without `held`, what was kept of the frame counts no more. Durable with the next [`Payload::flush`].
+    ///
+    /// # Errors
+    /// The store fails.
+    fn save_frame(&mut self, frame: u32, held: Option<(Lpn, <Self::Content as Content>::Page<'_>)>) -> Kept;
     /// Bytes of memory held.
     fn bytes(&self) -> u64;
 }
@@ -94,6 +100,9 @@ impl Payload for NoBytes {
     }
     #[inline(always)]
     fn flush(&mut self) -> Kept {
+        Ok(())
+    }
+    fn save_frame(&mut self, _: u32, _: Option<(Lpn, ())>) -> Kept {
         Ok(())
     }
     fn bytes(&self) -> u64 {
@@ -142,6 +151,10 @@ impl Payload for HeapBytes {
         Ok(())
     }
     fn flush(&mut self) -> Kept {
+        Ok(())
+    }
+    /// The buffer lasts as long as the pages.
+    fn save_frame(&mut self, _: u32, _: Option<(Lpn, &[u8])>) -> Kept {
         Ok(())
     }
     fn bytes(&self) -> u64 {

@@ -9,7 +9,7 @@
 
 use super::clock::Clock;
 use super::{Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
-use crate::address::{BlockId, Geometry, Ppn};
+use crate::address::{BlockId, Geometry, Lpn, Ppn};
 use crate::cause::Cause;
 use crate::registry::Entry;
 use crate::stats::{FlashTime, MediumCounters};
@@ -360,6 +360,9 @@ impl<M: Medium> Medium for Timed<M> {
     }
     fn flush(&mut self) -> Result<(), MediumError> {
         self.inner.flush()
+    }
+    fn save_frame(&mut self, frame: u32, held: Option<(Lpn, PageRef<'_, Self>)>) -> Result<(), MediumError> {
+        self.inner.save_frame(frame, held)
     }
     fn table_bytes(&self) -> u64 {
         self.inner.table_bytes()

@@ -1,7 +1,7 @@
 //! Devices that keep their bytes, as specifications describe them: every FTL, with buffers and splits, returns what was written,
 //! counts what a device without bytes counts, and is found again when it was left or when the store of its content failed.
 
-use isotherm::address::{BlockId, Geometry, Ppn};
+use isotherm::address::{BlockId, Geometry, Lpn, Ppn};
 use isotherm::build::{Array, Environment, Finish, ForBytes, assemble, build, build_with_bytes};
 use isotherm::cause::Cause;
 use isotherm::device::{BlockDevice, DeviceError};
@@ -265,6 +265,10 @@ impl Payload for Failing {
     }
     fn flush(&mut self) -> Kept {
         self.inner.flush()
+    }
+    fn save_frame(&mut self, frame: u32, held: Option<(Lpn, &[u8])>) -> Kept {
+        self.fate()?;
+        self.inner.save_frame(frame, held)
     }
     fn bytes(&self) -> u64 {
         self.inner.bytes()

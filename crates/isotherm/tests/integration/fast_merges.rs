@@ -73,6 +73,9 @@ impl Medium for Recorder {
     fn flush(&mut self) -> Result<(), MediumError> {
         self.inner.flush()
     }
+    fn save_frame(&mut self, frame: u32, held: Option<(Lpn, PageRef<'_, Self>)>) -> Result<(), MediumError> {
+        self.inner.save_frame(frame, held)
+    }
     fn keeps_content(&self) -> bool {
         self.inner.keeps_content()
     }

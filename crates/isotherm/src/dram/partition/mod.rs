@@ -238,6 +238,9 @@ impl<F: MappingSpace<Side = MapSide>> Ftl for Partition<F> {
     fn flush(&mut self) -> Result<(), DeviceError> {
         self.buffer.flush()
     }
+    fn write_out(&mut self) -> Result<(), DeviceError> {
+        self.buffer.write_out()
+    }
     #[inline(always)]
     fn end_request(&mut self) -> Result<(), DeviceError> {
         self.requests += 1;

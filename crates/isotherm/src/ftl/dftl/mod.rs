@@ -321,6 +321,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
         if self.map.pages.tombstones.is_waiting() { write_tombstones(&mut self.store, &mut self.map) } else { Ok(()) }
     }
 
+    fn write_out(&mut self) -> Result<(), DeviceError> {
+        self.flush()
+    }
+
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
         collect_idle(&mut self.store, &mut self.map, budget_ns, self.idle_blocks)
     }

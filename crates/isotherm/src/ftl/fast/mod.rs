@@ -489,6 +489,10 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
         if self.tombstones.is_waiting() { self.write_trims() } else { Ok(()) }
     }
 
+    fn write_out(&mut self) -> Result<(), DeviceError> {
+        self.flush()
+    }
+
     fn idle(&mut self, budget_ns: u64) -> Result<(), DeviceError> {
         self.reclaim_idle(budget_ns)
     }

@@ -1,0 +1,185 @@
+//! How a drive comes into being: its image made or opened, or all of it in memory.
+
+use super::serving::Core;
+use super::{Drive, DriveError, DriveOptions, Durable};
+use crate::image::{self, Durability, Header, HeldPage, HostTotals, How, ImageError, Problem};
+use crate::served::{Served, ToServe};
+use isotherm::build::{Array, assemble};
+use isotherm::nand::array::NandArray;
+use isotherm::nand::payload::HeapBytes;
+use isotherm::spec::DeviceSpec;
+use isotherm::stats::MediumCounters;
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+impl Drive {
+    /// Makes an image at `path`, where nothing is yet.
+    ///
+    /// # Errors
+    /// Anything wrong with the specification, or a file that cannot be made.
+    pub fn create(path: &Path, spec: DeviceSpec, seed: u64) -> Result<(), DriveError> {
+        let length = Self::image_bytes(&spec, seed)?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        let made = file.set_len(length).map_err(DriveError::from).and_then(|()| Self::create_on(&file, spec, seed));
+        if made.is_err() {
+            // Half an image helps nobody.
+            let _ = std::fs::remove_file(path);
+            return made;
+        }
+        Ok(file.sync_all()?)
+    }
+
+    /// Bytes that the image of a drive takes at most.
+    ///
+    /// # Errors
+    /// Anything wrong with the specification.
+    pub fn image_bytes(spec: &DeviceSpec, seed: u64) -> Result<u64, DriveError> {
+        let header = Header { spec: spec.clone(), seed };
+        Ok(image::create::layout(&header)?.length)
+    }
+
+    /// Makes an image on a disk that is empty and has [`Drive::image_bytes`].
+    ///
+    /// # Errors
+    /// Anything wrong with the specification, or a disk that fails.
+    pub fn create_on(disk: &impl image::Disk, spec: DeviceSpec, seed: u64) -> Result<(), DriveError> {
+        Ok(image::create::write(disk, &Header { spec, seed })?)
+    }
+
+    /// Opens the image at `path`, alone.
+    ///
+    /// # Errors
+    /// An image that is damaged, foreign or in use, or a device that cannot be rebuilt from it.
+    pub fn open(path: &Path, options: DriveOptions) -> Result<Self, DriveError> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        lock(&file)?;
+        let copy = file.try_clone()?;
+        Ok(Self { file: Some(copy), ..Self::on(file, options)? })
+    }
+
+    /// Opens the image that lies on `disk`.
+    ///
+    /// # Errors
+    /// As [`Drive::open`].
+    pub fn on<D: image::Disk>(disk: D, options: DriveOptions) -> Result<Self, DriveError> {
+        let start = Instant::now();
+        let mut opened = image::open::open(disk)?;
+        options.latency.adapt(&mut opened.header.spec);
+        let durability = opened.durability.clone();
+        let environment = opened.header.environment();
+        let host = durability.totals().host;
+        let device = assemble(
+            &opened.header.spec,
+            &environment,
+            |geometry| {
+                // A device that finds nothing begins like one that was just built, block for block.
+                if opened.state.counters == MediumCounters::default() {
+                    return Ok(Array::New(opened.flash));
+                }
+                let endurance = opened.header.spec.device.endurance;
+                let array = NandArray::restore(*geometry, endurance, opened.flash, opened.state);
+                Ok(Array::Left(Box::new(array)))
+            },
+            ToServe,
+        );
+        // The specification is the one that the image was made with: what fails is the content.
+        let device = device.map_err(|error| {
+            let problem = format!("the device cannot be rebuilt from its pages: {error}");
+            ImageError::new(
+                Problem::Damaged,
+                problem,
+                "list the damage with isotherm drive check, and restore the image from a copy",
+            )
+        })?;
+        let mut device = device;
+        if let Some(held) = opened.held {
+            restore(&mut *device, &held, &durability, &image::create::layout(&opened.header)?)?;
+        }
+        let how = How { took: start.elapsed(), ..opened.how };
+        Ok(Self::over(device, Some(durability), opened.header, host, Some(how), options)?)
+    }
+
+    /// A drive whose bytes last as long as the process.
+    ///
+    /// # Errors
+    /// Anything wrong with the specification.
+    pub fn in_memory(spec: DeviceSpec, seed: u64, options: DriveOptions) -> Result<Self, DriveError> {
+        let mut header = Header { spec, seed };
+        options.latency.adapt(&mut header.spec);
+        image::create::planned(&header)?;
+        let environment = header.environment();
+        let pages = |geometry: &isotherm::address::Geometry| HeapBytes::new(geometry.pages(), geometry.log2_page_bytes);
+        let device = assemble(&header.spec, &environment, |geometry| Ok(Array::New(pages(geometry))), ToServe);
+        let device = device.map_err(ImageError::from)?;
+        Ok(Self::over(device, None, header, HostTotals::default(), None, options)?)
+    }
+
+    fn over(
+        device: Box<dyn Served>,
+        durable: Option<Arc<dyn Durable>>,
+        header: Header,
+        host_before: HostTotals,
+        how: Option<How>,
+        options: DriveOptions,
+    ) -> Result<Self, ImageError> {
+        Ok(Self {
+            plan: image::create::planned(&header)?,
+            seed: header.seed,
+            spec: header.spec,
+            capacity_bytes: device.capacity_bytes(),
+            page_bytes: device.page_bytes(),
+            core: Mutex::new(Core {
+                slow: Vec::new(),
+                device,
+                recorder: options.recorder,
+                host: HostTotals::default(),
+                requests: 0,
+                host_before,
+                stopped: None,
+            }),
+            durable,
+            latency: options.latency,
+            start: Instant::now(),
+            how,
+            file: None,
+        })
+    }
+}
+
+/// One opener at a time.
+fn lock(file: &File) -> Result<(), ImageError> {
+    rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+        rustix::io::Errno::WOULDBLOCK => ImageError::new(
+            Problem::Busy,
+            "another process has it open",
+            "end that process first, or ask it over its control socket",
+        ),
+        other => std::io::Error::from(other).into(),
+    })
+}
+
+/// Writes to flash what the write buffer held when power was lost, and forgets it there: later losses of power bring back nothing old.
+fn restore<D: image::Disk>(
+    device: &mut dyn Served,
+    held: &[HeldPage],
+    durability: &Durability<D>,
+    layout: &image::Layout,
+) -> Result<(), DriveError> {
+    let page_bytes = u64::from(device.page_bytes());
+    let mut page = vec![0; page_bytes as usize];
+    for entry in held {
+        if !entry.read(durability.disk(), &mut page)? {
+            let problem = format!("the write buffer held LPN {}, and what was saved of it is damaged", entry.lpn.0);
+            return Err(ImageError::new(Problem::Damaged, problem, "restore the image from a copy").into());
+        }
+        device.write(u64::from(entry.lpn.0) * page_bytes, &page, false)?;
+    }
+    device.write_out()?;
+    durability.sync()?;
+    image::forget_saved_frames(durability.disk(), layout)?;
+    durability.disk().sync()?;
+    device.reset_latencies();
+    Ok(())
+}
