@@ -2,7 +2,7 @@
 """SFS and the kernel's file systems on the same simulated drive, under the same work: who writes how much flash.
 
     experiments/sfs-mounted/run.py [--size 1GiB] [--utilisation 70,85] [--systems sfs,lfs,ext4,xfs,btrfs,btrfs-nodatacow]
-                                   [--jobs zipf:1.1,random,sqlite,mail,source,pgbench] > table.md
+                                   [--jobs zipf:1.1,zipf:1.1+filler,random,random+filler,sqlite,mail,source,pgbench] > table.md
 
 As root, on Linux, with fio, losetup, the makers of the file systems, and PostgreSQL for its job; says what is missing otherwise. For each
 system, a new drive in memory (page-mapped FTL, host and copies in streams of their own, greedy, 7 % over-provisioning, latencies of MLC), and
@@ -11,7 +11,8 @@ counting begins, all of its size after. SFS and LFS run on the drive in one proc
 drive's FUSE file.
 
 Jobs with a distribution's name are random writes of 4 KiB into one file, by fio's psync engine with direct I/O. The others are programs, see
-jobs.py: what they hand to write(2) counts as the host's.
+jobs.py: what they hand to write(2) counts as the host's. Of a distribution with "+filler" a fifth of the drive is overwritten; the rest of what
+is in use is a file that is written first, and never again.
 
 Prints a table in Markdown: blocks that the file system wrote for each block of the host, bytes of flash for each byte of the file system,
 their product, erases, and what the host wrote for each second of simulated flash time.
@@ -37,6 +38,8 @@ MAKE = {
 }
 OPTIONS = {"ext4": "discard", "xfs": "discard", "btrfs": "discard", "btrfs-nodatacow": "discard,nodatacow"}
 PROGRAMS = {"sqlite": [], "mail": [], "source": ["tar"], "pgbench": ["initdb", "postgres", "pgbench", "setpriv"]}
+# Of a job's name, and the share of the drive that is overwritten then.
+FILLER, ACTIVE = "+filler", 0.2
 UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -127,10 +130,17 @@ class Fio:
     """Random writes into one file."""
 
     def __init__(self, distribution, mount, _):
-        self.distribution, self.path = distribution, mount / "file"
+        self.distribution, self.path = distribution.removesuffix(FILLER), mount / "file"
+        self.has_filler = distribution.endswith(FILLER)
 
-    def prepare(self, bytes_, _):
-        with open(self.path, "wb") as file:
+    def prepare(self, bytes_, drive_bytes, _):
+        active = int(drive_bytes * ACTIVE) // 4096 * 4096 if self.has_filler else bytes_
+        if active < bytes_:
+            self.fill(self.path.with_name("filler"), bytes_ - active)
+        self.fill(self.path, active)
+
+    def fill(self, path, bytes_):
+        with open(path, "wb") as file:
             block = os.urandom(1 << 20)
             for at in range(0, bytes_, 1 << 20):
                 file.write(block[: min(1 << 20, bytes_ - at)])
@@ -154,7 +164,7 @@ class Program:
         told = read(pathlib.Path(__file__).with_name("jobs.py"), self.job, phase, self.mount, self.scratch, bytes_, seed)
         return told["written"], told["seconds"]
 
-    def prepare(self, bytes_, seed):
+    def prepare(self, bytes_, _, seed):
         self.run("prepare", bytes_, seed)
 
     def work(self, bytes_, seed):
@@ -169,7 +179,7 @@ def measure(program, system, bytes_, utilisation, job):
     place = make(program, system, bytes_, folder)
     try:
         work = (Program if job in PROGRAMS else Fio)(job, place.mount, folder)
-        work.prepare(int(bytes_ * utilisation) // 4096 * 4096, 0)
+        work.prepare(int(bytes_ * utilisation) // 4096 * 4096, bytes_, 0)
         work.work(bytes_ // 2, 1)
         before = place.counters()
         host, seconds = work.work(bytes_, 2)
@@ -187,7 +197,7 @@ def main():
     arguments.add_argument("--size", default="1GiB")
     arguments.add_argument("--utilisation", default="70,85")
     arguments.add_argument("--systems", default="sfs,lfs,ext4,xfs,btrfs,btrfs-nodatacow")
-    arguments.add_argument("--jobs", default=",".join(["zipf:1.1", "random", *PROGRAMS]))
+    arguments.add_argument("--jobs", default=",".join(["zipf:1.1", "zipf:1.1+filler", "random", "random+filler", *PROGRAMS]))
     options = arguments.parse_args()
     systems = options.systems.split(",")
     jobs = options.jobs.split(",")

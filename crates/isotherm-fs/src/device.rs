@@ -1,7 +1,7 @@
 //! What a volume lies on: a row of bytes that can be made durable.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 
 /// A block device, a file, or what stands for one. Used by several threads at a time.
@@ -23,6 +23,13 @@ pub trait Device: Send + Sync + 'static {
     /// # Errors
     /// The device's; beyond its end too.
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
+    /// Writes parts, each behind the one before, as one write.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
+    fn write_parts(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        self.write(offset, &parts.concat())
+    }
     /// Makes what was written durable.
     ///
     /// # Errors
@@ -81,6 +88,13 @@ impl FileDevice {
     }
 }
 
+/// Parts that the system takes in one write.
+const PARTS_MAX: usize = 1024;
+
+fn beyond() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "a write beyond the end of the device")
+}
+
 impl Device for FileDevice {
     fn length(&self) -> u64 {
         self.length
@@ -90,9 +104,29 @@ impl Device for FileDevice {
     }
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         if offset + data.len() as u64 > self.length {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a write beyond the end of the device"));
+            return Err(beyond());
         }
         self.file.write_all_at(data, offset)
+    }
+    fn write_parts(&self, mut offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        let mut left: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        if offset + left > self.length {
+            return Err(beyond());
+        }
+        let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+        let mut slices = &mut slices[..];
+        while left > 0 {
+            let written = match rustix::io::pwritev(&self.file, &slices[..slices.len().min(PARTS_MAX)], offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => written,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            IoSlice::advance_slices(&mut slices, written);
+            offset += written as u64;
+            left -= written as u64;
+        }
+        Ok(())
     }
     fn flush(&self) -> io::Result<()> {
         self.file.sync_data()
@@ -117,5 +151,29 @@ impl FileDevice {
     #[must_use]
     pub fn is_block_device(&self) -> bool {
         self.is_block_device
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_written_one_behind_the_other() {
+        let folder = std::env::temp_dir().join(format!("isotherm-fs-parts-{}", std::process::id()));
+        let file = File::options().read(true).write(true).create_new(true).open(&folder).expect("a temporary file");
+        std::fs::remove_file(&folder).expect("it was made");
+        file.set_len(16 << 20).expect("there is room");
+        let device = FileDevice::new(file).expect("a regular file");
+        // More than the system takes at a time.
+        let parts: Vec<Vec<u8>> = (0..3000u32).map(|number| vec![number as u8; 1 + number as usize % 4096]).collect();
+        let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        device.write_parts(5, &slices).expect("it has room");
+        let expected = parts.concat();
+        let mut found = vec![0; expected.len() + 6];
+        device.read(0, &mut found).expect("it is there");
+        assert_eq!(found, [&[0; 5][..], &expected, &[0]].concat());
+        let end = device.length();
+        assert!(device.write_parts(end - 1, &[&[1], &[2]]).is_err(), "there is no room for the second");
     }
 }

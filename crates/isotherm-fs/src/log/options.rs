@@ -7,9 +7,15 @@ use isotherm::hotness::heat::AgeFrom;
 use isotherm::registry::{PolicyName, SpecError};
 use isotherm_sfs::options::{LogOptions, TrimPoint, parse_log};
 
-/// Most bytes of file data that wait to be written, where nothing else is said: four groups that wait and three segments of
-/// 32 MiB that are being cleaned take 224 MiB.
-const WAITING_BYTES_MAX: u64 = 256 << 20;
+/// Most bytes of file data in memory where nothing else is said.
+const DATA_BYTES_MAX: u64 = 256 << 20;
+/// Of these, segments' worth of blocks that were taken out of segments that are being cleaned, at least.
+const TAKEN_OUT_SEGMENTS: u64 = 3;
+
+/// Bytes of file data that may wait to be written: half of it where segments are large.
+fn files_bytes(segment_bytes: u64) -> u64 {
+    DATA_BYTES_MAX.saturating_sub(TAKEN_OUT_SEGMENTS * segment_bytes).max(DATA_BYTES_MAX / 2)
+}
 
 /// See the module's text.
 #[derive(Clone, Debug)]
@@ -22,8 +28,8 @@ pub struct LogSettings {
     pub clean_at: f64,
     /// Bytes of pages that are kept in memory.
     pub cache_bytes: usize,
-    /// Bytes of file data that may wait to be written; by default eight segments, fewer on a volume of few, and at most
-    /// 256 MiB.
+    /// Bytes of file data that may wait to be written; by default eight segments, fewer on a volume of few, and no more than
+    /// leaves room in 256 MiB for three segments that are being cleaned, or half of that.
     pub waiting_bytes: Option<usize>,
     /// Whether segments that are free are discarded.
     pub discard: bool,
@@ -67,10 +73,8 @@ impl LogSettings {
     pub(super) fn of_volume(mut self, superblock: &Superblock) -> Self {
         let segment_bytes = u64::from(superblock.segment_blocks) * BLOCK_BYTES as u64;
         let wished = u64::from(waiting_segments(superblock.segments)) * segment_bytes;
-        let waiting = self
-            .waiting_bytes
-            .map_or(wished.min(WAITING_BYTES_MAX), |bytes| bytes as u64)
-            .min(wished.max(segment_bytes));
+        let waiting =
+            self.waiting_bytes.map_or(files_bytes(segment_bytes), |bytes| bytes as u64).min(wished.max(segment_bytes));
         self.waiting_bytes = Some(waiting as usize);
         self.machine.segment_blocks = superblock.segment_blocks;
         // What becomes of too much that waits is planned here, with a look at the room for it.
@@ -80,5 +84,23 @@ impl LogSettings {
         let reserve = superblock.reserve_segments.saturating_sub(2);
         self.machine.clean_below = ((f64::from(superblock.segments) * (1.0 - self.clean_at)) as u32 + 3).min(reserve);
         self
+    }
+
+    /// Bytes of blocks that may wait after they were taken out of segments that are being cleaned.
+    pub(super) fn taken_out_bytes(&self, superblock: &Superblock) -> u64 {
+        let segment_bytes = u64::from(superblock.segment_blocks) * BLOCK_BYTES as u64;
+        let rest = DATA_BYTES_MAX.saturating_sub(self.waiting_bytes.map_or(0, |bytes| bytes as u64));
+        rest.max(TAKEN_OUT_SEGMENTS * segment_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_leave_memory_for_segments_that_are_being_cleaned() {
+        let mebibytes = |segment: u64| files_bytes(segment << 20) >> 20;
+        assert_eq!([1, 2, 16, 32, 64, 1024].map(mebibytes), [253, 250, 208, 160, 128, 128]);
     }
 }

@@ -102,13 +102,11 @@ impl<D: Device> Log<D> {
         std::mem::take(&mut self.jobs)
     }
 
-    /// Writes have been carried out.
-    pub fn finish(&mut self, jobs: &[Job]) {
-        for job in jobs {
-            let first = job.position + (job.summary.len() / BLOCK_BYTES) as u32;
-            for position in first..first + job.blocks.len() as u32 {
-                self.under_way.remove(&position);
-            }
+    /// A write has been carried out: its blocks are read from the device from here on.
+    pub fn finish(&mut self, job: &Job) {
+        let first = job.position + (job.summary.len() / BLOCK_BYTES) as u32;
+        for position in first..first + job.blocks.len() as u32 {
+            self.under_way.remove(&position);
         }
     }
 
@@ -143,7 +141,7 @@ impl<D: Device> Log<D> {
                 let is_coldest = *goal == Goal::Coldest;
                 self.portions(machine, if is_coldest { Extent::Coldest } else { Extent::FullGroups })?;
                 // Groups that all wait for their last blocks may be as much as there is room for.
-                if self.waiting.len() < self.waiting_limit() {
+                if !self.is_memory_short() {
                     return Ok(());
                 }
                 self.portions(machine, Extent::Everything)

@@ -8,6 +8,7 @@ use crate::device::Device;
 use crate::store::BLOCK_BYTES;
 use isotherm_sfs::machine::Machine;
 use isotherm_sfs::segments::SegmentState;
+use std::collections::HashSet;
 
 /// What is scarce in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,18 +121,63 @@ impl<D: Device> Log<D> {
         reusable(self.machine()).take(needed).count() == needed
     }
 
+    /// Whether files can be made durable while segments are being cleaned: what was taken out of these has room all the same.
+    pub fn has_room_beside_cleaning(&self, files: &HashSet<u64>) -> bool {
+        let payload = self.payload_of_segment();
+        let asked: u64 = files.iter().map(|file| self.waiting.count_of(*file)).sum();
+        let taken_out = self.waiting.count_of(NOBODY);
+        let pages = (self.cache.dirty() as u64 + asked + taken_out).div_ceil(payload);
+        let blocks = asked.div_ceil(payload) + taken_out.div_ceil(payload);
+        let redo = (self.redo.len() as u64).div_ceil(payload * BLOCK_BYTES as u64);
+        let needed = (blocks + pages + redo) as usize + CHECKPOINT_SEGMENTS + 3;
+        reusable(self.machine()).take(needed).count() == needed
+    }
+
     /// What is scarce.
     pub fn pressure(&self) -> Pressure {
         if self.failure.is_some() {
             return Pressure::None;
         }
-        if self.waiting.len() >= self.waiting_limit() {
+        if self.is_memory_short() {
             Pressure::Blocks
         } else if self.cache.dirty() >= self.dirty_pages_limit() {
             Pressure::Pages
         } else {
             Pressure::None
         }
+    }
+
+    /// Whether so many blocks of files wait that some are to be written. Those that the cleaner took out leave by themselves.
+    pub(super) fn is_memory_short(&self) -> bool {
+        self.waiting_of_files() >= self.written_from()
+    }
+
+    fn waiting_of_files(&self) -> usize {
+        self.waiting.len() - self.waiting.count_of(NOBODY) as usize
+    }
+
+    /// What of the memory is taken beyond the point where something is to be written: 0 is that point, 1 the bound. Blocks whose
+    /// write is under way are in memory until it is done.
+    pub fn strain(&self) -> f64 {
+        let share = |used: usize, from: usize, bound: usize| {
+            used.saturating_sub(from) as f64 / bound.saturating_sub(from).max(1) as f64
+        };
+        let (from, bound) = (self.written_from(), self.waiting_limit());
+        let files = share(self.waiting_of_files(), from, bound);
+        let taken_out = self.taken_out_limit().min(bound);
+        let all = share(self.waiting.len() + self.under_way.len(), from + taken_out, bound + taken_out);
+        let pages = self.dirty_pages_limit();
+        files.max(all).max(share(self.cache.dirty(), pages, pages + pages / 4))
+    }
+
+    /// Whether the blocks of another segment may be taken out, as far as memory goes.
+    pub fn has_memory_to_clean(&self) -> bool {
+        let segment = self.payload_of_segment() as usize;
+        self.waiting.count_of(NOBODY) as usize + segment <= self.taken_out_limit()
+    }
+
+    fn taken_out_limit(&self) -> usize {
+        (self.settings.taken_out_bytes(&self.superblock) / BLOCK_BYTES as u64) as usize
     }
 
     /// Whether so few segments are free that whoever writes next would have to clean. Where nothing was written since the last
@@ -144,8 +190,14 @@ impl<D: Device> Log<D> {
             && self.ahead() != Planned::Done
     }
 
-    pub(super) fn waiting_limit(&self) -> usize {
+    fn waiting_limit(&self) -> usize {
         self.settings.waiting_bytes.map_or(usize::MAX, |bytes| bytes / BLOCK_BYTES)
+    }
+
+    /// Blocks that wait when some are to be written: requests that come before they are have the rest.
+    fn written_from(&self) -> usize {
+        let limit = self.waiting_limit();
+        limit - limit / 8
     }
 
     /// Pages that may be dirty: half of those in memory, and no more than a checkpoint finds room for in a few segments.

@@ -17,8 +17,8 @@ pub struct Job {
     pub blocks: Vec<Arc<Page>>,
 }
 
-/// Bytes handed to the device at a time.
-const CHUNK_BYTES: usize = 1 << 20;
+/// Blocks handed to the device at a time, the summary counting as one: a mebibyte.
+const CHUNK_PARTS: usize = 256;
 
 impl Job {
     /// Carries it out.
@@ -27,18 +27,13 @@ impl Job {
     /// The device's.
     pub fn perform<D: Device>(&self, device: &D) -> io::Result<()> {
         let mut offset = u64::from(self.position) * BLOCK_BYTES as u64;
-        let total = self.bytes();
-        let mut chunk = Vec::with_capacity(total.min(CHUNK_BYTES + BLOCK_BYTES));
-        chunk.extend_from_slice(&self.summary);
-        for block in &self.blocks {
-            if chunk.len() + BLOCK_BYTES > CHUNK_BYTES {
-                device.write(offset, &chunk)?;
-                offset += chunk.len() as u64;
-                chunk.clear();
-            }
-            chunk.extend_from_slice(&**block);
+        let parts: Vec<&[u8]> =
+            std::iter::once(&self.summary[..]).chain(self.blocks.iter().map(|block| &block[..])).collect();
+        for parts in parts.chunks(CHUNK_PARTS) {
+            device.write_parts(offset, parts)?;
+            offset += parts.iter().map(|part| part.len() as u64).sum::<u64>();
         }
-        if chunk.is_empty() { Ok(()) } else { device.write(offset, &chunk) }
+        Ok(())
     }
 
     /// Bytes of the device that it covers.

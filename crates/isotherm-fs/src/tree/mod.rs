@@ -28,6 +28,7 @@ mod nodes;
 mod orphans;
 mod prepare;
 mod read;
+mod references;
 mod rename;
 mod root_page;
 mod space;

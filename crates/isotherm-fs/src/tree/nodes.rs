@@ -8,6 +8,7 @@ use isotherm_vfs::{Ino, Time};
 use super::Tree;
 use super::error::Result;
 use super::inode::Inode;
+use super::references::References;
 use crate::store::{Heat, Purpose, Store};
 
 /// Inodes that one transaction settles.
@@ -47,10 +48,9 @@ impl Lazy {
     }
 }
 
-/// A node that is referred to, open, or changed in memory.
+/// A node that is open, or changed in memory.
 #[derive(Clone, Debug, Default)]
 struct Node {
-    references: u64,
     opens: u64,
     lazy: Option<Lazy>,
     /// Nothing that was written lies behind the end of the file.
@@ -60,6 +60,7 @@ struct Node {
 /// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
+    references: References,
     table: HashMap<Ino, Node>,
     /// Those with something lazy.
     dirty: BTreeSet<Ino>,
@@ -122,7 +123,7 @@ impl Nodes {
 
     /// One reference more.
     pub(super) fn refer(&mut self, ino: Ino) {
-        self.table.entry(ino).or_default().references += 1;
+        self.references.add(ino);
     }
 
     /// One opening more.
@@ -132,9 +133,7 @@ impl Nodes {
 
     /// Some references less.
     pub(super) fn forget(&mut self, ino: Ino, references: u64) {
-        if let Some(node) = self.table.get_mut(&ino) {
-            node.references = node.references.saturating_sub(references);
-        }
+        self.references.subtract(ino, references);
         self.drop_idle(ino);
     }
 
@@ -146,16 +145,16 @@ impl Nodes {
         self.drop_idle(ino);
     }
 
-    /// A node that is not held needs no place here, unless something of it is to be settled.
+    /// A node that is not open needs no place here but for its references, unless something of it is to be settled.
     pub(super) fn drop_idle(&mut self, ino: Ino) {
-        if !self.is_held(ino) && self.lazy(ino).is_none() {
+        if self.table.get(&ino).is_some_and(|node| node.opens == 0 && node.lazy.is_none()) {
             self.table.remove(&ino);
         }
     }
 
     /// Whether a node is referred to or open.
     pub(super) fn is_held(&self, ino: Ino) -> bool {
-        self.table.get(&ino).is_some_and(|node| node.references + node.opens > 0)
+        self.references.has(ino) || self.table.get(&ino).is_some_and(|node| node.opens > 0)
     }
 
     /// Whether it is known that nothing lies behind the end of a file.
@@ -173,7 +172,8 @@ impl Nodes {
     /// References and openings that are left.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
-        self.table.values().filter(|node| node.references + node.opens > 0).count()
+        let open = self.table.iter().filter(|(_, node)| node.opens > 0).map(|(ino, _)| *ino);
+        open.chain(self.references.nodes()).collect::<BTreeSet<_>>().len()
     }
 }
 

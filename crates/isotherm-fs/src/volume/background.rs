@@ -1,10 +1,12 @@
 //! What happens while nobody asks: segment writes, checkpoints, and cleaning before it is needed.
 
-use super::{Volume, lock};
+use super::Volume;
+use super::attendant::{Attendant, pause};
+use super::writer::lock;
 use crate::device::Device;
-use crate::log::Goal;
+use crate::log::{Goal, Pressure};
 use crate::store::StoreError;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -27,7 +29,7 @@ impl Default for Intervals {
 /// A thread that looks after a volume until it is dropped.
 #[derive(Debug)]
 pub struct Background {
-    shared: Arc<(Mutex<bool>, Condvar)>,
+    attendant: Arc<Attendant>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -40,11 +42,11 @@ impl Background {
     /// # Errors
     /// No thread can be started.
     pub fn start<D: Device>(volume: Arc<Volume<D>>, intervals: Intervals) -> std::io::Result<Self> {
-        let shared = Arc::new((Mutex::new(false), Condvar::new()));
-        let of_thread = shared.clone();
+        let attendant = volume.attendant.clone();
+        let presence = attendant.arrive();
         let thread = thread::Builder::new().name("sfs-background".into()).spawn(move || {
             let (mut written, mut checkpointed) = (Instant::now(), Instant::now());
-            while !wait(&of_thread, LOOK.min(intervals.write)) {
+            while !volume.attendant.wait(LOOK.min(intervals.write)) {
                 // An error has ended all writing, and is told to everyone who asks for something durable.
                 let done = if checkpointed.elapsed() >= intervals.checkpoint {
                     (written, checkpointed) = (Instant::now(), Instant::now());
@@ -53,29 +55,21 @@ impl Background {
                     written = Instant::now();
                     volume.write_groups()
                 } else {
-                    volume.clean_ahead()
+                    volume.relieve().and_then(|()| volume.clean_ahead())
                 };
                 if done.is_err() {
-                    return;
+                    break;
                 }
             }
+            drop(presence);
         })?;
-        Ok(Self { shared, thread: Some(thread) })
+        Ok(Self { attendant, thread: Some(thread) })
     }
-}
-
-/// Waits at most so long; true if it is to end.
-fn wait(shared: &(Mutex<bool>, Condvar), longest: Duration) -> bool {
-    let is_over = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let (is_over, _) =
-        shared.1.wait_timeout_while(is_over, longest, |over| !*over).unwrap_or_else(PoisonError::into_inner);
-    *is_over
 }
 
 impl Drop for Background {
     fn drop(&mut self) {
-        *self.shared.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.shared.1.notify_all();
+        self.attendant.dismiss();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been printed.
             let _ = thread.join();
@@ -105,41 +99,62 @@ impl<D: Device> Volume<D> {
         if !lock(&self.tree)?.store().wants_cleaning() {
             return Ok(());
         }
-        let mut writer = lock(&self.writer)?;
+        let mut writer = self.seat.take()?;
         self.make_room(&mut writer)
     }
 
-    /// Waits until there is room in memory for another request, and helps to make it.
-    pub(super) fn wait_for_room(&self) -> Result<(), StoreError> {
+    /// Waits until there is room in memory for a request of so many blocks. Where nobody looks after the volume, makes it.
+    pub(super) fn wait_for_room(&self, blocks: u64) -> Result<(), StoreError> {
         loop {
-            let pressure = lock(&self.tree)?.store().pressure();
-            let goal = match pressure {
-                crate::log::Pressure::None => return Ok(()),
-                crate::log::Pressure::Blocks => Goal::Coldest,
-                crate::log::Pressure::Pages => Goal::Pages,
+            let strain = {
+                let tree = lock(&self.tree)?;
+                if tree.store().pressure() == Pressure::None {
+                    return Ok(());
+                }
+                tree.store().strain()
             };
-            let mut writer = lock(&self.writer)?;
-            // Whoever had the lock before may have made room.
-            if lock(&self.tree)?.store().pressure() != pressure {
-                continue;
+            if !self.attendant.call() {
+                self.relieve()?;
+            } else if strain < 1.0 {
+                let pause = pause(strain, blocks);
+                if !pause.is_zero() {
+                    thread::sleep(pause);
+                }
+                return Ok(());
+            } else {
+                self.attendant.wait_for_relief();
             }
-            match goal {
-                Goal::Pages => self.commit(&mut writer, false)?,
-                goal => self.carry_out(&mut writer, &goal)?,
-            }
+        }
+    }
+
+    /// Writes some of what waits in memory, if so much does that it is to be written.
+    fn relieve(&self) -> Result<(), StoreError> {
+        let pressure = lock(&self.tree)?.store().pressure();
+        if pressure == Pressure::None {
+            return Ok(());
+        }
+        let mut writer = self.seat.take()?;
+        // Whoever had the seat before may have made room.
+        if lock(&self.tree)?.store().pressure() != pressure {
+            return Ok(());
+        }
+        match pressure {
+            Pressure::None => Ok(()),
+            Pressure::Blocks => self.carry_out(&mut writer, &Goal::Coldest),
+            Pressure::Pages => self.commit(&mut writer, false),
         }
     }
 
     /// Makes everything durable, without a checkpoint.
     pub(super) fn sync_all(&self) -> Result<(), StoreError> {
-        let mut writer = lock(&self.writer)?;
+        let mut writer = self.seat.take()?;
         self.carry_out(&mut writer, &Goal::Everything)?;
         self.flush(&mut writer)
     }
 
     /// Discards the free segments in runs of at least `smallest` bytes.
     pub(super) fn discard_unused(&self, smallest: u64) -> Result<u64, StoreError> {
-        let mut writer = lock(&self.writer)?;
+        let mut writer = self.seat.take()?;
         // After a checkpoint most of what is free may be written over.
         self.commit(&mut writer, false)?;
         let runs = lock(&self.tree)?.store().reusable_runs();

@@ -5,7 +5,7 @@ use super::statistics::{STATISTICS_XATTR, SYNC_XATTR};
 use super::{Volume, Wanted, lock};
 use crate::device::Device;
 use crate::log::Log;
-use crate::store::StoreError;
+use crate::store::{BLOCK_BYTES, StoreError};
 use crate::tree::{self, Tree, TreeError};
 use isotherm_vfs::{
     Allocation, Attributes, Caller, Change, DirectoryEntry, Errno, FileSystem, Handle, Ino, NewNode, OpenFlags, Opened,
@@ -26,10 +26,15 @@ impl<D: Device> Volume<D> {
 
     /// The same for one that changes something: waits until there is room in memory.
     fn change_tree<T>(&self, request: impl FnOnce(&mut Tree<Log<D>>) -> tree::Result<T>) -> Result<T> {
+        self.write_to_tree(1, request)
+    }
+
+    /// The same for one that writes so many blocks.
+    fn write_to_tree<T>(&self, blocks: u64, request: impl FnOnce(&mut Tree<Log<D>>) -> tree::Result<T>) -> Result<T> {
         if self.is_read_only {
             return Err(Errno::ROFS);
         }
-        self.wait_for_room().map_err(errno)?;
+        self.wait_for_room(blocks).map_err(errno)?;
         self.ask(request)
     }
 
@@ -101,7 +106,8 @@ impl<D: Device> FileSystem for Volume<D> {
         self.read_file(ino, offset, length, out).map_err(Errno::from)
     }
     fn write(&self, ino: Ino, _handle: Handle, offset: u64, data: &[u8], flags: WriteFlags) -> Result<()> {
-        self.change_tree(|tree| tree.write(ino, offset, data, flags).map(drop))
+        let blocks = data.len().div_ceil(BLOCK_BYTES) as u64;
+        self.write_to_tree(blocks, |tree| tree.write(ino, offset, data, flags).map(drop))
     }
     fn flush(&self, _ino: Ino, _handle: Handle) -> Result<()> {
         let failed = lock(&self.tree).is_ok_and(|tree| tree.store().failure().is_some());

@@ -1,6 +1,6 @@
 //! Making a volume: what mkfs does.
 
-use super::{Volume, lock};
+use super::Volume;
 use crate::device::Device;
 use crate::format::superblock::Superblock;
 use crate::log::{Log, LogSettings, OpenError};
@@ -29,7 +29,7 @@ pub fn make<D: Device>(device: &Arc<D>, superblock: &Superblock, options: &Forma
     let now = options.now;
     let volume = Volume::over(tree, device.clone(), false, move || now);
     {
-        let mut writer = lock(&volume.writer)?;
+        let mut writer = volume.seat.take()?;
         volume.commit(&mut writer, true)?;
     }
     for copy in 0..2 {

@@ -1,14 +1,16 @@
 //! A mounted volume: the tree of files over the log, who writes the log, and what happens in the background.
 //!
-//! Two locks, taken in this order: the writer's, held while the log is planned and written, and the tree's, held for every
+//! Two locks, taken in this order: the writer's seat, held while the log is planned and written, and the tree's, held for every
 //! request and never while the device is written.
 
+mod attendant;
 mod background;
 mod cleaner;
 mod filesystem;
 mod making;
 mod places;
 mod reading;
+mod seat;
 mod statistics;
 mod writer;
 
@@ -22,19 +24,19 @@ use crate::log::{Goal, Log, LogSettings, OpenError, Recovery};
 use crate::recording::Observer;
 use crate::store::StoreError;
 use crate::tree::{AccessTimes, Tree};
+use attendant::Attendant;
 use isotherm_vfs::Time;
+use seat::{Seat, Wanted};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Condvar, Mutex};
-use writer::{Requests, Wanted, Writer, lock};
+use std::sync::{Arc, Mutex};
+use writer::lock;
 
 /// See the module's text.
 pub struct Volume<D: Device> {
     tree: Mutex<Tree<Log<D>>>,
     device: Arc<D>,
-    writer: Mutex<Writer>,
-    requests: Mutex<Requests>,
-    /// Told when blocks have left the memory.
-    room: Condvar,
+    seat: Seat,
+    attendant: Arc<Attendant>,
     clock: Box<dyn Fn() -> Time + Send + Sync>,
     is_read_only: bool,
     /// Bytes of files that were read.
@@ -87,7 +89,7 @@ impl<D: Device> Volume<D> {
         let volume = Self::over(tree, device, is_read_only, clock);
         if !is_read_only {
             // From here on writes that the replay did not reach never count again.
-            let mut writer = lock(&volume.writer)?;
+            let mut writer = volume.seat.take()?;
             volume.commit(&mut writer, false)?;
             drop(writer);
         }
@@ -103,9 +105,8 @@ impl<D: Device> Volume<D> {
         Self {
             tree: Mutex::new(tree),
             device,
-            writer: Mutex::default(),
-            requests: Mutex::default(),
-            room: Condvar::new(),
+            seat: Seat::default(),
+            attendant: Arc::default(),
             clock: Box::new(clock),
             is_read_only,
             bytes_read: AtomicU64::new(0),
@@ -134,7 +135,7 @@ impl<D: Device> Volume<D> {
     }
 
     fn checkpoint_all(&self, is_last: bool) -> Result<(), StoreError> {
-        let mut writer = lock(&self.writer)?;
+        let mut writer = self.seat.take()?;
         self.carry_out(&mut writer, &Goal::Everything)?;
         self.commit(&mut writer, is_last)
     }
@@ -144,7 +145,7 @@ impl<D: Device> Volume<D> {
     /// # Errors
     /// No space, the device.
     pub fn write_groups(&self) -> Result<(), StoreError> {
-        let mut writer = lock(&self.writer)?;
+        let mut writer = self.seat.take()?;
         self.carry_out(&mut writer, &Goal::Groups)
     }
 

@@ -350,22 +350,31 @@ fn after_every_two_operations_and_what_makes_them_durable_a_crash_leaves_one_of_
     let single = single_operations();
     let count = single.len() * (single.len() + 1);
     let mut explorer = Explorer { random: Random(7), stride: 1, continued: 300, states: 0 };
-    // One keeper after each sequence, another one between its operations; all of them in a soak.
-    let rounds = if is_soak() { keepers.len() * (keepers.len() + 1) } else { 1 };
-    for (number, round) in (0..count).flat_map(|number| (0..rounds).map(move |round| (number, round))) {
-        let (first, second) = (number % single.len(), number / single.len());
-        let chosen = if is_soak() { round } else { explorer.random.below(56) as usize };
-        let mut run = Run::mount(start.clone(), number as u64, 100).expect("it is whole");
-        let mounted = run.device.events();
-        run.step(&single[first]);
-        if let Some(between) = keepers.get(chosen / keepers.len()) {
-            run.step(between);
+    // One keeper after each sequence, another one between its operations; in a soak one pair of keepers after the other, until there
+    // are enough states.
+    let pairs = keepers.len() * (keepers.len() + 1);
+    let (rounds, least) = if is_soak() { (pairs, 1_000_000) } else { (1, 20_000) };
+    for round in 0..rounds {
+        for number in 0..count {
+            let (first, second) = (number % single.len(), number / single.len());
+            let chosen = if is_soak() { round * 37 % pairs } else { explorer.random.below(pairs as u64) as usize };
+            let mut run = Run::mount(start.clone(), number as u64, 100).expect("it is whole");
+            let mounted = run.device.events();
+            run.step(&single[first]);
+            if let Some(between) = keepers.get(chosen / keepers.len()) {
+                run.step(between);
+            }
+            if let Some(operation) = second.checked_sub(1).map(|second| &single[second]) {
+                run.step(operation);
+            }
+            run.step(&keepers[chosen % keepers.len()]);
+            explorer.explore(&run, mounted..usize::MAX);
         }
-        if let Some(operation) = second.checked_sub(1).map(|second| &single[second]) {
-            run.step(operation);
+        println!("round {round}: {} states", explorer.states);
+        if explorer.states >= least {
+            break;
         }
-        run.step(&keepers[chosen % keepers.len()]);
-        explorer.explore(&run, mounted..usize::MAX);
     }
+    assert!(explorer.states >= least, "{} states", explorer.states);
     report("sequences of two", explorer.states);
 }

@@ -28,8 +28,8 @@ fn perform<D: Device>(log: &mut Log<D>) {
     let jobs = log.take_jobs();
     for job in &jobs {
         job.perform(&**log.device()).expect("the device works");
+        log.finish(job);
     }
-    log.finish(&jobs);
 }
 
 /// Writes a checkpoint.
