@@ -152,8 +152,8 @@ impl Pieces {
     }
 
     fn move_into(&self, folder: &Path) -> std::io::Result<()> {
-        let begun = self.files.iter().zip(&self.written).filter(|(_, written)| **written);
-        begun.map(|(path, _)| std::fs::rename(path, folder.join(path.file_name().expect("files have names")))).collect()
+        let mut begun = self.files.iter().zip(&self.written).filter(|(_, written)| **written);
+        begun.try_for_each(|(path, _)| std::fs::rename(path, folder.join(path.file_name().expect("files have names"))))
     }
 }
 

@@ -76,7 +76,7 @@ impl Layout {
         let (saves_mirror_at, frames_at) = (saves_at + saves_bytes, saves_at + 2 * saves_bytes);
         let length = match frames {
             0 => data_at + u64::from(slots) * block_bytes,
-            _ => frames_at + (u64::from(frames) * 2 << geometry.log2_page_bytes),
+            _ => frames_at + ((u64::from(frames) * 2) << geometry.log2_page_bytes),
         };
         Self {
             geometry,
