@@ -111,10 +111,10 @@ fn split_writes_a_file_for_each_volume_that_is_replayed_as_the_volume_is() {
     assert!(told.contains("3 volumes: 3000 requests from tencent"), "{told}");
     let footprint = |arguments: &[&str]| {
         let profile = run(&[&["info", "--json"], arguments].concat()).stdout;
-        serde_json::from_slice::<serde_json::Value>(&profile).expect("one object")["footprint_bytes"].clone()
+        serde_json::from_slice::<serde_json::Value>(&profile).expect("one object")["footprint_pages"].clone()
     };
     let alone = footprint(&["--volume", "1284", &path("cloud.csv")]);
-    assert!(alone.as_u64().is_some_and(|bytes| bytes > 0), "{alone}");
+    assert!(alone.as_u64().is_some_and(|pages| pages > 0), "{alone}");
     assert_eq!(footprint(&[&path("volumes/1284.csv.zst")]), alone);
     for (wrong, words) in [
         (vec!["split", &path("cloud.csv"), &path("volumes")], "exists already"),

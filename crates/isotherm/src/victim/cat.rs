@@ -16,7 +16,7 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     paper: "Chiang & Chang, J. Systems and Software 1999",
     memory: "17 bytes a block",
     parameters: NONE,
-    build: |_, _| Ok(AnyVictim::Cat(Cat { shortlists: Shortlists::new() })),
+    build: |_, context| Ok(AnyVictim::Cat(Cat { shortlists: Shortlists::with_room(context.blocks) })),
 };
 
 /// See the module's text.

@@ -41,7 +41,7 @@ impl CostHotness {
         Self {
             history: memory::table(context.logical_pages as usize, Default::default()),
             live: LiveSums::new(context),
-            shortlists: Shortlists::new(),
+            shortlists: Shortlists::with_room(context.blocks),
             now: 0,
         }
     }

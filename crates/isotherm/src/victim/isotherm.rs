@@ -57,7 +57,7 @@ impl Isotherm {
             rates: vec![UNKNOWN_RATE; context.blocks as usize],
             choices: 0,
             looked: vec![0; context.blocks as usize],
-            shortlists: Shortlists::new(),
+            shortlists: Shortlists::with_room(context.blocks),
             turn: 0,
         }
     }

@@ -60,7 +60,7 @@ fn build(parameters: &Parameters<'_>, context: &VictimContext) -> Result<AnyVict
         history_pages: if exact.is_some() { 0 } else { context.logical_pages },
         live: LiveSums::new(context),
         exact,
-        shortlists: Shortlists::new(),
+        shortlists: Shortlists::with_room(context.blocks),
         now: 0,
     }))
 }

@@ -24,7 +24,7 @@ const FIRST_LOOKAHEAD: u64 = 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Shortlists {
     lists: Vec<Shortlist>,
-    /// Room for a scan of all blocks, taken at the first.
+    /// Room for a scan of all blocks, taken at the first where it was not before.
     scored: Vec<Member>,
 }
 
@@ -54,9 +54,14 @@ struct Shortlist {
 }
 
 impl Shortlists {
-    /// No lists yet.
+    /// No lists yet, for a policy that may never need one.
     pub(super) fn new() -> Self {
         Self { lists: Vec::new(), scored: Vec::new() }
+    }
+
+    /// No lists yet, and room for a scan of a device of so many blocks.
+    pub(super) fn with_room(blocks: u32) -> Self {
+        Self { lists: Vec::new(), scored: Vec::with_capacity(blocks as usize) }
     }
 
     /// A closed block that is not full is new, or has lost a page.

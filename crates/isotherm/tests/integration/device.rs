@@ -140,7 +140,7 @@ fn placements_that_divide_space_repeat_themselves_and_keep_to_their_counters() {
         let snapshot = device.snapshot();
         (snapshot.collector.collections, snapshot.medium.copies[Cause::Gc], device.block_erases())
     };
-    for (placement, collections, copies) in [("multilog", 2128, 14254), ("midas:sample=1", 2493, 20106)] {
+    for (placement, collections, copies) in [("multilog", 2128, 14254), ("midas:sample=1", 2519, 20523)] {
         let once = run(placement);
         assert_eq!(once, run(placement));
         assert_eq!((once.0, once.1), (collections, copies), "{placement}");
