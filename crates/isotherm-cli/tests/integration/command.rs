@@ -467,34 +467,11 @@ fn every_registry_is_listed_with_its_parameters() {
     }
 }
 
-/// Checks results against the schema, which must know every key; gives the schema.
-pub fn meets_the_schema(results: &Value) -> jsonschema::Validator {
+/// Checks that the schema knows every key of results. Whether they meet it is checked by `python/tests/test_schemas.py`.
+pub fn known_to_the_schema(results: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/results-v1.schema.json");
     let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).expect("the schema itself is valid");
-    let problems: Vec<String> = validator.iter_errors(results).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert!(problems.is_empty(), "{problems:#?}");
     known_to(results, &schema, &schema, "");
-    validator
-}
-
-#[test]
-fn results_meet_the_schema_and_the_schema_knows_every_key() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().to_str().unwrap();
-    let arguments = ["compare", ZIPF, "--placement", "single,epoch", "--out", out, "--set", "device.endurance=1000"];
-    let output = isotherm(&arguments);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut results: Value =
-        serde_json::from_slice(&std::fs::read(folder.path().join("results.json")).unwrap()).unwrap();
-    let validator = meets_the_schema(&results);
-
-    // The schema is no rubber stamp.
-    results["runs"][0]["gc_count"] = Value::from("many");
-    assert!(!validator.is_valid(&results));
-    results["runs"][0]["gc_count"] = Value::from(1);
-    results["runs"][0].as_object_mut().unwrap().remove("verdict");
-    assert!(!validator.is_valid(&results));
 }
 
 /// Checks that every key of `value` stands in `schema`.
@@ -619,7 +596,7 @@ fn a_sweep_measures_hot_data_identification() {
         results
     };
     assert_eq!(counted(&again), counted(&results));
-    meets_the_schema(&results);
+    known_to_the_schema(&results);
 }
 
 /// Takes out what differs from run to run.

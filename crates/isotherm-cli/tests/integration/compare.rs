@@ -241,7 +241,7 @@ fn several_traces_and_seeds_have_tables_of_their_own() {
         table.starts_with("trace,device,seeds,valid,write_amplification,write_amplification.confidence_95,"),
         "{table}"
     );
-    crate::command::meets_the_schema(&found);
+    crate::command::known_to_the_schema(&found);
 }
 
 /// A process that overwrites little, often, and one that overwrites much, seldom: apart they cost less than together.
