@@ -1,107 +1,119 @@
 //! A device as a drive serves it: its bytes, and what they lie on.
 
 use crate::image::{Disk, Flash, close};
-use isotherm::build::Finish;
-use isotherm::device::{BlockDevice, DeviceError};
-use isotherm::ftl::Ftl;
+use isotherm::build::HeldDevice;
+use isotherm::device::DeviceError;
 use isotherm::nand::Medium;
 use isotherm::nand::array::NandArray;
-use isotherm::nand::content::Bytes;
-use isotherm::nand::payload::{HeapBytes, Payload};
-use isotherm::nand::timing::Timed;
-use isotherm::ssd::Ssd;
+use isotherm::nand::payload::AnyPayload;
 use isotherm::stats::MediumCounters;
+use std::any::Any;
 use std::io;
+use std::ops::{Deref, DerefMut};
 
-/// A device of bytes, and what keeps them.
-pub(crate) trait Served: BlockDevice {
+/// A device of bytes, and where they lie.
+pub(crate) struct Served {
+    device: Box<dyn HeldDevice>,
+    place: Box<dyn Place>,
+}
+
+impl Served {
+    /// A device whose bytes last as long as the process.
+    pub(crate) fn in_memory(device: Box<dyn HeldDevice>) -> Self {
+        Self { device, place: Box::new(Memory) }
+    }
+
+    /// A device whose bytes lie on a disk of this type.
+    pub(crate) fn on_disk<D: Disk>(device: Box<dyn HeldDevice>) -> Self {
+        Self { device, place: Box::new(OnDisk::<D>(std::marker::PhantomData)) }
+    }
+
     /// Hands what only this process knows of the flash to the disk. Unlike a flush, it is nothing that the device hears of.
     ///
     /// # Errors
     /// The disk failed.
-    fn hand_over(&mut self) -> Result<(), DeviceError>;
+    pub(crate) fn hand_over(&mut self) -> Result<(), DeviceError> {
+        let result = self.device.array_mut().flush();
+        result.map_err(|error| error.stop().unwrap_or(DeviceError::PowerLost))
+    }
+
     /// Writes everything to flash, also what a protected write buffer holds, and hands it over. No request, as the device sees it.
     ///
     /// # Errors
     /// The device or the disk failed.
-    fn write_out(&mut self) -> Result<(), DeviceError>;
+    pub(crate) fn write_out(&mut self) -> Result<(), DeviceError> {
+        self.device.write_out()?;
+        self.hand_over()
+    }
+
+    /// Operations of the flash so far.
+    pub(crate) fn counters(&self) -> MediumCounters {
+        *self.device.array().counters()
+    }
+
     /// Leaves half a page behind, as a loss of power does. Everything was handed over.
     ///
     /// # Errors
     /// The disk failed.
-    fn tear(&mut self) -> io::Result<()>;
-    /// Operations of the flash so far.
-    fn counters(&self) -> MediumCounters;
+    pub(crate) fn tear(&mut self) -> io::Result<()> {
+        self.place.tear(self.device.array_mut())
+    }
+
     /// Ends the use of what lies on the disk, so that it is opened at once next time. Everything was written out.
     ///
     /// # Errors
     /// The disk failed.
-    fn close(&self) -> io::Result<()>;
+    pub(crate) fn close(&self) -> io::Result<()> {
+        self.place.close(self.device.array())
+    }
 }
 
-/// What keeps the pages of a drive.
-pub(crate) trait Keeper: Payload<Content = Bytes> + Sized {
+impl Deref for Served {
+    type Target = dyn HeldDevice;
+    fn deref(&self) -> &Self::Target {
+        &*self.device
+    }
+}
+
+impl DerefMut for Served {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut *self.device
+    }
+}
+
+/// What knows the type of what keeps the pages.
+trait Place: Send {
     /// See [`Served::tear`].
-    fn tear(&mut self) -> io::Result<()>;
-    /// See [`Served::close`]; `array` knows the pages.
-    fn close(array: &NandArray<Self>) -> io::Result<()>;
-}
-
-impl<D: Disk> Keeper for Flash<D> {
-    fn tear(&mut self) -> io::Result<()> {
-        self.tear()
-    }
-
-    fn close(array: &NandArray<Self>) -> io::Result<()> {
-        close(array.payload(), array)
-    }
+    fn tear(&self, array: &mut NandArray<AnyPayload>) -> io::Result<()>;
+    /// See [`Served::close`].
+    fn close(&self, array: &NandArray<AnyPayload>) -> io::Result<()>;
 }
 
 /// Nothing outlives the process.
-impl Keeper for HeapBytes {
-    fn tear(&mut self) -> io::Result<()> {
+struct Memory;
+
+impl Place for Memory {
+    fn tear(&self, _: &mut NandArray<AnyPayload>) -> io::Result<()> {
         Ok(())
     }
 
-    fn close(_: &NandArray<Self>) -> io::Result<()> {
+    fn close(&self, _: &NandArray<AnyPayload>) -> io::Result<()> {
         Ok(())
     }
 }
 
-impl<F, P> Served for Ssd<F>
-where
-    P: Keeper,
-    F: Ftl<Medium = Timed<NandArray<P>>> + Send,
-{
-    fn hand_over(&mut self) -> Result<(), DeviceError> {
-        let result = self.ftl_mut().medium_mut().flush();
-        result.map_err(|error| error.stop().unwrap_or(DeviceError::PowerLost))
+struct OnDisk<D>(std::marker::PhantomData<fn(D)>);
+
+const ITS_OWN: &str = "the device was built over a flash on this disk";
+
+impl<D: Disk> Place for OnDisk<D> {
+    fn tear(&self, array: &mut NandArray<AnyPayload>) -> io::Result<()> {
+        let payload: &mut dyn Any = &mut **array.payload_mut();
+        payload.downcast_mut::<Flash<D>>().expect(ITS_OWN).tear()
     }
 
-    fn write_out(&mut self) -> Result<(), DeviceError> {
-        self.ftl_mut().write_out()?;
-        self.hand_over()
-    }
-
-    fn tear(&mut self) -> io::Result<()> {
-        self.ftl_mut().medium_mut().inner_mut().payload_mut().tear()
-    }
-
-    fn counters(&self) -> MediumCounters {
-        *self.ftl().medium().counters()
-    }
-
-    fn close(&self) -> io::Result<()> {
-        P::close(self.ftl().medium().inner())
-    }
-}
-
-/// Makes a device to be served.
-pub(crate) struct ToServe;
-
-impl<P: Keeper + 'static> Finish<Timed<NandArray<P>>> for ToServe {
-    type Device = Box<dyn Served>;
-    fn finish<F: Ftl<Medium = Timed<NandArray<P>>> + Send + 'static>(self, ssd: Ssd<F>) -> Self::Device {
-        Box::new(ssd)
+    fn close(&self, array: &NandArray<AnyPayload>) -> io::Result<()> {
+        let payload: &dyn Any = &**array.payload();
+        close(payload.downcast_ref::<Flash<D>>().expect(ITS_OWN), array)
     }
 }

@@ -3,10 +3,10 @@
 use super::serving::Core;
 use super::{Drive, DriveError, DriveOptions, Durable};
 use crate::image::{self, Durability, Header, HeldPage, HostTotals, How, ImageError, Problem};
-use crate::served::{Served, ToServe};
-use isotherm::build::{Array, assemble};
+use crate::served::Served;
+use isotherm::build::{Array, build_over, in_memory};
 use isotherm::nand::array::NandArray;
-use isotherm::nand::payload::HeapBytes;
+use isotherm::nand::payload::AnyPayload;
 use isotherm::spec::DeviceSpec;
 use isotherm::stats::MediumCounters;
 use std::fs::{File, OpenOptions};
@@ -70,20 +70,15 @@ impl Drive {
         let durability = opened.durability.clone();
         let environment = opened.header.environment();
         let host = durability.totals().host;
-        let device = assemble(
-            &opened.header.spec,
-            &environment,
-            |geometry| {
-                // A device that finds nothing begins like one that was just built, block for block.
-                if opened.state.counters == MediumCounters::default() {
-                    return Ok(Array::New(opened.flash));
-                }
-                let endurance = opened.header.spec.device.endurance;
-                let array = NandArray::restore(*geometry, endurance, opened.flash, opened.state);
-                Ok(Array::Left(Box::new(array)))
-            },
-            ToServe,
-        );
+        let device = build_over(&opened.header.spec, &environment, |geometry| {
+            let flash: AnyPayload = Box::new(opened.flash);
+            // A device that finds nothing begins like one that was just built, block for block.
+            if opened.state.counters == MediumCounters::default() {
+                return Ok(Array::New(flash));
+            }
+            let endurance = opened.header.spec.device.endurance;
+            Ok(Array::Left(Box::new(NandArray::restore(*geometry, endurance, flash, opened.state))))
+        });
         // The specification is the one that the image was made with: what fails is the content.
         let device = device.map_err(|error| {
             let problem = format!("the device cannot be rebuilt from its pages: {error}");
@@ -93,9 +88,9 @@ impl Drive {
                 "list the damage with isotherm drive check, and restore the image from a copy",
             )
         })?;
-        let mut device = device;
+        let mut device = Served::on_disk::<D>(device);
         if let Some(held) = opened.held {
-            restore(&mut *device, &held, &durability, &image::create::layout(&opened.header)?)?;
+            restore(&mut device, &held, &durability, &image::create::layout(&opened.header)?)?;
         }
         let how = How { took: start.elapsed(), ..opened.how };
         Ok(Self::over(device, Some(durability), opened.header, host, Some(how), options)?)
@@ -110,14 +105,13 @@ impl Drive {
         options.latency.adapt(&mut header.spec);
         image::create::planned(&header)?;
         let environment = header.environment();
-        let pages = |geometry: &isotherm::address::Geometry| HeapBytes::new(geometry.pages(), geometry.log2_page_bytes);
-        let device = assemble(&header.spec, &environment, |geometry| Ok(Array::New(pages(geometry))), ToServe);
-        let device = device.map_err(ImageError::from)?;
+        let device = build_over(&header.spec, &environment, |geometry| Ok(Array::New(in_memory(geometry))));
+        let device = Served::in_memory(device.map_err(ImageError::from)?);
         Ok(Self::over(device, None, header, HostTotals::default(), None, options)?)
     }
 
     fn over(
-        device: Box<dyn Served>,
+        device: Served,
         durable: Option<Arc<dyn Durable>>,
         header: Header,
         host_before: HostTotals,
@@ -162,7 +156,7 @@ fn lock(file: &File) -> Result<(), ImageError> {
 
 /// Writes to flash what the write buffer held when power was lost, and forgets it there: later losses of power bring back nothing old.
 fn restore<D: image::Disk>(
-    device: &mut dyn Served,
+    device: &mut Served,
     held: &[HeldPage],
     durability: &Durability<D>,
     layout: &image::Layout,

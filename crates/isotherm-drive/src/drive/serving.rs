@@ -24,7 +24,7 @@ const SLOW_NS: u64 = 60_000_000_000;
 pub(super) struct Core {
     /// The slowest requests of late, slowest first.
     pub(super) slow: Vec<SlowRequest>,
-    pub(super) device: Box<dyn Served>,
+    pub(super) device: Served,
     pub(super) recorder: Option<Recorder>,
     pub(super) host: HostTotals,
     pub(super) requests: u64,
@@ -64,7 +64,7 @@ impl Drive {
     pub(super) fn serve(
         &self,
         asked: &Asked,
-        work: impl FnOnce(&mut dyn Served) -> Result<(), DeviceError>,
+        work: impl FnOnce(&mut Served) -> Result<(), DeviceError>,
     ) -> Result<Due, ExportError> {
         let mut core = self.core();
         if let Some(why) = core.stopped {
@@ -74,7 +74,7 @@ impl Drive {
         core.device.arrive(now_ns, asked.source);
         core.take_down(asked, now_ns);
         let before = core.device.counters();
-        let result = work(&mut *core.device);
+        let result = work(&mut core.device);
         core.judge(asked, now_ns, &before);
         if let Err(error) = result {
             core.host.media_errors += u64::from(matches!(error, DeviceError::Unreadable { .. }));

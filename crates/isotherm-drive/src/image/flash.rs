@@ -295,7 +295,10 @@ fn page_len(geometry: &isotherm::address::Geometry) -> usize {
 
 impl<D: Disk> Payload for Flash<D> {
     type Content = Bytes;
-    const NEEDS_RECOVERY: bool = true;
+
+    fn needs_recovery(&self) -> bool {
+        true
+    }
 
     fn program(&mut self, at: Ppn, oob: Oob, page: &[u8], cause: Cause) -> Kept {
         self.append(at, oob, None, cause, page).map_err(|error| error.kind())?;

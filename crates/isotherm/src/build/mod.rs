@@ -8,12 +8,12 @@ pub use names::{check_name, check_names};
 pub use sections::SECTIONS;
 
 use crate::address::{Geometry, MAX_PAGES};
-use crate::device::{BlockDevice, Replay};
+use crate::device::{BlockDevice, DeviceError, Replay};
 use crate::ftl::{AnyDesign, Design as _, Found, Ftl, FtlParts, FtlPlan, Reserve, Uses, Wishes, read_design};
 use crate::nand::Medium;
 use crate::nand::array::NandArray;
-use crate::nand::content::{Bytes, Nothing};
-use crate::nand::payload::{HeapBytes, NoBytes, Payload};
+use crate::nand::content::Nothing;
+use crate::nand::payload::{AnyPayload, HeapBytes, NoBytes, Payload};
 use crate::nand::timing::{Latency, TIMINGS, Timed};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, SharedPlacement, build_placement};
 use crate::registry::{SpecError, find};
@@ -281,11 +281,72 @@ pub fn build_with_bytes(spec: &DeviceSpec, environment: &Environment) -> Result<
             "leave it false",
         ));
     }
-    let payload = |geometry: &Geometry| HeapBytes::new(geometry.pages(), geometry.log2_page_bytes);
-    assemble(spec, environment, |geometry| Ok(Array::New(payload(geometry))), ForBytes)
+    Ok(build_over(spec, environment, |geometry| Ok(Array::New(in_memory(geometry))))?)
+}
+
+/// Pages of bytes in memory, for an array of this shape.
+pub fn in_memory(geometry: &Geometry) -> AnyPayload {
+    Box::new(HeapBytes::new(geometry.pages(), geometry.log2_page_bytes))
+}
+
+/// Builds the device that `spec` describes, over bytes that are kept elsewhere: `array` is asked for them once the shape is known.
+///
+/// # Errors
+/// As [`build`]; what `array` refuses, or an array that fails while a device takes it over.
+///
+/// # Panics
+/// If the array that another device left has another shape.
+pub fn build_over(
+    spec: &DeviceSpec,
+    environment: &Environment,
+    array: impl FnOnce(&Geometry) -> Result<Array<AnyPayload>, SpecError>,
+) -> Result<Box<dyn HeldDevice>, SpecError> {
+    // The SSD is compiled here, not where `array` is known.
+    let mut array = Some(array);
+    held(spec, environment, &mut |geometry| (array.take().expect("asked once"))(geometry))
+}
+
+type AskArray<'a> = &'a mut dyn FnMut(&Geometry) -> Result<Array<AnyPayload>, SpecError>;
+
+fn held(spec: &DeviceSpec, environment: &Environment, array: AskArray<'_>) -> Result<Box<dyn HeldDevice>, SpecError> {
+    assemble(spec, environment, array, ForBytes)
+}
+
+/// A device that holds bytes, and the array that it keeps them in.
+pub trait HeldDevice: BlockDevice {
+    /// The array.
+    fn array(&self) -> &NandArray<AnyPayload>;
+    /// The array.
+    fn array_mut(&mut self) -> &mut NandArray<AnyPayload>;
+    /// The array that is left when the device ends, as a loss of power ends it.
+    fn into_array(self: Box<Self>) -> NandArray<AnyPayload>;
+    /// Writes everything to flash, also what a protected write buffer holds. No request, as the device sees it.
+    ///
+    /// # Errors
+    /// The device is full or stopped.
+    fn write_out(&mut self) -> Result<(), DeviceError>;
+}
+
+impl<F: Ftl<Medium = Timed<NandArray<AnyPayload>>> + Send> HeldDevice for Ssd<F> {
+    fn array(&self) -> &NandArray<AnyPayload> {
+        self.ftl().medium().inner()
+    }
+
+    fn array_mut(&mut self) -> &mut NandArray<AnyPayload> {
+        self.ftl_mut().medium_mut().inner_mut()
+    }
+
+    fn into_array(self: Box<Self>) -> NandArray<AnyPayload> {
+        self.into_ftl().into_medium().into_inner()
+    }
+
+    fn write_out(&mut self) -> Result<(), DeviceError> {
+        self.ftl_mut().write_out()
+    }
 }
 
 /// The array that a device is built over.
+#[derive(Debug)]
 pub enum Array<P> {
     /// A new one, whose content `P` keeps.
     New(P),
@@ -294,7 +355,7 @@ pub enum Array<P> {
 }
 
 /// What is made of an SSD once it is built, whatever the type of its FTL.
-pub trait Finish<M: Medium> {
+trait Finish<M: Medium> {
     /// What is made.
     type Device;
     /// Makes it.
@@ -302,8 +363,7 @@ pub trait Finish<M: Medium> {
 }
 
 /// A device that replays.
-#[derive(Clone, Copy, Debug)]
-pub struct ForReplay;
+struct ForReplay;
 
 impl<M: Medium<Content = Nothing>> Finish<M> for ForReplay {
     type Device = Box<dyn Replay>;
@@ -313,25 +373,18 @@ impl<M: Medium<Content = Nothing>> Finish<M> for ForReplay {
 }
 
 /// A device that holds bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct ForBytes;
+struct ForBytes;
 
-impl<M: Medium<Content = Bytes>> Finish<M> for ForBytes {
-    type Device = Box<dyn BlockDevice>;
-    fn finish<F: Ftl<Medium = M> + Send + 'static>(self, ssd: Ssd<F>) -> Self::Device {
+impl Finish<Timed<NandArray<AnyPayload>>> for ForBytes {
+    type Device = Box<dyn HeldDevice>;
+    fn finish<F: Ftl<Medium = Timed<NandArray<AnyPayload>>> + Send + 'static>(self, ssd: Ssd<F>) -> Self::Device {
         Box::new(ssd)
     }
 }
 
 /// Builds the device that `spec` describes, whatever its pages hold: `array` is asked for what keeps their content, once the
 /// shape is known, and `finish` for what is made of the SSD.
-///
-/// # Errors
-/// Anything wrong with the specification, what `array` refuses, or an array that fails while a device takes it over.
-///
-/// # Panics
-/// If the array that another device left has another shape.
-pub fn assemble<P, K>(
+fn assemble<P, K>(
     spec: &DeviceSpec,
     environment: &Environment,
     array: impl FnOnce(&Geometry) -> Result<Array<P>, SpecError>,
@@ -354,7 +407,7 @@ where
     let (array, found) = match array(&geometry)? {
         // Bytes can always be found again after a loss of power.
         Array::New(payload) => {
-            let recovery = spec.device.recovery || P::NEEDS_RECOVERY;
+            let recovery = spec.device.recovery || payload.needs_recovery();
             (NandArray::new(geometry, spec.device.endurance, recovery, payload), Found::Nothing)
         }
         Array::Left(array) => (*array, Found::Written),

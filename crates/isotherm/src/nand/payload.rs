@@ -5,6 +5,7 @@ use super::Oob;
 use super::content::{Bytes, Content, Frames, HeapFrames, Nothing};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::Cause;
+use std::any::Any;
 
 /// What becomes of an operation: a store outside memory may fail, and says how.
 pub type Kept = Result<(), std::io::ErrorKind>;
@@ -16,12 +17,12 @@ pub type Kept = Result<(), std::io::ErrorKind>;
 ///   read may say that a page is damaged (`InvalidData`): that page alone is unreadable then.
 /// - A page that was programmed reads as programmed until its block is erased.
 /// - What outlives the tables keeps, with each page, the OOB area that comes with it.
-pub trait Payload: Send {
+pub trait Payload: Any + Send {
     /// What pages hold.
     type Content: Content;
-    /// Whether an array must keep what a rebuild of the map needs, because the content outlives the tables.
-    const NEEDS_RECOVERY: bool;
 
+    /// Whether an array must keep what a rebuild of the map needs, because the content outlives the tables.
+    fn needs_recovery(&self) -> bool;
     /// Keeps a page.
     ///
     /// # Errors
@@ -68,14 +69,54 @@ pub trait Payload: Send {
     fn bytes(&self) -> u64;
 }
 
+/// Bytes, whichever store keeps them: devices over all stores are one piece of machine code, which the core holds.
+pub type AnyPayload = Box<dyn Payload<Content = Bytes>>;
+
+impl Payload for AnyPayload {
+    type Content = Bytes;
+
+    fn needs_recovery(&self) -> bool {
+        (**self).needs_recovery()
+    }
+    fn program(&mut self, at: Ppn, oob: Oob, page: &[u8], cause: Cause) -> Kept {
+        (**self).program(at, oob, page, cause)
+    }
+    fn read(&self, at: Ppn, oob: Oob, out: &mut [u8]) -> Kept {
+        (**self).read(at, oob, out)
+    }
+    fn copy(&mut self, source: Ppn, target: Ppn, oob: Oob, cause: Cause) -> Kept {
+        (**self).copy(source, target, oob, cause)
+    }
+    fn program_bytes(&mut self, at: Ppn, oob: Oob, content: &[u8], cause: Cause) -> Result<bool, std::io::ErrorKind> {
+        (**self).program_bytes(at, oob, content, cause)
+    }
+    fn read_bytes(&self, at: Ppn, oob: Oob, out: &mut Vec<u8>) -> Result<bool, std::io::ErrorKind> {
+        (**self).read_bytes(at, oob, out)
+    }
+    fn erase(&mut self, block: BlockId, erases: u32, cause: Cause) -> Kept {
+        (**self).erase(block, erases, cause)
+    }
+    fn flush(&mut self) -> Kept {
+        (**self).flush()
+    }
+    fn save_frame(&mut self, frame: u32, held: Option<(Lpn, &[u8])>) -> Kept {
+        (**self).save_frame(frame, held)
+    }
+    fn bytes(&self) -> u64 {
+        (**self).bytes()
+    }
+}
+
 /// No payload: a simulation needs addresses only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoBytes;
 
 impl Payload for NoBytes {
     type Content = Nothing;
-    const NEEDS_RECOVERY: bool = false;
 
+    fn needs_recovery(&self) -> bool {
+        false
+    }
     #[inline(always)]
     fn program(&mut self, _: Ppn, _: Oob, (): (), _: Cause) -> Kept {
         Ok(())
@@ -123,8 +164,10 @@ impl HeapBytes {
 
 impl Payload for HeapBytes {
     type Content = Bytes;
-    const NEEDS_RECOVERY: bool = true;
 
+    fn needs_recovery(&self) -> bool {
+        true
+    }
     fn program(&mut self, at: Ppn, _: Oob, page: &[u8], _: Cause) -> Kept {
         self.0.put(at.0, page);
         Ok(())

@@ -2,19 +2,16 @@
 //! counts what a device without bytes counts, and is found again when it was left or when the store of its content failed.
 
 use isotherm::address::{BlockId, Geometry, Lpn, Ppn};
-use isotherm::build::{Array, Environment, Finish, ForBytes, assemble, build, build_with_bytes};
+use isotherm::build::{Array, Environment, HeldDevice, build, build_over, build_with_bytes, in_memory};
 use isotherm::cause::Cause;
 use isotherm::device::{BlockDevice, DeviceError};
-use isotherm::ftl::Ftl;
 use isotherm::nand::Oob;
-use isotherm::nand::array::NandArray;
 use isotherm::nand::content::Bytes;
-use isotherm::nand::payload::{HeapBytes, Kept, Payload};
-use isotherm::nand::timing::Timed;
+use isotherm::nand::payload::{AnyPayload, Kept, Payload};
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
-use isotherm::ssd::Ssd;
 use proptest::prelude::*;
+use std::any::Any;
 use std::io::ErrorKind;
 
 const PAGE: u64 = 512;
@@ -190,14 +187,13 @@ proptest! {
             let flush = Request { arrival_ns: 0, offset: 0, length: 0, op: Op::Flush, source: 0, durable: false };
             let requests: Vec<Request> =
                 requests.iter().flat_map(|request| [*request, Request { arrival_ns: request.arrival_ns, ..flush }]).collect();
-            let payload = |geometry: &Geometry| Failing {
-                inner: HeapBytes::new(geometry.pages(), geometry.log2_page_bytes),
-                left: operations,
-            };
-            let (mut model, mut array, failed) =
-                assemble(&spec(sets), &environment(), |g| Ok(Array::New(payload(g))), Fail(&requests)).unwrap();
-            array.payload_mut().left = u64::MAX;
-            let mut device = assemble(&spec(sets), &environment(), |_| Ok(Array::Left(Box::new(array))), ForBytes).unwrap();
+            let payload = |geometry: &Geometry| -> AnyPayload { Box::new(Failing { inner: in_memory(geometry), left: operations }) };
+            let mut device = build_over(&spec(sets), &environment(), |g| Ok(Array::New(payload(g)))).unwrap();
+            let (mut model, failed) = serve_until_failure(&mut *device, &requests);
+            let mut array = device.into_array();
+            let payload: &mut dyn Any = &mut **array.payload_mut();
+            payload.downcast_mut::<Failing>().unwrap().left = u64::MAX;
+            let mut device = build_over(&spec(sets), &environment(), |_| Ok(Array::Left(Box::new(array)))).unwrap();
             if let Some(at) = failed {
                 model.settle(&mut *device, &requests[at]);
             }
@@ -209,10 +205,14 @@ proptest! {
     fn a_device_that_was_left_is_found_again(requests in requests(400)) {
         for sets in DEVICES {
             let spec = spec(sets);
-            let payload = |geometry: &Geometry| HeapBytes::new(geometry.pages(), geometry.log2_page_bytes);
-            let (model, array) =
-                assemble(&spec, &environment(), |g| Ok(Array::New(payload(g))), Leave(&requests)).unwrap();
-            let mut device = assemble(&spec, &environment(), |_| Ok(Array::Left(Box::new(array))), ForBytes).unwrap();
+            let mut model = Model::new();
+            let mut device = build_over(&spec, &environment(), |geometry| Ok(Array::New(in_memory(geometry)))).unwrap();
+            for request in &requests {
+                model.serve(&mut *device, request).unwrap();
+            }
+            device.flush().unwrap();
+            let array = device.into_array();
+            let mut device = build_over(&spec, &environment(), |_| Ok(Array::Left(Box::new(array)))).unwrap();
             model.check(&mut *device);
         }
     }
@@ -226,7 +226,7 @@ fn whole_pages(range: &std::ops::Range<usize>) -> (usize, usize) {
 
 /// A store that fails once a number of operations are done: a full disk, say.
 struct Failing {
-    inner: HeapBytes,
+    inner: AnyPayload,
     left: u64,
 }
 
@@ -239,8 +239,10 @@ impl Failing {
 
 impl Payload for Failing {
     type Content = Bytes;
-    const NEEDS_RECOVERY: bool = true;
 
+    fn needs_recovery(&self) -> bool {
+        true
+    }
     fn program(&mut self, at: Ppn, oob: Oob, page: &[u8], cause: Cause) -> Kept {
         self.fate()?;
         self.inner.program(at, oob, page, cause)
@@ -275,39 +277,15 @@ impl Payload for Failing {
     }
 }
 
-/// Serves requests until the store fails, and gives back what lies on flash and which request failed.
-struct Fail<'a>(&'a [Request]);
-
-impl Finish<Timed<NandArray<Failing>>> for Fail<'_> {
-    type Device = (Model, NandArray<Failing>, Option<usize>);
-    fn finish<F: Ftl<Medium = Timed<NandArray<Failing>>> + Send + 'static>(self, mut ssd: Ssd<F>) -> Self::Device {
-        let mut model = Model::new();
-        let mut failed = None;
-        for (at, request) in self.0.iter().enumerate() {
-            if let Err(error) = model.serve(&mut ssd, request) {
-                assert_eq!(error, DeviceError::Payload(ErrorKind::StorageFull));
-                assert_eq!(ssd.read(0, &mut [0; 8]), Err(error), "a stopped device answers nothing");
-                failed = Some(at);
-                break;
-            }
+/// Serves requests until the store fails, and says which request failed.
+fn serve_until_failure(device: &mut dyn HeldDevice, requests: &[Request]) -> (Model, Option<usize>) {
+    let mut model = Model::new();
+    for (at, request) in requests.iter().enumerate() {
+        if let Err(error) = model.serve(device, request) {
+            assert_eq!(error, DeviceError::Payload(ErrorKind::StorageFull));
+            assert_eq!(device.read(0, &mut [0; 8]), Err(error), "a stopped device answers nothing");
+            return (model, Some(at));
         }
-        (model, ssd.into_ftl().into_medium().into_inner(), failed)
     }
-}
-
-/// Serves requests, flushes, and gives back what lies on flash.
-struct Leave<'a>(&'a [Request]);
-
-type TimedArray = Timed<NandArray<HeapBytes>>;
-
-impl Finish<TimedArray> for Leave<'_> {
-    type Device = (Model, NandArray<HeapBytes>);
-    fn finish<F: Ftl<Medium = TimedArray> + Send + 'static>(self, mut ssd: Ssd<F>) -> Self::Device {
-        let mut model = Model::new();
-        for request in self.0 {
-            model.serve(&mut ssd, request).unwrap();
-        }
-        BlockDevice::flush(&mut ssd).unwrap();
-        (model, ssd.into_ftl().into_medium().into_inner())
-    }
+    (model, None)
 }
