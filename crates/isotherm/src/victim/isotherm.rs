@@ -27,6 +27,10 @@ pub(super) const ENTRY: Entry<super::BuildVictim> = Entry {
 const CANDIDATES: u32 = 16;
 /// Other blocks that are looked at before a choice.
 const IN_TURN: u32 = 4;
+/// Live pages that a look goes by, at least, where the block has so many; each look at a block goes by others. Who would be chosen is looked at more
+/// closely: of many estimates the smallest is likely to be one that is too small.
+const PAGES_OF_CANDIDATE: u32 = 24;
+const PAGES_IN_TURN: u32 = 12;
 /// Rate of a page of which nothing is known: it dies once in one write of the logical capacity.
 const UNKNOWN_RATE: f32 = 1.0;
 /// Not a page of the host.
@@ -62,21 +66,28 @@ impl Isotherm {
         }
     }
 
-    /// Looks up the rates of a block's live pages.
-    fn look(&mut self, block: BlockId, blocks: &BlockTable, history: &PageHistory) {
+    /// Looks up the rates of at least so many of a block's live pages, if it has them.
+    fn look(&mut self, block: BlockId, least: u32, blocks: &BlockTable, history: &PageHistory) {
         let index = block.0 as usize;
         self.looked[index] = self.choices;
         let valid = blocks.valid(block);
         if valid == 0 || valid == blocks.pages_per_block() {
             return;
         }
-        let mut sum = 0.0;
+        let (mut sum, mut looked_up) = (0.0, 0);
         let owners = &self.owners;
+        let step = (valid / least).max(1);
+        let mut skipped = self.choices % step;
         blocks.validity.for_each_valid(block, |at| {
+            skipped += 1;
+            if skipped < step {
+                return;
+            }
+            (skipped, looked_up) = (0, looked_up + 1);
             let owner = owners[at.0 as usize];
             sum += if owner == NOT_DATA { f64::from(UNKNOWN_RATE) } else { history.lifetimes().rate(Lpn(owner)) };
         });
-        self.rates[index] = (sum / f64::from(valid)) as f32;
+        self.rates[index] = (sum / f64::from(looked_up)) as f32;
         let rates = &self.rates;
         self.shortlists.offer(block, blocks, |block, _| score(rates, blocks, block));
     }
@@ -136,12 +147,14 @@ impl VictimPolicy for Isotherm {
             let block = BlockId(self.turn);
             self.turn = if self.turn + 1 == blocks.blocks() { 0 } else { self.turn + 1 };
             if blocks.state(block) == BlockState::Closed {
-                self.look(block, blocks, history);
+                self.look(block, PAGES_IN_TURN, blocks, history);
             }
         }
         for _ in 0..CANDIDATES {
             match self.pick_within(blocks, 0, streams) {
-                Some(block) if self.looked[block.0 as usize] != self.choices => self.look(block, blocks, history),
+                Some(block) if self.looked[block.0 as usize] != self.choices => {
+                    self.look(block, PAGES_OF_CANDIDATE, blocks, history);
+                }
                 _ => break,
             }
         }

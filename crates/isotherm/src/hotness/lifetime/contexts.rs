@@ -99,14 +99,14 @@ impl Contexts {
 
     /// Eighths of octaves by which the placement's death rate lies above its lowest.
     #[inline(always)]
-    pub(super) fn placement(&self, context: usize, age_index: usize) -> u8 {
-        self.placement[context * BINS + age_index / 2]
+    pub(super) fn placement(&self, context: usize, bin: usize) -> u8 {
+        self.placement[context * BINS + bin]
     }
 
     /// The victim policy's death rate: expected deaths in one write of the logical capacity.
     #[inline(always)]
-    pub(super) fn victim(&self, context: usize, age_index: usize) -> f64 {
-        self.rates[usize::from(self.victim[context * BINS + age_index / 2])]
+    pub(super) fn victim(&self, context: usize, bin: usize) -> f64 {
+        self.rates[usize::from(self.victim[context * BINS + bin])]
     }
 
     /// A page of the sample has lived from one age to a later one.
@@ -114,9 +114,8 @@ impl Contexts {
     pub(super) fn lived(&mut self, context: usize, from: u32, to: u32) {
         let mut at = from;
         while at < to {
-            let bin = ages::index(at) / 2;
-            let end = ages::lowest(2 * bin + 2).min(to);
-            self.expose(context * BINS + bin, end - at);
+            let end = ages::end_of_bin(at).min(to);
+            self.expose(context * BINS + ages::bin(at), end - at);
             at = end;
         }
     }
@@ -126,7 +125,7 @@ impl Contexts {
     pub(super) fn died(&mut self, context: usize, told: u32, age: u32) {
         // A page that dies in the unit in which it was written was alive for a part of it; one is the least that can be told.
         self.lived(context, told, age + 1);
-        let cell = context * BINS + ages::index(age) / 2;
+        let cell = context * BINS + ages::bin(age);
         if self.deaths[cell] > u16::MAX - DEATH {
             self.halve(context);
         }
@@ -168,18 +167,30 @@ impl Contexts {
             return;
         }
         let parents = Parents::of(self);
+        // Families of which nothing was seen are all taken for the same.
+        let mut unseen: Option<usize> = None;
         for family in 0..FAMILIES {
+            let cells = family * MEANS * BINS..(family + 1) * MEANS * BINS;
+            let is_unseen = self.exposure[cells.clone()].iter().all(|units| *units == 0)
+                && self.deaths[cells.clone()].iter().all(|deaths| *deaths == 0);
+            if is_unseen {
+                if let Some(same) = unseen {
+                    self.placement.copy_within(same..same + MEANS * BINS, cells.start);
+                    self.victim.copy_within(same..same + MEANS * BINS, cells.start);
+                    continue;
+                }
+                unseen = Some(cells.start);
+            }
             let scaled = parents.of_family(self, family);
-            for context in family * MEANS..(family + 1) * MEANS {
+            for mean in 0..MEANS {
+                let first = cells.start + mean * BINS;
                 let hazards = std::array::from_fn(|bin| {
-                    let parent = parents.hazard(&scaled, context % MEANS, bin);
-                    let (units, deaths) = self.counted(context * BINS + bin);
-                    pulled(deaths, units, parent)
+                    let (units, deaths) = self.counted(first + bin);
+                    pulled(deaths, units, parents.hazard(&scaled, mean, bin))
                 });
                 let (placement, victim) = self.rates_of(&hazards);
-                let cells = context * BINS..(context + 1) * BINS;
-                self.placement[cells.clone()].copy_from_slice(&placement);
-                self.victim[cells].copy_from_slice(&victim);
+                self.placement[first..first + BINS].copy_from_slice(&placement);
+                self.victim[first..first + BINS].copy_from_slice(&victim);
             }
         }
     }
@@ -211,7 +222,7 @@ impl Contexts {
     /// largest, and at least as far as its horizon; the victim policy's goes to its horizon.
     fn rates_of(&self, hazards: &[f64; BINS]) -> ([u8; BINS], [u8; BINS]) {
         let (mut placement, mut victim) = ([0; BINS], [0; BINS]);
-        let width = |bin: usize| f64::from(ages::lowest(2 * bin + 2) - ages::lowest(2 * bin));
+        let width = |bin: usize| f64::from(ages::width(bin));
         // Exposure in a width of one that begins it, at a constant hazard: to the first order in the hazard's reciprocal, so that no
         // exponential is needed.
         let exposure_in = |bin: usize, width: f64| width / (1.0 + hazards[bin] * width);
@@ -246,10 +257,13 @@ impl Contexts {
         (placement, victim)
     }
 
-    /// The code of a rate of death in a unit.
+    /// The code of a rate of death in a unit: the largest whose rate is no larger. Exponent and fraction of the number tell it.
     fn code(&self, rate: f64) -> u8 {
-        let rate = rate * self.units;
-        (self.rates.partition_point(|lower| *lower <= rate).max(1) - 1) as u8
+        let rate = (rate * self.units).clamp(self.rates[0], self.rates[255]);
+        let (exponent, fraction) = (rate.to_bits() >> 52, rate.to_bits() & ((1 << 52) - 1));
+        let octave = exponent as i32 - 1023 - LOWEST_OCTAVE;
+        let fraction = f64::from_bits(1023 << 52 | fraction);
+        (octave * 8) as u8 + EIGHTHS[1..].iter().map(|lower| u8::from(*lower <= fraction)).sum::<u8>()
     }
 }
 
@@ -284,6 +298,18 @@ mod tests {
     }
 
     #[test]
+    fn codes_are_those_of_the_largest_rates_below() {
+        let contexts = Contexts::new(2048.0);
+        for (code, rate) in contexts.rates.iter().enumerate() {
+            for (part, expected) in [(1.0, code), (1.0 - 1e-9, code.saturating_sub(1)), (1.04, code)] {
+                // A rate is given for a unit; units are a power of two, so that nothing is rounded.
+                assert_eq!(usize::from(contexts.code(rate * part / 2048.0)), expected, "{rate}");
+            }
+        }
+        assert_eq!((contexts.code(0.0), contexts.code(1e30)), (0, 255));
+    }
+
+    #[test]
     fn pages_that_die_alike_have_the_mean_rate_and_others_their_own() {
         let alike = of_classes([1e-2, 1e-3, 1e-3, 1.1e-3]);
         assert!(alike.are_alike() && alike.placement.iter().all(|code| *code == MEAN_RATE));
@@ -305,7 +331,7 @@ mod tests {
             }
         }
         contexts.compute();
-        let rate = contexts.placement(3 * MEANS + unseen, 16);
+        let rate = contexts.placement(3 * MEANS + unseen, 8);
         let expected = contexts.code(0.5 / middle(unseen));
         assert!(rate.abs_diff(expected) <= 2, "{rate}, expected {expected}");
     }

@@ -26,7 +26,7 @@ mod pages;
 mod parents;
 
 use crate::address::Lpn;
-use ages::INDICES;
+use ages::BINS;
 use contexts::Contexts;
 pub use contexts::{MEAN_RATE, TABLE_BYTES};
 use pages::PageState;
@@ -135,14 +135,14 @@ impl Lifetimes {
     #[inline(always)]
     pub fn eighths(&self, lpn: Lpn) -> u8 {
         let page = self.pages[lpn.0 as usize];
-        self.contexts.placement(Contexts::of(page), ages::index(page.age(self.now)))
+        self.contexts.placement(Contexts::of(page), ages::bin(page.age(self.now)))
     }
 
     /// The death rate of the page, as victim policies take it: expected deaths in one write of the logical capacity.
     #[inline(always)]
     pub fn rate(&self, lpn: Lpn) -> f64 {
         let page = self.pages[lpn.0 as usize];
-        self.contexts.victim(Contexts::of(page), ages::index(page.age(self.now)))
+        self.contexts.victim(Contexts::of(page), ages::bin(page.age(self.now)))
     }
 
     /// Whether the death rates of pages do not differ by more than noise: then all are the mean rate.
@@ -229,7 +229,7 @@ fn is_sampled(lpn: u32) -> bool {
     sampled(lpn / GROUP) == lpn
 }
 
-const _: () = assert!(ages::index(OLDEST) < INDICES && SETTLED_AGE < OLDEST);
+const _: () = assert!(ages::bin(OLDEST) < BINS && SETTLED_AGE < OLDEST);
 
 #[cfg(test)]
 mod tests;

@@ -89,12 +89,13 @@ impl PageState {
             4 => 7,
             _ => MOST_INTERVALS,
         };
-        let interval_then = ages::SCALE * u64::from(interval);
+        // Eight intervals of 2^16 units fit in 32 bits.
+        let interval_then = ages::SCALE * interval;
         let mean = if known == 1 {
             interval_then
         } else {
             let before = ages::of_eighths(self.mean());
-            (before * u64::from(known - 1) + interval_then) / u64::from(known)
+            (before * (known - 1) + interval_then) / known
         };
         let mean = ages::eighths_at_random(mean, lot);
         let class = match class {
