@@ -75,6 +75,14 @@ impl<S: Store> Tree<S> {
         Ok(self.opened(ino).handle)
     }
 
+    /// Whether a node is a directory.
+    ///
+    /// # Errors
+    /// `ENOTDIR`.
+    pub fn expect_directory(&mut self, ino: Ino) -> Result<()> {
+        self.directory(ino).map(drop)
+    }
+
     /// Closes a directory.
     ///
     /// # Errors

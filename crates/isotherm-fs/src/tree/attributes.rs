@@ -92,6 +92,7 @@ impl<S: Store> Tree<S> {
     /// # Errors
     /// Of the store.
     pub fn statistics(&mut self) -> Result<VolumeStatistics> {
+        self.free_doomed()?;
         let space = self.store.space();
         let used = root_page::inodes_in_use(&mut self.store)?;
         let free = space.free.saturating_mul(INODES_PER_PAGE);

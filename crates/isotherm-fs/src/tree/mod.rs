@@ -37,7 +37,9 @@ mod tests;
 mod write;
 mod xattrs;
 
-use isotherm_vfs::{FileKind, ROOT, Time};
+use std::collections::BTreeSet;
+
+use isotherm_vfs::{FileKind, Ino, ROOT, Time};
 
 pub use describe::{describe_entry, describe_page};
 pub use error::{Result, TreeError};
@@ -94,6 +96,9 @@ pub struct Tree<S> {
     access_times: AccessTimes,
     batch_pages: usize,
     handles: u64,
+    /// Small files without a name that are freed when there are so many of them.
+    doomed: BTreeSet<Ino>,
+    freed_together: usize,
 }
 
 impl<S: Store> Tree<S> {
@@ -135,7 +140,17 @@ impl<S: Store> Tree<S> {
 
     fn new(store: S, hash: NameHash) -> Self {
         let (nodes, access_times) = (Nodes::default(), AccessTimes::default());
-        Self { store, nodes, hash, now: Time::default(), access_times, batch_pages: BATCH_PAGES, handles: 0 }
+        Self {
+            store,
+            nodes,
+            hash,
+            now: Time::default(),
+            access_times,
+            batch_pages: BATCH_PAGES,
+            handles: 0,
+            doomed: BTreeSet::new(),
+            freed_together: 1,
+        }
     }
 
     /// The store, to write its log, say.
@@ -156,6 +171,12 @@ impl<S: Store> Tree<S> {
     /// Sets the time of the requests that follow.
     pub fn set_now(&mut self, now: Time) {
         self.now = now;
+    }
+
+    /// Sets how many small files are freed in one transaction when their last reference is gone; 1 unless told. The others wait for it on
+    /// the list of orphans: [`Tree::free_doomed`] is to be called where the space or the memory that they take matters.
+    pub fn free_together(&mut self, files: usize) {
+        self.freed_together = files;
     }
 
     /// Sets when reading sets a time.

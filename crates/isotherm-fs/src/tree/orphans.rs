@@ -74,9 +74,45 @@ impl<S: Store> Tree<S> {
         }
         self.nodes.drop_idle(ino);
         match self.stored_inode(ino) {
-            Ok(inode) if inode.links == 0 => self.destroy(ino),
+            Ok(inode) if inode.links == 0 => self.doom(ino, &inode),
             _ => Ok(()),
         }
+    }
+
+    /// Frees a node without a name that nobody refers to; a small file together with others, later: they stand on the list until then.
+    fn doom(&mut self, ino: Ino, inode: &Inode) -> Result<()> {
+        if inode.kind != FileKind::Regular || inode.root != 0 || inode.xattrs != 0 {
+            return self.destroy(ino);
+        }
+        self.doomed.insert(ino);
+        if self.doomed.len() < self.freed_together { Ok(()) } else { self.free_doomed().map(drop) }
+    }
+
+    /// Frees the files whose removal waits for others to be done with. Returns how many there were.
+    ///
+    /// # Errors
+    /// Of the store: what could not be freed is freed by [`Tree::recover_orphans`].
+    pub fn free_doomed(&mut self) -> Result<usize> {
+        let doomed = std::mem::take(&mut self.doomed);
+        if doomed.is_empty() {
+            return Ok(0);
+        }
+        self.transaction(Purpose::Shrink, |tree| {
+            for ino in &doomed {
+                let mut inode = tree.inode(*ino)?;
+                if !tree.free_contents(*ino, &mut inode, &mut 1)? {
+                    return Err(damaged(format!("inode {ino} has more blocks than its own entries")));
+                }
+                tree.delist(*ino)?;
+                tree.nodes.discard(*ino);
+                tree.free_inode(*ino)?;
+            }
+            Ok(())
+        })?;
+        for ino in &doomed {
+            self.nodes.drop_idle(*ino);
+        }
+        Ok(doomed.len())
     }
 
     /// Frees a node without a name, in as many transactions as it takes.
@@ -165,12 +201,16 @@ impl<S: Store> Tree<S> {
             from = ino + 1;
             match kind {
                 NAMELESS if self.nodes.is_held(ino) => continue,
-                NAMELESS => self.destroy(ino)?,
+                NAMELESS => {
+                    let inode = self.stored_inode(ino)?;
+                    self.doom(ino, &inode)?;
+                }
                 CUT if name.len() == 8 => self.finish_cut(ino, get_u64(&name, 0))?,
                 _ => return Err(damaged(format!("inode {ino} is listed as an orphan of the kind {kind}"))),
             }
             count += 1;
         }
+        self.free_doomed()?;
         Ok(count)
     }
 

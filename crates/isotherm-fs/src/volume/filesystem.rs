@@ -25,17 +25,20 @@ impl<D: Device> Volume<D> {
     }
 
     /// The same for one that changes something: waits until there is room in memory.
-    fn change_tree<T>(&self, request: impl FnOnce(&mut Tree<Log<D>>) -> tree::Result<T>) -> Result<T> {
+    fn change_tree<T>(&self, request: impl Fn(&mut Tree<Log<D>>) -> tree::Result<T>) -> Result<T> {
         self.write_to_tree(1, request)
     }
 
     /// The same for one that writes so many blocks.
-    fn write_to_tree<T>(&self, blocks: u64, request: impl FnOnce(&mut Tree<Log<D>>) -> tree::Result<T>) -> Result<T> {
+    fn write_to_tree<T>(&self, blocks: u64, request: impl Fn(&mut Tree<Log<D>>) -> tree::Result<T>) -> Result<T> {
         if self.is_read_only {
             return Err(Errno::ROFS);
         }
         self.wait_for_room(blocks).map_err(errno)?;
-        self.ask(request)
+        self.ask(|tree| match request(tree) {
+            Err(TreeError::Store(StoreError::NoSpace)) if tree.free_doomed()? > 0 => request(tree),
+            done => done,
+        })
     }
 
     fn durable(&self, wanted: Wanted) -> Result<()> {
@@ -143,7 +146,8 @@ impl<D: Device> FileSystem for Volume<D> {
     fn release_directory(&self, ino: Ino, _handle: Handle) {
         let _ = self.ask(|tree| tree.release_directory(ino));
     }
-    fn fsync_directory(&self, _ino: Ino) -> Result<()> {
+    fn fsync_directory(&self, ino: Ino) -> Result<()> {
+        self.ask(|tree| tree.expect_directory(ino))?;
         self.durable(Wanted::Metadata)
     }
 

@@ -31,6 +31,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use writer::lock;
 
+/// Small files that one transaction frees: their inodes share pages, of which each is changed once.
+const FREED_TOGETHER: usize = 64;
+
 /// See the module's text.
 pub struct Volume<D: Device> {
     tree: Mutex<Tree<Log<D>>>,
@@ -79,6 +82,7 @@ impl<D: Device> Volume<D> {
             log.observe(observer);
         }
         let mut tree = Tree::open_store(log).map_err(StoreError::from)?;
+        tree.free_together(FREED_TOGETHER);
         if !is_read_only {
             tree.set_now(clock());
             tree.recover_orphans().map_err(StoreError::from)?;

@@ -33,6 +33,10 @@ fn files_of(wanted: &[Wanted]) -> HashSet<u64> {
 
 /// Brings into pages what memory knows of the inodes that `goal` is about.
 fn settle<D: Device>(tree: &mut Tree<Log<D>>, goal: &Goal) -> Result<(), StoreError> {
+    if matches!(goal, Goal::Files(_) | Goal::Groups | Goal::Coldest | Goal::Everything) {
+        // Nobody needs what they hold to be written.
+        tree.free_doomed()?;
+    }
     match goal {
         Goal::Files(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
         Goal::Groups | Goal::Coldest => drop(tree.settle_idle()?),

@@ -13,13 +13,15 @@ mod trim;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 
 use isotherm_vfs::FileSystem;
 
 use crate::mounting::error::MountError;
 use crate::mounting::mounted::{Mounted, Service, Users};
 use adapter::Adapter;
+
+/// Threads that take requests: most of them wait, for a device or for one another.
+const THREADS: usize = 16;
 
 /// Hears of a request that panicked: programs only see `EIO`.
 pub type OnPanic = Arc<dyn Fn(&str) + Send + Sync>;
@@ -29,7 +31,8 @@ pub type OnPanic = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct FilesOptions {
     /// What the mount table shows as the source.
     pub source: String,
-    /// Threads that take requests, 1 to 64. Default: one for each processor, at least 4 and at most 16.
+    /// Threads that take requests, 1 to 64. One that makes a file durable waits for the device, and whoever waits with it shares its
+    /// flush. Default: 16.
     pub threads: usize,
     /// No writes. Default: writes.
     pub read_only: bool,
@@ -45,10 +48,9 @@ pub struct FilesOptions {
 
 impl Default for FilesOptions {
     fn default() -> Self {
-        let processors = thread::available_parallelism().map_or(4, usize::from);
         Self {
             source: "sfs".into(),
-            threads: (2 * processors).clamp(4, 16),
+            threads: THREADS,
             read_only: false,
             allow_other: rustix::process::getuid().is_root(),
             privileged: false,

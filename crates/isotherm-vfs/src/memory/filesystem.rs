@@ -343,8 +343,8 @@ impl FileSystem for MemoryFileSystem {
         self.close(ino);
     }
 
-    fn fsync_directory(&self, _: Ino) -> Result<()> {
-        Ok(())
+    fn fsync_directory(&self, ino: Ino) -> Result<()> {
+        self.directory(ino).map(drop)
     }
 
     fn xattr(&self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {

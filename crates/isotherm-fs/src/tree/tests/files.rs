@@ -217,3 +217,20 @@ fn access_times_are_relative() {
     let mut tree = tree.reopen();
     assert_eq!(tree.attributes(file).unwrap().accessed, time(10 + 86_400));
 }
+
+/// What is copied takes no more space than it did, and says where its holes are.
+#[test]
+fn a_copy_has_the_holes_of_its_source() {
+    let mut tree = tree();
+    let (from, to) = (tree.make(ROOT, "from", FileKind::Regular), tree.make(ROOT, "to", FileKind::Regular));
+    tree.put(from, 1_000_000, &[1; 10_000]).unwrap();
+    tree.change(CALLER, from, Change { size: Some(3_000_000), ..Change::default() }).unwrap();
+    tree.put(to, 4096, &[2; 20_000]).unwrap();
+    assert_eq!(tree.copy_range((from, 0), (to, 0), u64::MAX).unwrap(), 3_000_000);
+    assert_eq!(tree.whole(to), tree.whole(from));
+    assert_eq!(tree.attributes(to).unwrap().blocks_512, tree.attributes(from).unwrap().blocks_512);
+    for (at, whence) in [(0, SeekFrom::Data), (1_000_000, SeekFrom::Hole), (2_000_000, SeekFrom::Data)] {
+        assert_eq!(tree.seek(to, at, whence).ok(), tree.seek(from, at, whence).ok());
+    }
+    assert_whole(&mut tree);
+}

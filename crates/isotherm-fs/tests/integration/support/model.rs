@@ -308,7 +308,8 @@ impl Model {
                 self.node_mut(number).permissions = *permissions;
                 Ok(())
             }
-            Operation::Fsync(path) | Operation::FsyncDirectory(path) => self.find(path).map(drop),
+            Operation::Fsync(path) => self.find(path).map(drop),
+            Operation::FsyncDirectory(path) => self.find(path).and_then(|number| self.listing(number)).map(drop),
             Operation::Sync | Operation::WriteGroups | Operation::Checkpoint | Operation::CleanAhead => Ok(()),
         }
     }
