@@ -6,6 +6,7 @@ use isotherm::device::{BlockDevice, DeviceError};
 use isotherm::ftl::Ftl;
 use isotherm::nand::Medium;
 use isotherm::nand::array::NandArray;
+use isotherm::nand::clock::Clock as _;
 use isotherm::nand::content::Bytes;
 use isotherm::nand::payload::{HeapBytes, Payload};
 use isotherm::nand::timing::Timed;
@@ -32,6 +33,8 @@ pub(crate) trait Served: BlockDevice {
     fn tear(&mut self) -> io::Result<()>;
     /// Operations of the flash so far.
     fn counters(&self) -> MediumCounters;
+    /// How long the latest request waited at most for a plane that worked for others.
+    fn waited_ns(&self) -> u64;
     /// Ends the use of what lies on the disk, so that it is opened at once next time. Everything was written out.
     ///
     /// # Errors
@@ -89,6 +92,10 @@ where
 
     fn counters(&self) -> MediumCounters {
         *self.ftl().medium().counters()
+    }
+
+    fn waited_ns(&self) -> u64 {
+        self.ftl().medium().clock().waited_ns()
     }
 
     fn close(&self) -> io::Result<()> {
