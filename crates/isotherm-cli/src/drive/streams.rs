@@ -7,12 +7,14 @@ use isotherm::spec::DeviceSpec;
 /// A name for each stream by number, the ones of translation pages last; empty where its number says all there is to say.
 pub fn names(spec: &DeviceSpec, plan: &Plan) -> Vec<String> {
     let count = plan.streams as usize;
-    let mut names = match spec.ftl.name.name.as_str() {
+    let mut names: Vec<String> = match spec.ftl.name.name.as_str() {
         // It has none.
         "fast" => return Vec::new(),
         "asa" => words(&["hot", "warm", "cold"]),
         _ => of_placement(&spec.placement.name, count),
     };
+    // A stream that a parameter of the placement leaves out has no name either.
+    names.truncate(count);
     if plan.translation_blocks > 0 {
         names.resize(count, String::new());
         names.push("translation pages".to_owned());
@@ -80,7 +82,8 @@ mod tests {
                 let Ok(plan) = plan(&spec, &environment) else { continue };
                 let names = names(&spec, &plan);
                 assert!(names.len() <= plan.streams as usize, "{}: {names:?}", spec.placement.name);
-                assert_eq!(gc.is_empty(), names.last().is_none_or(|name| name != "copies") || entry.name == "host_gc");
+                let has_copies = names.last().is_some_and(|name| name == "copies");
+                assert_eq!(has_copies, !gc.is_empty() || entry.name == "host_gc", "{}", spec.placement.name);
             }
         }
     }
