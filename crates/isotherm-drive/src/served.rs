@@ -51,6 +51,11 @@ impl Served {
         *self.device.array().counters()
     }
 
+    /// How long the latest request waited at most for a plane that worked for others.
+    pub(crate) fn waited_ns(&self) -> u64 {
+        self.device.waited_ns()
+    }
+
     /// Leaves half a page behind, as a loss of power does. Everything was handed over.
     ///
     /// # Errors

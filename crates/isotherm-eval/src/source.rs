@@ -190,9 +190,7 @@ impl TraceSource {
             for request in batch.iter() {
                 survey.span_bytes = survey.span_bytes.max(request.offset + request.length);
                 survey.duration_ns = survey.duration_ns.max(request.arrival_ns);
-                if request.op == Op::Write {
-                    survey.page_writes += pages_of(request, page_bytes);
-                }
+                survey.page_writes += page_writes(request, page_bytes);
             }
             Ok(touched.as_mut().map_or(Ok(()), |t| t.insert(batch))?)
         })?;
@@ -236,12 +234,25 @@ pub fn pages_of(request: &Request, page_bytes: u64) -> u64 {
     (request.offset + (request.length - 1)) / page_bytes - request.offset / page_bytes + 1
 }
 
+/// Pages that a request writes: all that a write touches, and those of which zeros cover a part.
+pub(crate) fn page_writes(request: &Request, page_bytes: u64) -> u64 {
+    let touched = pages_of(request, page_bytes);
+    match request.op {
+        Op::Write => touched,
+        Op::WriteZeroes => {
+            let end = request.offset + request.length;
+            touched - (end / page_bytes).saturating_sub(request.offset.div_ceil(page_bytes))
+        }
+        Op::Read | Op::Trim | Op::Flush => 0,
+    }
+}
+
 /// What one pass over a trace tells, as far as a run needs it.
 #[derive(Clone)]
 pub struct Survey {
     /// One past the last byte touched.
     pub span_bytes: u64,
-    /// Pages that its writes touch, counted once for each write.
+    /// Pages that are written, counted once for each request.
     pub page_writes: u64,
     /// Time of the last arrival.
     pub duration_ns: u64,

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! `examples/requests.rs` is a whole program. [`FORMATS`] lists what can be read, [`synth`] what can be made, and
-//! [`TraceWriter`] writes the canonical forms, [`split()`] a file for each volume.
+//! [`TraceWriter`] writes the canonical forms, [`TraceLog`] one that can be read while it grows, [`split()`] a file for each volume.
 //!
 //! # Features
 //! `parquet` (off by default): the canonical form in Parquet. Without it, such files are recognised and refused with
@@ -34,6 +34,7 @@ mod footprint;
 mod formats;
 mod leading;
 mod lines;
+mod log;
 mod open;
 mod options;
 mod order;
@@ -53,6 +54,7 @@ mod write;
 pub use error::{Place, TraceError};
 pub use isotherm::request::{Op, Request};
 pub use leading::LeadingTrims;
+pub use log::TraceLog;
 pub use open::{open, open_bytes};
 pub use options::{BlktraceAction, OpenOptions, SORT_WINDOW, Sort, TimeUnit};
 pub use profile::{LengthBin, OpProfile, Profile, profile, profile_pages, profile_reader};

@@ -107,7 +107,12 @@ impl Source {
             Packing::Gzip => Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(128 << 10, whole))),
             Packing::Zstd => Box::new(zstd::stream::read::Decoder::new(whole).map_err(failed)?),
         };
-        let head = read_up_to(&mut *stream, HEAD_BYTES).map_err(failed)?;
+        let mut head = Vec::new();
+        match (&mut *stream).take(HEAD_BYTES as u64).read_to_end(&mut head) {
+            // Whoever reads on hears of it where it matters: after what is there.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !head.is_empty() => stream = Box::new(Cut),
+            read => _ = read.map_err(failed)?,
+        }
         if head.is_empty() {
             return Err(TraceError::input(self.name(), "the trace is empty", "give a trace with at least one request"));
         }
@@ -143,6 +148,15 @@ impl Source {
             }
         }
         Ok(packing)
+    }
+}
+
+/// What follows the last byte of a packed file that was cut off.
+struct Cut;
+
+impl Read for Cut {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::UnexpectedEof.into())
     }
 }
 

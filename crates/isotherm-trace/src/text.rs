@@ -40,11 +40,14 @@ pub(crate) struct TextReader<F> {
     setup: Setup,
     skipped: u64,
     latest_ns: u64,
+    /// The file was cut off, and this was counted as a row that cannot be read: nothing more comes.
+    is_over: bool,
 }
 
 /// Opens a text format: the function that the registry names.
 pub(crate) fn open<F: LineFormat>(stream: Stream, setup: Setup, options: &OpenOptions) -> Box<dyn Records> {
-    Box::new(TextReader { lines: Lines::new(stream), format: F::new(options), setup, skipped: 0, latest_ns: 0 })
+    let (lines, format) = (Lines::new(stream), F::new(options));
+    Box::new(TextReader { lines, format, setup, skipped: 0, latest_ns: 0, is_over: false })
 }
 
 /// How many of the first lines of a file a format can read: the function by which formats are detected.
@@ -102,27 +105,42 @@ impl<F: LineFormat> TextReader<F> {
         )
     }
 
+    /// Why there is no next line; nothing where the file was cut off and this is one of the rows that may be skipped.
     #[cold]
-    fn line_error(&self, error: LineError) -> TraceError {
-        match error {
+    fn line_error(&mut self, error: LineError) -> Result<(), TraceError> {
+        Err(match error {
+            LineError::Io(source) if source.kind() == std::io::ErrorKind::UnexpectedEof => {
+                if self.skipped < self.setup.skip_bad {
+                    (self.skipped, self.is_over) = (self.skipped + 1, true);
+                    return Ok(());
+                }
+                TraceError::input(
+                    &self.setup.path,
+                    format!("it is truncated after line {}", self.lines.number),
+                    format!("copy or download it again, or read up to there with --skip-bad {}", self.skipped + 1),
+                )
+            }
             LineError::Io(source) => self.setup.io_error(source),
             LineError::TooLong => TraceError::input(
                 &self.setup.path,
                 format!("line {} is longer than {LINE_BYTES_MAX} bytes", self.lines.number + 1),
                 "this is not a trace in this format: name the right one with --format",
             ),
-        }
+        })
     }
 }
 
 impl<F: LineFormat> Records for TextReader<F> {
     fn fill(&mut self, batch: &mut Vec<Request>, most: usize) -> Result<usize, TraceError> {
         let before = batch.len();
-        while batch.len() - before < most {
+        while batch.len() - before < most && !self.is_over {
             let line = match self.lines.next() {
                 Ok(Some(line)) => line,
                 Ok(None) => break,
-                Err(error) => return Err(self.line_error(error)),
+                Err(error) => {
+                    self.line_error(error)?;
+                    break;
+                }
             };
             if line.is_empty() {
                 continue;

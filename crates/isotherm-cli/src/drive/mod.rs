@@ -6,6 +6,7 @@ mod create;
 mod facts;
 mod recording;
 mod serve;
+mod streams;
 mod watch;
 
 pub use create::device;

@@ -52,7 +52,8 @@ pub struct ServeArgs {
     /// Control socket (default: beside the image, with the ending .ctl; none with --ram)
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
-    /// Write what is served as a trace, ending in .csv, .csv.gz, .csv.zst or .parquet
+    /// Write what is served as a trace, ending in .csv, .csv.gz, .csv.zst or .parquet. It grows by a piece every second, and what is
+    /// there can be read at any time, also after a crash; one in Parquet appears at the end
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// When clients hear of the end of a request: none (at once), emulated (when the simulated clock says), emulated,xN (N times slower)
@@ -246,7 +247,11 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         }
         None => (None, None),
     };
-    let drive = Arc::new(args.open(recorder)?);
+    let drive = match args.open(recorder) {
+        Ok(drive) => Arc::new(drive),
+        // Nothing was served.
+        Err(error) => return recording.map_or(Ok(()), Recording::discard).and(Err(error)),
+    };
     tell_opening(args, &drive);
     let facts = Arc::new(Facts::new(drive.clone(), args.name())?);
     let (end, ended) = channel();

@@ -1,6 +1,7 @@
 //! What the live page shows of a served drive, and its counters for Prometheus.
 
 use super::facts::Facts;
+use super::streams;
 use crate::output;
 use crate::prometheus::Families;
 use hdrhistogram::Histogram;
@@ -70,7 +71,7 @@ impl Source for Watched {
             title: self.facts.name().to_owned(),
             facts: describe(&self.drive),
             words: Words::default(),
-            colourings: colourings().into(),
+            colourings: colourings(&self.drive).into(),
             has_latencies: true,
         }
     }
@@ -141,7 +142,7 @@ impl Source for Watched {
                 BlockPhase::Retired => State::Bad,
             },
         };
-        let cells = Cells::gather(&colourings(), blocks.iter().map(unit), most);
+        let cells = Cells::gather(&colourings(&self.drive), blocks.iter().map(unit), most);
         if self.drive.plan().geometry.blocks > BLOCKS_LOOKED_AT {
             self.find_victims(&mut self.before(), blocks);
         }
@@ -173,7 +174,7 @@ pub fn describe(drive: &Drive) -> Vec<Fact> {
 }
 
 /// What the numbers of a block's cell are, in their order.
-fn colourings() -> [Colouring; 4] {
+fn colourings(drive: &Drive) -> [Colouring; 4] {
     [
         Colouring::new("valid_share", "valid pages", "{} valid", Scale::Share),
         Colouring {
@@ -181,7 +182,12 @@ fn colourings() -> [Colouring; 4] {
             ..Colouring::new("age", "age", "age {}", Scale::Linear)
         },
         Colouring { of_all: true, ..Colouring::new("erases", "erases", "{} erases", Scale::Linear) },
-        Colouring::new("stream", "stream", "stream {}", Scale::Classes { names: Vec::new() }),
+        Colouring::new(
+            "stream",
+            "stream",
+            "stream {}",
+            Scale::Classes { names: streams::names(drive.spec(), drive.plan()) },
+        ),
     ]
 }
 
@@ -221,7 +227,9 @@ fn slow(request: &SlowRequest) -> Slow {
         several(request.copies, "page copy", "page copies"),
         several(request.other_programs, "metadata page", "metadata pages"),
     ];
-    let causes: Vec<String> = causes.into_iter().flatten().collect();
+    let waited = (request.waited_ns > 0)
+        .then(|| format!("{} behind other requests", output::time(Some(request.waited_ns as f64))));
+    let causes: Vec<String> = waited.into_iter().chain(causes.into_iter().flatten()).collect();
     Slow {
         time_ms: request.arrived.as_millis() as u64,
         op: match request.op {

@@ -120,6 +120,8 @@ pub struct SlowRequest {
     pub length: u64,
     /// What it took.
     pub latency_ns: u64,
+    /// Of this, how long it waited at most for a plane that worked for others.
+    pub waited_ns: u64,
     /// Blocks that were erased during it: collections, merges and the like.
     pub erases: u64,
     /// Pages that were copied inside the array during it.

@@ -175,6 +175,7 @@ impl Core {
             offset: asked.offset,
             length: asked.length,
             latency_ns,
+            waited_ns: self.device.waited_ns(),
             erases: done.erases.total(),
             copies: done.copies.total(),
             other_programs: done.programs.total() - done.programs[Cause::Host],

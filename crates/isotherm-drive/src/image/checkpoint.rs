@@ -9,9 +9,12 @@ use isotherm::nand::Medium;
 use isotherm::nand::array::ArrayState;
 use isotherm::stats::MediumCounters;
 use std::io;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 /// Bytes that go to the disk or come from it at a time.
-const CHUNK_BYTES: usize = 4 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
+/// Chunks that are read ahead of the one that is taken apart.
+const CHUNKS_AHEAD: usize = 3;
 /// Bytes of a block, and of a page.
 const BLOCK_ENTRY: usize = 24;
 const PAGE_ENTRY: usize = 16;
@@ -85,9 +88,27 @@ pub(super) fn read(
     if bytes < (blocks * BLOCK_ENTRY) as u64 || bytes > layout.checkpoint_bytes {
         return Ok(None);
     }
+    std::thread::scope(|scope| {
+        let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
+        let (spent, empty) = channel();
+        let reader = scope.spawn(move || read_ahead(disk, layout, bytes, &sender, &empty));
+        let found = take_apart(layout, &chunks, spent);
+        // A reader that is still at it ends.
+        drop(chunks);
+        let is_whole = reader.join().map_err(|_| io::Error::other("the reader of the checkpoint failed"))? == check;
+        Ok(found?.filter(|_| is_whole))
+    })
+}
+
+/// The tables that the chunks of a checkpoint tell; none where they cannot be those of this image.
+fn take_apart(
+    layout: &Layout,
+    chunks: &Receiver<io::Result<Vec<u8>>>,
+    spent: Sender<Vec<u8>>,
+) -> io::Result<Option<(Tables, ArrayState)>> {
+    let blocks = layout.geometry.blocks as usize;
     let (mut tables, mut state) = empty(layout);
-    let mut source =
-        Source { disk, at: layout.checkpoint_at, left: bytes, buffer: Vec::new(), taken: 0, check: Default::default() };
+    let mut source = Source { chunks, spent, chunk: Vec::new(), taken: 0, joined: Vec::new() };
     for block in 0..blocks {
         let Some(entry) = source.take(BLOCK_ENTRY)? else { return Ok(None) };
         tables.slots[block] = u32_at(entry, 0);
@@ -115,9 +136,8 @@ pub(super) fn read(
             *sequence = u64_at(bytes, 0);
         }
     }
-    let is_whole = source.left == 0 && source.taken == source.buffer.len() && source.check.finalize() == check;
     state.erase_counts.clone_from(&tables.erases);
-    Ok(is_whole.then_some((tables, state)))
+    Ok(source.is_at_end().then_some((tables, state)))
 }
 
 /// The tables of an array in which nothing is programmed.
@@ -140,34 +160,62 @@ pub(super) fn empty(layout: &Layout) -> (Tables, ArrayState) {
     (tables, state)
 }
 
-struct Source<'a, D> {
-    disk: &'a D,
-    at: u64,
-    left: u64,
-    buffer: Vec<u8>,
+/// The bytes of a checkpoint in order, as entries: whole chunks come from a thread that reads ahead of who takes them apart.
+struct Source<'a> {
+    chunks: &'a Receiver<io::Result<Vec<u8>>>,
+    /// Where chunks go that were taken, to be filled again: memory that is new costs more than what is read into it.
+    spent: Sender<Vec<u8>>,
+    chunk: Vec<u8>,
     taken: usize,
-    check: crc32fast::Hasher,
+    /// An entry that lies in more than one chunk.
+    joined: Vec<u8>,
 }
 
-impl<D: Disk> Source<'_, D> {
-    /// The next entry; none at the end. A chunk holds whole entries, as it was written.
+impl Source<'_> {
+    /// The next entry; none at the end.
     fn take(&mut self, bytes: usize) -> io::Result<Option<&[u8]>> {
-        if self.buffer.len() - self.taken < bytes {
-            let rest = self.buffer.split_off(self.taken);
-            self.buffer = rest;
-            self.taken = 0;
-            let kept = self.buffer.len();
-            let more = self.left.min((CHUNK_BYTES - kept) as u64) as usize;
-            self.buffer.resize(kept + more, 0);
-            self.disk.read(self.at, &mut self.buffer[kept..])?;
-            self.check.update(&self.buffer[kept..]);
-            self.at += more as u64;
-            self.left -= more as u64;
-            if self.buffer.len() < bytes {
-                return Ok(None);
-            }
+        if self.chunk.len() - self.taken >= bytes {
+            self.taken += bytes;
+            return Ok(Some(&self.chunk[self.taken - bytes..self.taken]));
         }
-        self.taken += bytes;
-        Ok(Some(&self.buffer[self.taken - bytes..self.taken]))
+        self.joined.clear();
+        while self.joined.len() < bytes {
+            if self.taken == self.chunk.len() {
+                let Ok(chunk) = self.chunks.recv() else { return Ok(None) };
+                // Once all is read, nobody needs them.
+                let _ = self.spent.send(std::mem::replace(&mut self.chunk, chunk?));
+                self.taken = 0;
+            }
+            let more = (bytes - self.joined.len()).min(self.chunk.len() - self.taken);
+            self.joined.extend_from_slice(&self.chunk[self.taken..self.taken + more]);
+            self.taken += more;
+        }
+        Ok(Some(&self.joined))
     }
+
+    /// Whether everything was taken.
+    fn is_at_end(&mut self) -> bool {
+        self.taken == self.chunk.len() && self.chunks.recv().is_err()
+    }
+}
+
+/// Reads a checkpoint of `bytes` to its end, or until nobody takes it, and says its checksum.
+fn read_ahead(
+    disk: &impl Disk,
+    layout: &Layout,
+    bytes: u64,
+    chunks: &SyncSender<io::Result<Vec<u8>>>,
+    spent: &Receiver<Vec<u8>>,
+) -> u32 {
+    let mut check = crc32fast::Hasher::new();
+    for from in (0..bytes).step_by(CHUNK_BYTES) {
+        let mut chunk = spent.try_recv().unwrap_or_default();
+        chunk.resize((bytes - from).min(CHUNK_BYTES as u64) as usize, 0);
+        let read = disk.read(layout.checkpoint_at + from, &mut chunk);
+        check.update(&chunk);
+        if chunks.send(read.map(|()| chunk)).is_err() {
+            break;
+        }
+    }
+    check.finalize()
 }

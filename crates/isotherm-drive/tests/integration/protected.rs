@@ -8,6 +8,10 @@ use isotherm_export::Export as _;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long a flush may take to begin its sync.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 const PROTECTED: &[&str] = &["dram.size=8KiB", "dram.power_loss_protection=true"];
 
@@ -137,12 +141,12 @@ fn a_frame_is_not_saved_twice_between_two_syncs() {
     std::thread::scope(|scope| {
         allow.send(()).unwrap();
         flush_version(1);
-        begins.recv().unwrap();
+        begins.recv_timeout(PATIENCE).expect("a flush syncs");
         let first = scope.spawn(|| flush_version(2));
-        begins.recv().unwrap();
+        begins.recv_timeout(PATIENCE).expect("a flush syncs");
         let second = scope.spawn(|| flush_version(3));
         // Long enough for the second to save its version, if it did not wait.
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::thread::sleep(Duration::from_millis(200));
         drop(allow);
         first.join().unwrap();
         second.join().unwrap();

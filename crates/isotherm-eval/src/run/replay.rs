@@ -11,10 +11,10 @@ use crate::heat::HeatRecorder;
 use crate::laws;
 use crate::recorder::{Recorder, ratio};
 use crate::results::{RunResult, Workload};
-use crate::source::{BATCH, pages_of};
+use crate::source::{BATCH, page_writes};
 use isotherm::build::Environment;
 use isotherm::device::{Observe, Replay};
-use isotherm::request::{Op, Request};
+use isotherm::request::Request;
 use isotherm::stats::{Latencies, Snapshot};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -224,33 +224,29 @@ impl Session<'_> {
 /// Addresses and lengths of block devices are multiples of this.
 const SECTOR_BYTES: u64 = 512;
 
-/// Pages that a request writes.
-fn page_writes(request: &Request, page_bytes: u64) -> u64 {
-    if request.op == Op::Write { pages_of(request, page_bytes) } else { 0 }
-}
-
-/// Cuts a batch after its first `pages` page writes and returns where its second part starts. A write that crosses the cut
+/// Cuts a batch after its first `pages` page writes and returns where its second part starts. A request that crosses the cut
 /// becomes two.
 fn cut_at_page(batch: &mut Vec<Request>, pages: u64, page_bytes: u32) -> usize {
     let page_bytes = u64::from(page_bytes);
     let mut left = pages;
     for at in 0..batch.len() {
         let request = batch[at];
-        if request.op != Op::Write {
+        let written = page_writes(&request, page_bytes);
+        if written == 0 {
             continue;
         }
         if left == 0 {
             return at;
         }
-        let touched = pages_of(&request, page_bytes);
-        if touched > left {
+        if written > left {
+            // Of zeros, the first page is one that is written.
             let cut = (request.offset / page_bytes + left) * page_bytes;
             let first_part = cut - request.offset;
             batch[at].length = first_part;
             batch.insert(at + 1, Request { offset: cut, length: request.length - first_part, ..request });
             return at + 1;
         }
-        left -= touched;
+        left -= written;
     }
     batch.len()
 }
@@ -258,20 +254,21 @@ fn cut_at_page(batch: &mut Vec<Request>, pages: u64, page_bytes: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use isotherm::request::Op;
 
     #[test]
     fn a_batch_is_cut_exactly_at_a_page_even_inside_a_request() {
         let write =
             |offset, length| Request { arrival_ns: 0, offset, length, op: Op::Write, source: 0, durable: false };
         let read = Request { op: Op::Read, ..write(0, 4096) };
-        let batch = vec![read, write(0, 4096), read, write(512, 12288), write(0, 1)];
-        for pages in 0..=6 {
+        let zeros = Request { op: Op::WriteZeroes, ..write(512, 12288) };
+        let whole_zeros = Request { op: Op::WriteZeroes, ..write(4096, 8192) };
+        let batch = vec![read, write(0, 4096), read, write(512, 12288), whole_zeros, zeros, write(0, 1)];
+        for pages in 0..=8 {
             let mut cut = batch.clone();
             let at = cut_at_page(&mut cut, pages, 4096);
-            let count = |part: &[Request]| -> u64 {
-                part.iter().filter(|r| r.op == Op::Write).map(|r| pages_of(r, 4096)).sum()
-            };
-            assert_eq!((count(&cut[..at]), count(&cut[at..])), (pages, 6 - pages));
+            let count = |part: &[Request]| -> u64 { part.iter().map(|r| page_writes(r, 4096)).sum() };
+            assert_eq!((count(&cut[..at]), count(&cut[at..])), (pages, 8 - pages));
             assert_eq!(cut.iter().map(|r| r.length).sum::<u64>(), batch.iter().map(|r| r.length).sum::<u64>());
         }
     }

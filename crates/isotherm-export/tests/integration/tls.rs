@@ -25,12 +25,8 @@ fn serve(folder: &Path, mode: TlsMode, verify_clients: bool, is_unix: bool) -> S
     Serving::with(vec![export], options(folder, mode, verify_clients), is_unix)
 }
 
-/// Ends the plain part of a connection: what follows is within TLS, with the client's certificate or without.
-fn encrypt(
-    raw: Raw<UnixStream>,
-    folder: &Path,
-    has_certificate: bool,
-) -> Raw<StreamOwned<ClientConnection, UnixStream>> {
+/// The client's end of TLS, with its certificate or without.
+fn client(folder: &Path, has_certificate: bool) -> ClientConnection {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(folder.join("ca-cert.pem")).unwrap()).unwrap();
     let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -44,8 +40,16 @@ fn encrypt(
     } else {
         builder.with_no_client_auth()
     };
-    let connection = ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
-    Raw { stream: StreamOwned::new(connection, raw.stream) }
+    ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap()
+}
+
+/// Ends the plain part of a connection: what follows is within TLS, with the client's certificate or without.
+fn encrypt(
+    raw: Raw<UnixStream>,
+    folder: &Path,
+    has_certificate: bool,
+) -> Raw<StreamOwned<ClientConnection, UnixStream>> {
+    Raw { stream: StreamOwned::new(client(folder, has_certificate), raw.stream) }
 }
 
 fn greeted(serving: &Serving) -> Raw<UnixStream> {
@@ -133,6 +137,42 @@ fn garbage_in_place_of_tls_ends_the_connection_only() {
         let _ = std::io::copy(&mut raw.stream, &mut std::io::sink());
     }
     serving.ends(4);
+    serving.check_alive();
+}
+
+/// Arbitrary bytes after STARTTLS, half of them as records of TLS with arbitrary content, some after a real hello of a client.
+#[test]
+fn arbitrary_bytes_in_place_of_tls_end_the_connection_only() {
+    const CLIENTS: usize = 200;
+    let folder = certificates();
+    let serving = serve(folder.path(), TlsMode::On, false, true);
+    let mut state = 1_u64;
+    let mut draw = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut hello = Vec::new();
+    client(folder.path(), false).write_tls(&mut hello).unwrap();
+    for _ in 0..CLIENTS {
+        let mut bytes = if draw(4) == 0 { hello.clone() } else { Vec::new() };
+        for _ in 0..draw(4) + 1 {
+            let content: Vec<u8> = (0..draw(300)).map(|_| draw(256) as u8).collect();
+            if draw(2) == 0 {
+                bytes.extend([20 + draw(5) as u8, 3, draw(5) as u8, (content.len() >> 8) as u8, content.len() as u8]);
+            }
+            bytes.extend(content);
+        }
+        if draw(3) == 0 && bytes.len() > 9 {
+            let at = draw(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << draw(8);
+        }
+        let mut raw = greeted(&serving);
+        raw.option(STARTTLS, &[], ACK);
+        raw.send(&bytes);
+        raw.stream.end_writes();
+        let _ = std::io::copy(&mut raw.stream, &mut std::io::sink());
+    }
+    serving.ends(CLIENTS);
     serving.check_alive();
 }
 

@@ -359,6 +359,13 @@ fn packings_are_told_by_content() {
         let error = read_with(cut, &OpenOptions::default()).unwrap_err().to_string();
         assert!(error.contains("truncated"), "{error}");
     }
+    // A file of several pieces whose last one was cut, as when its writer was killed: what came before can be read.
+    let second = zstd::encode_all(&text[34..], 1).unwrap();
+    let pieces = [&zstd::encode_all(&text[..34], 1).unwrap()[..], &second[..second.len() - 3]].concat();
+    let error = read_with(&pieces, &OpenOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("truncated after line 2; ") && error.contains("--skip-bad 1"), "{error}");
+    let (_, requests) = read_with(&pieces, &OpenOptions { skip_bad: 1, ..OpenOptions::default() }).unwrap();
+    assert_eq!(requests, expected.1[..1]);
     for (magic, name) in [(&b"\xfd7zXZ\0"[..], "xz"), (b"BZh91AY", "bzip2"), (b"PK\x03\x04", "zip")] {
         assert!(read_with(magic, &OpenOptions::default()).unwrap_err().to_string().contains(name));
     }

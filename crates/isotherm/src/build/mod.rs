@@ -12,6 +12,7 @@ use crate::device::{BlockDevice, DeviceError, Replay};
 use crate::ftl::{AnyDesign, Design as _, Found, Ftl, FtlParts, FtlPlan, Reserve, Uses, Wishes, read_design};
 use crate::nand::Medium;
 use crate::nand::array::NandArray;
+use crate::nand::clock::Clock as _;
 use crate::nand::content::Nothing;
 use crate::nand::payload::{AnyPayload, HeapBytes, NoBytes, Payload};
 use crate::nand::timing::{Latency, TIMINGS, Timed};
@@ -325,6 +326,8 @@ pub trait HeldDevice: BlockDevice {
     /// # Errors
     /// The device is full or stopped.
     fn write_out(&mut self) -> Result<(), DeviceError>;
+    /// How long the latest request waited at most for a plane that worked for others, in nanoseconds.
+    fn waited_ns(&self) -> u64;
 }
 
 impl<F: Ftl<Medium = Timed<NandArray<AnyPayload>>> + Send> HeldDevice for Ssd<F> {
@@ -342,6 +345,10 @@ impl<F: Ftl<Medium = Timed<NandArray<AnyPayload>>> + Send> HeldDevice for Ssd<F>
 
     fn write_out(&mut self) -> Result<(), DeviceError> {
         self.ftl_mut().write_out()
+    }
+
+    fn waited_ns(&self) -> u64 {
+        self.ftl().medium().clock().waited_ns()
     }
 }
 

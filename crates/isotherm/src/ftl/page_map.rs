@@ -26,11 +26,12 @@ pub(super) trait OverPageMap<M, P, V>: Mapping<M, P, V> {
 
 impl PageMap {
     pub(super) fn new(logical_pages: u32, page_bytes: u32, blocks: u32) -> Self {
-        Self {
-            entries: memory::table(logical_pages as usize, MapEntry::NONE),
-            mapped_pages: 0,
-            tombstones: Tombstones::new(page_bytes, blocks),
-        }
+        Self::of(memory::table(logical_pages as usize, MapEntry::NONE), page_bytes, blocks)
+    }
+
+    /// A map with these entries. What is mapped is not counted yet, and its tombstones are not known.
+    pub(super) fn of(entries: Vec<MapEntry>, page_bytes: u32, blocks: u32) -> Self {
+        Self { entries, mapped_pages: 0, tombstones: Tombstones::new(page_bytes, blocks) }
     }
 
     #[inline(always)]

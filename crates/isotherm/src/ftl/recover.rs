@@ -30,23 +30,20 @@ const AHEAD: usize = 16;
 
 /// Everything that one scan of the medium found.
 pub(super) struct Found {
-    /// Newest version of every logical page, one of its copies; [`Ppn::NONE`] where the page holds no data.
-    pub(super) versions: Vec<Ppn>,
+    /// Newest version of every logical page, one of its copies: the map, but for trims.
+    pub(super) versions: Vec<MapEntry>,
     pub(super) tombstones: Vec<FoundTombstone>,
     /// Newest copy of every translation page; [`Ppn::NONE`] where there is none.
     pub(super) translation_pages: Vec<Ppn>,
     pub(super) last_sequence: u64,
 }
 
-/// Keeps the newest version of a page; of two copies, one in a block that `is_full` says is not.
-fn keep_newest<M: Medium>(known: &mut Ppn, at: Ppn, sequence: u64, is_full: bool, medium: &M) {
-    if *known != Ppn::NONE {
-        let known = medium.sequence(*known);
-        if sequence < known || (sequence == known && is_full) {
-            return;
-        }
-    }
-    *known = at;
+/// Whether a page is newer than the version that is known; of two copies, one in a block that `is_full` says is not.
+fn is_newer<M: Medium>(known: Option<Ppn>, sequence: u64, is_full: bool, medium: &M) -> bool {
+    known.is_none_or(|known| {
+        let known = medium.sequence(known);
+        sequence > known || (sequence == known && !is_full)
+    })
 }
 
 /// Reads the OOB of every programmed page.
@@ -59,7 +56,7 @@ pub(super) fn scan<M: Medium>(
     translation_pages: u32,
 ) -> Result<Found, DeviceError> {
     let geometry = *medium.geometry();
-    let mut versions = memory::table(logical_pages as usize, Ppn::NONE);
+    let mut versions = memory::table(logical_pages as usize, MapEntry::NONE);
     let mut translation = vec![Ppn::NONE; translation_pages as usize];
     let mut tombstones: BTreeMap<(u64, u32), FoundTombstone> = BTreeMap::new();
     let mut last_sequence = 0;
@@ -76,10 +73,16 @@ pub(super) fn scan<M: Medium>(
             last_sequence = last_sequence.max(sequence);
             match owner.kind() {
                 Kind::Data if address < logical_pages => {
-                    keep_newest(&mut versions[address as usize], at, sequence, is_full, medium);
+                    let known = &mut versions[address as usize];
+                    if is_newer(known.mapped(), sequence, is_full, medium) {
+                        *known = MapEntry::page(at);
+                    }
                 }
                 Kind::Translation if address < translation_pages => {
-                    keep_newest(&mut translation[address as usize], at, sequence, is_full, medium);
+                    let known = &mut translation[address as usize];
+                    if is_newer(Some(*known).filter(|known| *known != Ppn::NONE), sequence, is_full, medium) {
+                        *known = at;
+                    }
                 }
                 Kind::Tombstone => {
                     let mut content = Vec::new();
@@ -102,12 +105,7 @@ pub(super) fn scan<M: Medium>(
 }
 
 /// Applies the tombstones in the order of their writing. Returns, for each, how many pages it keeps trimmed.
-pub(super) fn bury<M: Medium>(
-    versions: &mut [Ppn],
-    entries: &mut [MapEntry],
-    tombstones: &[FoundTombstone],
-    medium: &M,
-) -> Vec<u32> {
+pub(super) fn bury<M: Medium>(versions: &mut [MapEntry], tombstones: &[FoundTombstone], medium: &M) -> Vec<u32> {
     // The latest trim of each page, with the index of its tombstone; a trim packed anew is found in the newer page.
     let mut trims: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
     for (index, tombstone) in tombstones.iter().enumerate() {
@@ -123,9 +121,8 @@ pub(super) fn bury<M: Medium>(
     let mut live = vec![0; tombstones.len()];
     for (lpn, (sequence, index)) in trims {
         let version = &mut versions[lpn as usize];
-        if *version == Ppn::NONE || medium.sequence(*version) < sequence {
-            *version = Ppn::NONE;
-            entries[lpn as usize] = MapEntry::tombstone(tombstones[index].slot);
+        if version.mapped().is_none_or(|at| medium.sequence(at) < sequence) {
+            *version = MapEntry::tombstone(tombstones[index].slot);
             live[index] += 1;
         }
     }
@@ -145,18 +142,15 @@ pub(super) fn rebuild<M: Medium, P: Placement, V: VictimPolicy>(
     options: StoreOptions,
 ) -> (PageMap, BlockStore<M, P, V>) {
     let geometry = *medium.geometry();
-    let mut map = PageMap::new(found.versions.len() as u32, geometry.page_bytes(), geometry.blocks);
-    let live = bury(&mut found.versions, &mut map.entries, &found.tombstones, &medium);
-    let holds_data = found.versions.iter().any(|at| *at != Ppn::NONE);
+    let live = bury(&mut found.versions, &found.tombstones, &medium);
+    let mut map = PageMap::of(found.versions, geometry.page_bytes(), geometry.blocks);
+    let holds_data = map.entries.iter().any(|entry| entry.mapped().is_some());
     assert!(!holds_data || found.last_sequence > 0, "this medium records no sequence numbers");
     let mut store = BlockStore::restore(medium, placement, victim, options, found.last_sequence);
-    for (lpn, at) in found.versions.iter().enumerate().filter(|(_, at)| **at != Ppn::NONE) {
-        if let Some(ahead) = found.versions.get(lpn + AHEAD).filter(|ahead| **ahead != Ppn::NONE) {
-            store.prefetch_pages(std::iter::once(*ahead));
-        }
-        map.entries[lpn] = MapEntry::page(*at);
+    for (lpn, at) in map.entries.iter().enumerate().filter_map(|(lpn, entry)| Some((lpn, entry.mapped()?))) {
+        store.prefetch_pages(map.entries.get(lpn + AHEAD).and_then(|ahead| ahead.mapped()).into_iter());
         map.mapped_pages += 1;
-        store.adopt(*at);
+        store.adopt(at);
     }
     for (tombstone, live) in found.tombstones.into_iter().zip(live).filter(|(_, live)| *live > 0) {
         store.adopt(tombstone.at);

@@ -9,6 +9,8 @@ pub trait Clock {
     fn begin_request(&mut self, arrival_ns: u64);
     /// The request is done. Says how long it took; none without time.
     fn end_request(&mut self) -> Option<u64>;
+    /// How long the request waited at most for a plane that worked for others; 0 where operations do not queue.
+    fn waited_ns(&self) -> u64;
     /// Time between the end of all work and `arrival_ns`; 0 where operations do not queue.
     fn idle_before(&self, arrival_ns: u64) -> u64;
     /// Time that one background collection of `valid` pages would take.
@@ -29,6 +31,9 @@ impl Clock for NoClock {
     #[inline(always)]
     fn end_request(&mut self) -> Option<u64> {
         None
+    }
+    fn waited_ns(&self) -> u64 {
+        0
     }
     #[inline(always)]
     fn idle_before(&self, _: u64) -> u64 {

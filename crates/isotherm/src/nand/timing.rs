@@ -109,6 +109,11 @@ struct Queue {
     ready_ns: u64,
     /// Latest end of an operation of the current request.
     end_ns: u64,
+    /// Number of the current request, and of the one that each plane worked for last.
+    request: u64,
+    plane_request: Vec<u64>,
+    /// The longest that an operation of the current request waited for a plane that worked for others.
+    waited_ns: u64,
     /// Ends of outstanding requests, in closed loop.
     outstanding: Option<BinaryHeap<Reverse<u64>>>,
     depth: usize,
@@ -172,6 +177,9 @@ impl FlashClock {
                 channel_free_ns: vec![0; usize::from(geometry.channels)],
                 ready_ns: 0,
                 end_ns: 0,
+                request: 0,
+                plane_request: vec![0; geometry.planes() as usize],
+                waited_ns: 0,
                 outstanding: closed.then(BinaryHeap::new),
                 depth: timing.queue_depth as usize,
             })
@@ -193,7 +201,7 @@ impl FlashClock {
             Model::Serial { request_ns } => *request_ns += latency.read_ns + latency.transfer_ns,
             Model::Queue(queue) => {
                 let (plane, channel) = Queue::place(&self.geometry, at);
-                let sensed = queue.plane_free_ns[plane].max(queue.ready_ns) + latency.read_ns;
+                let sensed = queue.plane_free(plane, queue.ready_ns) + latency.read_ns;
                 let end = sensed.max(queue.channel_free_ns[channel]) + latency.transfer_ns;
                 queue.plane_free_ns[plane] = end;
                 queue.finish_transfer(channel, end, latency.transfer_ns);
@@ -225,7 +233,7 @@ impl FlashClock {
                 let (from, from_channel) = Queue::place(&self.geometry, source);
                 let (to, to_channel) = Queue::place(&self.geometry, target);
                 let crossing = Latency { transfer_ns: transfers_ns / 2, ..latency };
-                let sensed = queue.plane_free_ns[from].max(queue.ready_ns) + latency.read_ns;
+                let sensed = queue.plane_free(from, queue.ready_ns) + latency.read_ns;
                 let out = sensed.max(if transfers_ns > 0 { queue.channel_free_ns[from_channel] } else { 0 })
                     + crossing.transfer_ns;
                 queue.plane_free_ns[from] = out;
@@ -252,7 +260,7 @@ impl FlashClock {
                 let mut end = start;
                 for index in 0..planes {
                     let plane = geometry.plane_of(Ppn(first.0 + index)) as usize;
-                    queue.plane_free_ns[plane] = queue.plane_free_ns[plane].max(start) + erase_ns;
+                    queue.plane_free_ns[plane] = queue.plane_free(plane, start) + erase_ns;
                     end = end.max(queue.plane_free_ns[plane]);
                 }
                 queue.end_ns = end;
@@ -268,6 +276,15 @@ impl Queue {
         (plane as usize, geometry.channel_of_plane(plane) as usize)
     }
 
+    /// When an operation of the current request that is ready then has its plane.
+    fn plane_free(&mut self, plane: usize, ready_ns: u64) -> u64 {
+        let free_ns = self.plane_free_ns[plane];
+        if std::mem::replace(&mut self.plane_request[plane], self.request) != self.request {
+            self.waited_ns = self.waited_ns.max(free_ns.saturating_sub(ready_ns));
+        }
+        free_ns.max(ready_ns)
+    }
+
     fn finish_transfer(&mut self, channel: usize, end_ns: u64, transfer_ns: u64) {
         if transfer_ns > 0 {
             self.channel_free_ns[channel] = end_ns;
@@ -276,7 +293,7 @@ impl Queue {
     }
 
     fn program(&mut self, plane: usize, channel: usize, ready_ns: u64, latency: Latency) {
-        let mut start = self.plane_free_ns[plane].max(ready_ns);
+        let mut start = self.plane_free(plane, ready_ns);
         if latency.transfer_ns > 0 {
             start = start.max(self.channel_free_ns[channel]);
         }
@@ -408,6 +425,8 @@ impl Clock for FlashClock {
                 }
                 queue.ready_ns = self.arrival_ns;
                 queue.end_ns = self.arrival_ns;
+                queue.request += 1;
+                queue.waited_ns = 0;
             }
         }
     }
@@ -422,6 +441,13 @@ impl Clock for FlashClock {
                 }
                 Some(queue.end_ns - self.arrival_ns)
             }
+        }
+    }
+
+    fn waited_ns(&self) -> u64 {
+        match &self.model {
+            Model::Queue(queue) => queue.waited_ns,
+            _ => 0,
         }
     }
 
@@ -509,9 +535,13 @@ mod tests {
         let mut medium = timed(2, TimeMode::Open, 1);
         // Two pages on two channels take the time of one.
         assert_eq!(write(&mut medium, 0, 0..2), 105);
-        // The next request finds plane 0 busy until 105.
+        assert_eq!(medium.clock().waited_ns(), 0);
+        // The next request finds plane 0 busy until 105; it waits for that, and not for its own pages.
         assert_eq!(write(&mut medium, 50, 2..3), 105 - 50 + 105);
-        assert_eq!(medium.clock().idle_before(1000), 1000 - 210);
+        assert_eq!(medium.clock().waited_ns(), 105 - 50);
+        assert_eq!(write(&mut medium, 210, 3..7), 210);
+        assert_eq!(medium.clock().waited_ns(), 0);
+        assert_eq!(medium.clock().idle_before(1000), 1000 - 420);
     }
 
     #[test]

@@ -27,7 +27,7 @@ fn load(server: &Server, fio: &Path, python: &Path) {
     }
     server.script(
         python,
-        "h.zero(1 << 20, 0)\nh.zero(1 << 20, 2 << 20, nbd.CMD_FLAG_NO_HOLE)\nh.pwrite(b'x' * 5120, 512, nbd.CMD_FLAG_FUA)\nh.flush()",
+        "h.zero(1 << 20, 0)\nh.zero(9216, 512)\nh.zero(1024, 5120)\nh.zero(1 << 20, 2 << 20, nbd.CMD_FLAG_NO_HOLE)\nh.pwrite(b'x' * 5120, 512, nbd.CMD_FLAG_FUA)\nh.flush()",
     );
 }
 
@@ -123,4 +123,67 @@ fn handles_are_told_apart_in_the_record_and_on_flash() {
         .map(|fields| (fields[2].parse::<u64>().unwrap() / 4096, fields[column]))
         .collect();
     assert_eq!(writes, [(10, "s0"), (11, "s1"), (12, "s0"), (2048, "s1")], "{text}");
+}
+
+/// A record is read while it grows, and after its writer was killed: what was served more than a second before is there. One that was
+/// cut in its last piece says so, and gives what is whole.
+#[test]
+fn a_record_stays_readable_after_a_kill() {
+    let Some(fio) = client("fio") else { return };
+    for (ending, streams) in [("csv", "1"), ("csv.gz", "2"), ("csv.zst", "1")] {
+        let stage = Stage::with(&["--logical-size", "16MiB", "--op", "25%"]);
+        let record = stage.path(&format!("record.{ending}"));
+        let server = stage.serve(&["--record", &record, "--handles", streams]);
+        let uri = format!("--uri={}", server.uri());
+        let writes = |count: u32| {
+            let io_size = format!("--io_size={}k", 4 * count);
+            let size = ["--name=x", "--ioengine=nbd", "--rw=randwrite", "--bs=4k", "--size=16m", &uri, &io_size];
+            run(&fio, &size);
+        };
+        let info = |options: &[&str]| -> Value {
+            let output = command::isotherm(&[&["trace", "info", &record, "--json"], options].concat());
+            assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+            serde_json::from_slice(&output.stdout).expect("JSON")
+        };
+        // The first piece may have nothing but the heading.
+        let is_empty = || !std::fs::metadata(&record).is_ok_and(|file| file.len() > 200);
+        let write_requests = || if is_empty() { 0 } else { info(&[])["writes"]["requests"].as_u64().unwrap() };
+        writes(300);
+        // Nothing was flushed, and no batch is full: a second is what a piece waits for.
+        let start = std::time::Instant::now();
+        while write_requests() < 300 {
+            assert!(start.elapsed().as_secs() < 30, "what was served is not written down");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        let first_piece = std::fs::metadata(&record).unwrap().len();
+        writes(200);
+        let start = std::time::Instant::now();
+        while write_requests() < 500 {
+            assert!(start.elapsed().as_secs() < 30, "what was served is not written down");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        server.kill();
+        assert_eq!(write_requests(), 500, "{ending}");
+        if ending == "csv" {
+            continue;
+        }
+        let whole = std::fs::read(&record).unwrap();
+        std::fs::write(&record, &whole[..(first_piece as usize + whole.len()) / 2]).unwrap();
+        let output = command::isotherm(&["trace", "info", &record, "--json"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("truncated after line ") && said.contains("--skip-bad 1"), "{said}");
+        let read = info(&["--skip-bad", "1"]);
+        let found = read["writes"]["requests"].as_u64().unwrap();
+        assert!((300..500).contains(&found), "{found} of 500, {first_piece} bytes whole");
+    }
+}
+
+#[test]
+fn a_drive_that_cannot_be_opened_leaves_no_record() {
+    let stage = Stage::new();
+    let record = stage.path("record.csv.zst");
+    let server = stage.start(&[&stage.image(), "--record", &record]);
+    assert!(server.said().contains("d.flash"), "{}", server.said());
+    assert!(!Path::new(&record).exists());
 }

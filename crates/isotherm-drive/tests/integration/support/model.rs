@@ -17,15 +17,16 @@ pub enum Act {
         pages: u64,
         durable: bool,
     },
-    /// Writes the middle half of a page, as zeros around: the page then holds a version of its own.
     Trim {
         page: u64,
         pages: u64,
+        durable: bool,
     },
     Zero {
         page: u64,
         pages: u64,
         may_trim: bool,
+        durable: bool,
     },
     Flush,
 }
@@ -59,9 +60,9 @@ impl Model {
         let pages = (random.below(6) + 1).min(PAGES - page);
         match random.below(40) {
             0..3 => Act::Flush,
-            3..5 => Act::Trim { page, pages },
-            5 => Act::Zero { page, pages, may_trim: true },
-            6 => Act::Zero { page, pages, may_trim: false },
+            3..5 => Act::Trim { page, pages, durable: random.below(4) == 0 },
+            5 => Act::Zero { page, pages, may_trim: true, durable: random.below(2) == 0 },
+            6 => Act::Zero { page, pages, may_trim: false, durable: random.below(2) == 0 },
             7 => Act::Write { page, pages, durable: true },
             _ => Act::Write { page, pages, durable: false },
         }
@@ -81,12 +82,12 @@ impl Model {
                 let data: Vec<u8> = (page..page + pages).flat_map(|page| content(page, self.version)).collect();
                 drive.write(page * PAGE, &data, durable).unwrap();
             }
-            Act::Trim { page, pages } => {
-                drive.trim(page * PAGE, pages * PAGE, false).unwrap();
+            Act::Trim { page, pages, durable } => {
+                drive.trim(page * PAGE, pages * PAGE, durable).unwrap();
             }
-            Act::Zero { page, pages, may_trim } => {
+            Act::Zero { page, pages, may_trim, durable } => {
                 let how = Zeroes { may_trim, fast_only: false };
-                drive.write_zeroes(page * PAGE, pages * PAGE, how, false).unwrap();
+                drive.write_zeroes(page * PAGE, pages * PAGE, how, durable).unwrap();
             }
             Act::Flush => {
                 drive.flush().unwrap();
@@ -104,7 +105,7 @@ impl Model {
             _ => 0,
         };
         match act {
-            Act::Write { page, pages, .. } | Act::Trim { page, pages } | Act::Zero { page, pages, .. } => {
+            Act::Write { page, pages, .. } | Act::Trim { page, pages, .. } | Act::Zero { page, pages, .. } => {
                 (page..page + pages).for_each(|page| self.allowed[page as usize].push(version));
             }
             Act::Flush => {}
@@ -115,7 +116,9 @@ impl Model {
     pub fn end(&mut self, act: Act) {
         match act {
             Act::Flush => self.allowed.iter_mut().for_each(settle),
-            Act::Write { page, pages, durable: true } => {
+            Act::Write { page, pages, durable: true }
+            | Act::Trim { page, pages, durable: true }
+            | Act::Zero { page, pages, durable: true, .. } => {
                 (page..page + pages).for_each(|page| settle(&mut self.allowed[page as usize]));
             }
             _ => {}

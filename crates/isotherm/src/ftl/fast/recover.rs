@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 /// Current copies, by block: what is left after the stale pages are taken away.
 struct Copies<'a, M> {
     medium: &'a M,
-    versions: &'a [Ppn],
+    versions: &'a [MapEntry],
     /// Copies of the newest version of each logical page on blocks not yet left out; more than 255 do not occur.
     count: Vec<u8>,
 }
@@ -76,10 +76,8 @@ impl<M: Medium> Copies<'_, M> {
     fn current(&self, block: BlockId) -> impl Iterator<Item = (usize, Ppn)> + '_ {
         pages(self.medium, block).filter_map(|at| {
             let owner = self.medium.owner(at);
-            let version = self.versions.get(owner.address() as usize)?;
-            let is_current = owner.kind() == Kind::Data
-                && *version != Ppn::NONE
-                && self.medium.sequence(*version) == self.medium.sequence(at);
+            let version = self.versions.get(owner.address() as usize)?.mapped()?;
+            let is_current = owner.kind() == Kind::Data && self.medium.sequence(version) == self.medium.sequence(at);
             is_current.then_some((owner.address() as usize, at))
         })
     }
@@ -115,7 +113,7 @@ struct Roles {
 ///
 /// # Errors
 /// More blocks of a logical block are needed than there can be, as where pages were lost.
-fn assign_roles<M: Medium>(medium: &M, versions: &[Ppn], entries: &mut [MapEntry]) -> Result<Roles, DeviceError> {
+fn assign_roles<M: Medium>(medium: &M, versions: &[MapEntry], entries: &mut [MapEntry]) -> Result<Roles, DeviceError> {
     let contradiction = |detail: String| DeviceError::Contradiction { detail };
     let mut copies = Copies { medium, versions, count: vec![0; versions.len()] };
     let mut roles = Roles { random: Vec::new(), data: BTreeMap::new(), sequential: None, garbage: Vec::new() };
@@ -172,10 +170,11 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     pub fn recover(mut medium: M, logical_pages: u32, options: FastOptions, observer: O) -> Result<Self, DeviceError> {
         let Found { mut versions, tombstones, last_sequence, .. } = scan(&mut medium, logical_pages, 0)?;
         let mut ftl = Self::over(BlockPool::new(medium), logical_pages, options, observer, last_sequence);
-        let live = bury(&mut versions, &mut ftl.entries, &tombstones, &ftl.log.pool.medium);
+        let live = bury(&mut versions, &tombstones, &ftl.log.pool.medium);
+        ftl.entries.copy_from_slice(&versions);
         let roles = assign_roles(&ftl.log.pool.medium, &versions, &mut ftl.entries)?;
-        for at in versions.iter().filter(|at| **at != Ppn::NONE) {
-            assert!(ftl.log.pool.medium.sequence(*at) > 0, "this medium records no sequence numbers");
+        for at in versions.iter().filter_map(|entry| entry.mapped()) {
+            assert!(ftl.log.pool.medium.sequence(at) > 0, "this medium records no sequence numbers");
             ftl.mapped_pages += 1;
         }
         ftl.log.pool.valid_pages = ftl.mapped_pages;
