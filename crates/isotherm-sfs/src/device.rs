@@ -123,7 +123,9 @@ where
 
     #[inline(always)]
     fn write_blocks(&mut self, offset: u64, end: u64, data: Data<'_, D>) -> Result<(), DeviceError> {
-        for block in blocks(offset, end) {
+        let written = blocks(offset, end);
+        self.log.begin_write((written.end - written.start) as u32);
+        for block in written {
             let start = block * u64::from(BLOCK_BYTES);
             if start < offset || start + u64::from(BLOCK_BYTES) > end {
                 self.write_part(block, Piece::of(block, offset, end), data)?;

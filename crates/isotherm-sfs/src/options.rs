@@ -92,7 +92,8 @@ pub enum LogKind {
     InPlace,
 }
 
-const QUANTISER: [Parameter; 6] = QuantiserOptions::parameters("10000");
+const QUANTISER: [Parameter; 6] =
+    QuantiserOptions::parameters(&["iterative", "equi_width", "equi_height", "isotherm"], "10000");
 /// Seconds of the trace, or never.
 const SECONDS: &[Kind] = &[Kind::real(0.0..=86_400.0), Kind::word(&["inf"])];
 const SEGMENT: Parameter =

@@ -4,6 +4,7 @@ use crate::format::superblock::Superblock;
 use crate::geometry::waiting_segments;
 use crate::store::BLOCK_BYTES;
 use isotherm::hotness::heat::AgeFrom;
+use isotherm::hotness::quantise::Criterion;
 use isotherm::registry::{PolicyName, SpecError};
 use isotherm_sfs::options::{LogOptions, TrimPoint, parse_log};
 
@@ -53,6 +54,13 @@ impl LogSettings {
         let policy: PolicyName = name.parse()?;
         let choice = parse_log(&policy, 1)?;
         let mut machine = choice.options;
+        if machine.quantiser.criterion == Criterion::Isotherm {
+            return Err(SpecError::new(
+                "criterion",
+                "a volume does not keep how long its blocks have lived, which \"isotherm\" learns from",
+                "give iterative, equi_width or equi_height; the log of isotherm run --log takes it",
+            ));
+        }
         // On the device stands the time of the last modification, as the paper has it.
         machine.age = AgeFrom::Modified;
         machine.trim = TrimPoint::Reusable;
@@ -102,5 +110,11 @@ mod tests {
     fn files_leave_memory_for_segments_that_are_being_cleaned() {
         let mebibytes = |segment: u64| files_bytes(segment << 20) >> 20;
         assert_eq!([1, 2, 16, 32, 64, 1024].map(mebibytes), [253, 250, 208, 160, 128, 128]);
+    }
+
+    #[test]
+    fn groups_by_what_no_volume_keeps_are_refused() {
+        let error = LogSettings::parse("sfs:criterion=isotherm").unwrap_err().to_string();
+        assert!(error.contains("criterion") && error.contains("give iterative"), "{error}");
     }
 }

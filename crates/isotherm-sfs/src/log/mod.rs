@@ -24,8 +24,10 @@ use crate::machine::{Extent, Machine};
 use crate::options::LogOptions;
 use crate::segments::Segments;
 use crate::snapshot::LogCounters;
+use isotherm::address::Lpn;
 use isotherm::device::DeviceError;
 use isotherm::hotness::heat::{CountWrites, Time};
+use isotherm::hotness::lifetime::Lifetimes;
 use isotherm::memory;
 use std::slice;
 use storage::Storage;
@@ -97,6 +99,14 @@ impl<S: Disk> SegmentLog<S> {
         memory::prefetch(&self.storage.blocks, block as usize);
     }
 
+    /// The host is about to write so many blocks with one request.
+    #[inline(always)]
+    pub fn begin_write(&mut self, blocks: u32) {
+        if let Some(lifetimes) = &mut self.storage.lifetimes {
+            lifetimes.begin_write(blocks);
+        }
+    }
+
     /// The host writes a block.
     ///
     /// # Errors
@@ -107,7 +117,8 @@ impl<S: Disk> SegmentLog<S> {
         if slot == CLEAN && position != NOWHERE {
             self.machine.on_overwrite(self.storage.segment_of(position), heat);
         }
-        let (now, ticks) = (self.machine.now() as Time, self.machine.ticks() as Time);
+        let written_before = self.machine.now();
+        let (now, ticks) = (written_before as Time, self.machine.ticks() as Time);
         self.machine.on_host_write();
         let state = &mut self.storage.blocks[block as usize];
         let mut absorbed = false;
@@ -121,6 +132,9 @@ impl<S: Disk> SegmentLog<S> {
         if !absorbed || self.storage.options.count == CountWrites::Host {
             state.heat.on_write(ticks, self.storage.options.age);
             self.storage.files.on_write(block, ticks, self.storage.options.age);
+            if let Some(lifetimes) = &mut self.storage.lifetimes {
+                lifetimes.record(Lpn(block), written_before);
+            }
         }
         if self.storage.dirty.len() >= self.storage.options.dirty_blocks {
             self.machine.write_segments(&mut self.storage, Extent::FullGroups)
@@ -167,6 +181,9 @@ impl<S: Disk> SegmentLog<S> {
             self.machine.release(self.storage.segment_of(state.position));
         }
         self.storage.blocks[block as usize] = NO_DATA;
+        if let Some(lifetimes) = &mut self.storage.lifetimes {
+            lifetimes.trim(Lpn(block));
+        }
     }
 
     /// Time passes: the periodic segment write and the periodic checkpoint.
@@ -215,5 +232,6 @@ impl<S: Disk> SegmentLog<S> {
             + self.machine.table_bytes()
             + self.storage.files.bytes()
             + self.storage.dirty.bytes()
+            + self.storage.lifetimes.as_ref().map_or(0, |_| Lifetimes::bytes_of(self.blocks()))
     }
 }

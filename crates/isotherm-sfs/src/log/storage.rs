@@ -6,8 +6,11 @@ use crate::dirty::{DirtyCache, Origin};
 use crate::disk::{Disk, NO_BLOCK, SegmentWrite};
 use crate::machine::{Machine, Mechanism, RunWrite};
 use crate::options::LogOptions;
+use isotherm::address::Lpn;
 use isotherm::device::DeviceError;
 use isotherm::hotness::heat::{Files, Time};
+use isotherm::hotness::lifetime::Lifetimes;
+use isotherm::hotness::quantise::Criterion;
 use isotherm::memory;
 
 /// See the module's text.
@@ -19,6 +22,8 @@ pub(super) struct Storage<S: Disk> {
     /// The block that each position was written for, or [`NO_BLOCK`].
     pub(super) owners: Vec<u32>,
     pub(super) files: Files,
+    /// How long blocks live, where groups go by it.
+    pub(super) lifetimes: Option<Lifetimes>,
     pub(super) dirty: DirtyCache<S::Block>,
     pub(super) checkpoints: u64,
     /// Recoveries so far.
@@ -34,6 +39,7 @@ impl<S: Disk> Storage<S> {
             blocks: memory::table(blocks as usize, NO_DATA),
             owners: memory::table(positions, NO_BLOCK),
             files: Files::new(blocks, options.log2_file_blocks),
+            lifetimes: (options.quantiser.criterion == Criterion::Isotherm).then(|| Lifetimes::new(blocks)),
             dirty: DirtyCache::default(),
             checkpoints: 0,
             incarnation: 0,
@@ -90,6 +96,9 @@ impl<S: Disk> Mechanism for Storage<S> {
 
     #[inline(always)]
     fn hotness(&self, block: u32, ticks: u64) -> f64 {
+        if let Some(lifetimes) = &self.lifetimes {
+            return f64::from(lifetimes.eighths(Lpn(block)));
+        }
         let heat = self.blocks[block as usize].heat;
         // A block that was never rewritten is as hot as its file.
         let is_new = heat.writes <= 1;

@@ -146,12 +146,13 @@ fn under_skewed_traffic_groups_and_cost_hotness_save_cleaning() {
         "sfs:scale=log,",
         "sfs:empty=keep,",
         "sfs:distinct=0,",
+        "sfs:criterion=isotherm,",
     ];
     let wa = names.map(|log| zipf_filler(log).0);
     for (log, wa) in names.iter().zip(wa) {
         println!("zipf, 85 %, filler, {log} {wa:.3}");
     }
-    let [one, four, eight, width, height, cost_benefit, lfs, modified, logarithmic, kept, published] = wa;
+    let [one, four, eight, width, height, cost_benefit, lfs, modified, logarithmic, kept, published, learnt] = wa;
     assert!(four < one && eight < four, "{one:.3} {four:.3} {eight:.3}");
     // The slides have equi-height before equi-width. Here quantiles of segments that are mostly filler lie within the filler
     // and leave two groups for everything else; without filler the slides' order shows (experiments/sfs_groups.toml).
@@ -161,6 +162,8 @@ fn under_skewed_traffic_groups_and_cost_hotness_save_cleaning() {
     assert!(logarithmic < one, "{one:.3} {logarithmic:.3}");
     // Nothing is lost by joining groups that differ by chance.
     assert!(four < published * 1.005, "{four:.3} {published:.3}");
+    // Learnt death rates tell hot blocks apart better than writes over age.
+    assert!(learnt < four, "{learnt:.3} {four:.3}");
     // Centres that stay without segments are those of the log's first moments, and cost most of the gain.
     assert!(one - four > 2.0 * (one - kept), "{one:.3} {four:.3} {kept:.3}");
 }
@@ -300,7 +303,11 @@ proptest! {
     fn a_log_over_bytes_is_a_block_device_that_counts_as_one_without(
         seed in any::<u64>(),
         turns in 1..600u32,
-        text in prop::sample::select(vec!["sfs:segment=32KiB,dirty=112KiB", "lfs:segment=32KiB,dirty=112KiB"]),
+        text in prop::sample::select(vec![
+            "sfs:segment=32KiB,dirty=112KiB",
+            "sfs:segment=32KiB,dirty=112KiB,criterion=isotherm",
+            "lfs:segment=32KiB,dirty=112KiB",
+        ]),
     ) {
         let options = LogOptions { clean_below: 4, ..parse_log(&text.parse().unwrap(), 3).unwrap().options };
         let shape = (LOG_BLOCKS, LOG_SEGMENTS, options);

@@ -20,7 +20,7 @@ pub mod fms;
 mod hash;
 pub mod heat;
 pub mod history;
-pub(crate) mod lifetime;
+pub mod lifetime;
 pub mod mbf;
 pub mod mhf;
 pub mod oracle;

@@ -14,6 +14,7 @@
 //! tells a population of one hotness: K-means parts a normal one into two whose centres lie 1.6 standard deviations apart, into
 //! more that lie nearer. 0 is the published way.
 
+use super::lifetime::MEAN_RATE;
 use crate::random::Random;
 use crate::registry::{Parameter, Parameters};
 
@@ -27,6 +28,8 @@ pub enum Criterion {
     EquiWidth,
     /// Equal counts of segments.
     EquiHeight,
+    /// Lines that stay where they are, [`LEARNT_WIDTH`] apart: hotness is the learnt death rate ([`super::lifetime`]), as its code. Not in the paper.
+    Isotherm,
 }
 
 /// The measure in which hotness is quantised.
@@ -41,8 +44,12 @@ pub enum Scale {
 
 impl Criterion {
     /// The switch's names, for parameters.
-    pub const NAMES: &[(&str, Self)] =
-        &[("iterative", Self::Iterative), ("equi_width", Self::EquiWidth), ("equi_height", Self::EquiHeight)];
+    pub const NAMES: &[(&str, Self)] = &[
+        ("iterative", Self::Iterative),
+        ("equi_width", Self::EquiWidth),
+        ("equi_height", Self::EquiHeight),
+        ("isotherm", Self::Isotherm),
+    ];
 }
 
 impl Scale {
@@ -102,11 +109,11 @@ impl QuantiserOptions {
         sample_max: 10_000,
     };
 
-    /// The parameters that [`QuantiserOptions::read`] reads; `sample` is the default of the last one.
-    pub const fn parameters(sample: &'static str) -> [Parameter; 6] {
+    /// The parameters that [`QuantiserOptions::read`] reads: `criteria` are those that can be had, `sample` is the default of the last one.
+    pub const fn parameters(criteria: &'static [&'static str], sample: &'static str) -> [Parameter; 6] {
         [
             Parameter::integer("groups", 1..=MAX_GROUPS as u64, "4").help("groups of hotness"),
-            Parameter::choice("criterion", &["iterative", "equi_width", "equi_height"], "iterative")
+            Parameter::choice("criterion", criteria, "iterative")
                 .help("how groups are told apart"),
             Parameter::choice("scale", &["raw", "log"], "raw").help("groups by hotness itself, or by its logarithm"),
             Parameter::choice("empty", &["repick", "keep"], "repick").help(
@@ -151,11 +158,15 @@ impl Quantiser {
     /// A quantiser that has seen no segment.
     pub fn new(options: QuantiserOptions, seed: u64) -> Self {
         assert!((1..=MAX_GROUPS).contains(&options.groups) && options.sample_max >= 1);
+        let mut bounds = Vec::with_capacity(options.groups);
+        if options.criterion == Criterion::Isotherm {
+            bounds.extend(learnt_bounds(options.groups));
+        }
         Self {
             options,
             random: Random::new(seed),
             centres: Vec::with_capacity(options.groups),
-            bounds: Vec::with_capacity(options.groups),
+            bounds,
             hotnesses: Vec::new(),
         }
     }
@@ -167,6 +178,9 @@ impl Quantiser {
 
     /// Puts back centres that a superblock kept.
     pub fn restore(&mut self, centres: &[f64]) {
+        if self.options.criterion == Criterion::Isotherm {
+            return;
+        }
         self.centres = centres.iter().map(|centre| self.options.scale.measure(*centre)).collect();
         self.centres.sort_unstable_by(f64::total_cmp);
         self.bound_between_centres();
@@ -182,7 +196,7 @@ impl Quantiser {
     /// Draws the lines anew. `hotness` gives the hotness of segment `0..segments`, or `None` for one that holds no data;
     /// `now` is the age of the oldest blocks, in the unit that hotness counts ages in.
     pub fn update(&mut self, segments: usize, now: u64, hotness: impl Fn(usize) -> Option<f64>) {
-        if self.options.groups == 1 {
+        if self.options.groups == 1 || self.options.criterion == Criterion::Isotherm {
             return;
         }
         let step = segments.div_ceil(self.options.sample_max).max(1);
@@ -197,6 +211,7 @@ impl Quantiser {
             Criterion::Iterative => self.refine(),
             Criterion::EquiWidth => self.cut_range(),
             Criterion::EquiHeight => self.cut_counts(),
+            Criterion::Isotherm => {}
         }
         self.bounds.iter_mut().for_each(|bound| *bound = self.options.scale.hotness(*bound));
         if self.options.criterion == Criterion::Iterative {
@@ -282,12 +297,38 @@ impl Quantiser {
     }
 }
 
+/// Eighths of octaves of the death rate that a group of learnt rates is wide, the coldest and the hottest aside.
+const LEARNT_WIDTH: f64 = 16.0;
+
+/// Codes of death rates from which on a block belongs to group 1, 2, ...: as many groups lie above the mean rate as below, and what lies up to half an octave above it is
+/// in its group, so that noise does not divide it. Of widths of one, two and three octaves two left a log the least to clean.
+fn learnt_bounds(groups: usize) -> impl Iterator<Item = f64> {
+    let below = ((groups - 1) / 2) as f64;
+    (0..groups - 1).map(move |line| f64::from(MEAN_RATE) + LEARNT_WIDTH * (line as f64 - below + 0.25))
+}
+
 /// Most groups that a quantiser forms.
 pub const MAX_GROUPS: usize = 8;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn learnt_rates_are_parted_at_octaves_around_the_mean_rate_and_stay_so() {
+        for groups in 2..=MAX_GROUPS {
+            let options = QuantiserOptions { criterion: Criterion::Isotherm, groups, ..QuantiserOptions::PLAIN };
+            let mut quantiser = Quantiser::new(options, 1);
+            let group = |quantiser: &Quantiser, octaves: f64| quantiser.group(f64::from(MEAN_RATE) + 8.0 * octaves);
+            quantiser.update(3, 1, |_| Some(1e6));
+            quantiser.restore(&[1.0, 2.0]);
+            assert_eq!((group(&quantiser, -32.0), group(&quantiser, 25.0)), (0, groups - 1));
+            // Noise about the mean rate divides nothing.
+            assert_eq!(group(&quantiser, -0.5), group(&quantiser, 0.4));
+            assert_eq!(group(&quantiser, 0.5), group(&quantiser, 0.4) + 1);
+        }
+    }
+
 
     fn build(criterion: Criterion, scale: Scale, groups: usize) -> Quantiser {
         Quantiser::new(QuantiserOptions { criterion, scale, groups, ..QuantiserOptions::PLAIN }, 1)
