@@ -113,8 +113,7 @@ impl QuantiserOptions {
     pub const fn parameters(criteria: &'static [&'static str], sample: &'static str) -> [Parameter; 6] {
         [
             Parameter::integer("groups", 1..=MAX_GROUPS as u64, "4").help("groups of hotness"),
-            Parameter::choice("criterion", criteria, "iterative")
-                .help("how groups are told apart"),
+            Parameter::choice("criterion", criteria, "iterative").help("how groups are told apart"),
             Parameter::choice("scale", &["raw", "log"], "raw").help("groups by hotness itself, or by its logarithm"),
             Parameter::choice("empty", &["repick", "keep"], "repick").help(
                 "whether a group without segments takes the hotness of one picked at random, or keeps its centre",
@@ -328,7 +327,6 @@ mod tests {
             assert_eq!(group(&quantiser, 0.5), group(&quantiser, 0.4) + 1);
         }
     }
-
 
     fn build(criterion: Criterion, scale: Scale, groups: usize) -> Quantiser {
         Quantiser::new(QuantiserOptions { criterion, scale, groups, ..QuantiserOptions::PLAIN }, 1)

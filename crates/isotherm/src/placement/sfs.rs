@@ -18,8 +18,7 @@ use crate::hotness::quantise::{Quantiser, QuantiserOptions};
 use crate::memory;
 use crate::registry::{Entry, Parameter};
 
-const QUANTISER: [Parameter; 6] =
-    QuantiserOptions::parameters(&["iterative", "equi_width", "equi_height"], "1000");
+const QUANTISER: [Parameter; 6] = QuantiserOptions::parameters(&["iterative", "equi_width", "equi_height"], "1000");
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     name: "sfs",
