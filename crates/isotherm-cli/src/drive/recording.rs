@@ -24,7 +24,7 @@ pub struct Recording {
 /// A trace that grows, or in a form that is whole or nothing.
 enum Trace {
     Log(TraceLog),
-    Whole(TraceWriter),
+    Whole(Box<TraceWriter>),
 }
 
 impl Recording {
@@ -36,8 +36,8 @@ impl Recording {
         let name = path.to_str().with_context(|| format!("{}: the name is not UTF-8", path.display()))?;
         let trace = match TraceLog::create(name, has_handles)? {
             Some(log) => Trace::Log(log),
-            None if has_handles => Trace::Whole(TraceWriter::create(name, false)?.with_streams()?),
-            None => Trace::Whole(TraceWriter::create(name, false)?),
+            None if has_handles => Trace::Whole(Box::new(TraceWriter::create(name, false)?.with_streams()?)),
+            None => Trace::Whole(Box::new(TraceWriter::create(name, false)?)),
         };
         let queue = Arc::new(Queue::default());
         let sender = Sender(queue.clone());
@@ -121,7 +121,7 @@ impl Sender {
             return;
         }
         state.waiting.push(*request);
-        if state.waiting.len() % BATCH == 0 {
+        if state.waiting.len().is_multiple_of(BATCH) {
             self.0.filled.notify_one();
         }
     }
