@@ -2,7 +2,7 @@
 
 use crate::segments::SegmentVictim;
 use isotherm::hotness::heat::{AgeFrom, CountWrites};
-use isotherm::hotness::quantise::{MAX_GROUPS, QuantiserOptions};
+use isotherm::hotness::quantise::{Criterion, MAX_GROUPS, QuantiserOptions};
 use isotherm::registry::{Entry, Grain, Kind, Parameter, Parameters, PolicyName, SpecError, find};
 
 /// Bytes of a block of the log.
@@ -228,7 +228,7 @@ pub fn parse_log(name: &PolicyName, seed: u64) -> Result<LogChoice, SpecError> {
     choice.clean_at = given.share("clean_at");
     choice.sync = given.boolean("sync");
     if given.has("groups") {
-        options.quantiser = QuantiserOptions::read(&given);
+        options.quantiser = QuantiserOptions::read(&given, Criterion::NAMES_WITH_LEARNT);
         options.defer = given.boolean("defer");
         options.age = given.choice("age", AgeFrom::NAMES);
         options.count = given.choice("count", CountWrites::NAMES);

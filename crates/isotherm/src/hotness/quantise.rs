@@ -48,8 +48,10 @@ impl Criterion {
         ("iterative", Self::Iterative),
         ("equi_width", Self::EquiWidth),
         ("equi_height", Self::EquiHeight),
-        ("isotherm", Self::Isotherm),
     ];
+    /// The same, and learnt rates: for those who keep [`super::lifetime::Lifetimes`].
+    pub const NAMES_WITH_LEARNT: &[(&str, Self)] =
+        &[Self::NAMES[0], Self::NAMES[1], Self::NAMES[2], ("isotherm", Self::Isotherm)];
 }
 
 impl Scale {
@@ -124,10 +126,10 @@ impl QuantiserOptions {
         ]
     }
 
-    /// Reads them.
-    pub fn read(given: &Parameters<'_>) -> Self {
+    /// Reads them; `criteria` are the names that the parameters were made with.
+    pub fn read(given: &Parameters<'_>, criteria: &[(&'static str, Criterion)]) -> Self {
         Self {
-            criterion: given.choice("criterion", Criterion::NAMES),
+            criterion: given.choice("criterion", criteria),
             scale: given.choice("scale", Scale::NAMES),
             groups: given.integer("groups") as usize,
             empty: given.choice("empty", EmptyGroup::NAMES),

@@ -14,7 +14,7 @@
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
 use crate::hotness::heat::{AgeFrom, Files, Heat, HeatSums, Time};
-use crate::hotness::quantise::{Quantiser, QuantiserOptions};
+use crate::hotness::quantise::{Criterion, Quantiser, QuantiserOptions};
 use crate::memory;
 use crate::registry::{Entry, Parameter};
 
@@ -35,7 +35,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
         Parameter::choice("age", &["created", "modified"], "created").help("what the age of a page counts from"),
     ],
     build: BuildPlacement::online(|parameters, context| {
-        let quantiser = QuantiserOptions::read(parameters);
+        let quantiser = QuantiserOptions::read(parameters, Criterion::NAMES);
         // A file is a mebibyte of consecutive addresses: all that a device can know of it.
         let log2_file_pages = (FILE_BYTES / context.page_bytes).max(1).ilog2();
         Ok(AnyPlacement::SfsGroups(SfsGroups {
