@@ -44,11 +44,8 @@ pub enum Scale {
 
 impl Criterion {
     /// The switch's names, for parameters.
-    pub const NAMES: &[(&str, Self)] = &[
-        ("iterative", Self::Iterative),
-        ("equi_width", Self::EquiWidth),
-        ("equi_height", Self::EquiHeight),
-    ];
+    pub const NAMES: &[(&str, Self)] =
+        &[("iterative", Self::Iterative), ("equi_width", Self::EquiWidth), ("equi_height", Self::EquiHeight)];
     /// The same, and learnt rates: for those who keep [`super::lifetime::Lifetimes`].
     pub const NAMES_WITH_LEARNT: &[(&str, Self)] =
         &[Self::NAMES[0], Self::NAMES[1], Self::NAMES[2], ("isotherm", Self::Isotherm)];

@@ -27,10 +27,10 @@ pub(super) const ENTRY: Entry<super::BuildVictim> = Entry {
 const CANDIDATES: u32 = 16;
 /// Other blocks that are looked at before a choice.
 const IN_TURN: u32 = 4;
-/// Live pages that a look goes by, at least, where the block has so many; each look at a block goes by others. Who would be chosen is looked at more
-/// closely: of many estimates the smallest is likely to be one that is too small.
-const PAGES_OF_CANDIDATE: u32 = 24;
-const PAGES_IN_TURN: u32 = 12;
+/// A look goes by every so many-th of the block's live pages, each time by others. Who would be chosen is looked at more closely: of many
+/// estimates the smallest is likely to be one that is too small.
+const STEP_OF_CANDIDATE: u32 = 2;
+const STEP_IN_TURN: u32 = 4;
 /// Rate of a page of which nothing is known: it dies once in one write of the logical capacity.
 const UNKNOWN_RATE: f32 = 1.0;
 /// Not a page of the host.
@@ -66,8 +66,8 @@ impl Isotherm {
         }
     }
 
-    /// Looks up the rates of at least so many of a block's live pages, if it has them.
-    fn look(&mut self, block: BlockId, least: u32, blocks: &BlockTable, history: &PageHistory) {
+    /// Looks up the rates of every `step`-th of a block's live pages.
+    fn look(&mut self, block: BlockId, step: u32, blocks: &BlockTable, history: &PageHistory) {
         let index = block.0 as usize;
         self.looked[index] = self.choices;
         let valid = blocks.valid(block);
@@ -76,7 +76,7 @@ impl Isotherm {
         }
         let (mut sum, mut looked_up) = (0.0, 0);
         let owners = &self.owners;
-        let step = (valid / least).max(1);
+        let step = step.min(valid);
         let mut skipped = self.choices % step;
         blocks.validity.for_each_valid(block, |at| {
             skipped += 1;
@@ -147,13 +147,13 @@ impl VictimPolicy for Isotherm {
             let block = BlockId(self.turn);
             self.turn = if self.turn + 1 == blocks.blocks() { 0 } else { self.turn + 1 };
             if blocks.state(block) == BlockState::Closed {
-                self.look(block, PAGES_IN_TURN, blocks, history);
+                self.look(block, STEP_IN_TURN, blocks, history);
             }
         }
         for _ in 0..CANDIDATES {
             match self.pick_within(blocks, 0, streams) {
                 Some(block) if self.looked[block.0 as usize] != self.choices => {
-                    self.look(block, PAGES_OF_CANDIDATE, blocks, history);
+                    self.look(block, STEP_OF_CANDIDATE, blocks, history);
                 }
                 _ => break,
             }
