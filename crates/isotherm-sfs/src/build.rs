@@ -10,6 +10,8 @@ use crate::spec::{LogSection, SystemSpec};
 use crate::summary::SUMMARY_BYTES_MIN;
 use isotherm::address::MAX_PAGES;
 use isotherm::build::{Environment, Plan, check_name};
+use isotherm::hotness::lifetime::Lifetimes;
+use isotherm::hotness::quantise::Criterion;
 use isotherm::device::{BlockDevice, Replay};
 use isotherm::ftl::FTLS;
 use isotherm::quantity::ByteSize;
@@ -150,8 +152,10 @@ impl LogPlan {
     }
 
     fn memory_bytes(&self) -> u64 {
-        let positions = u64::from(self.segments) * u64::from(self.choice.options.segment_blocks);
-        u64::from(self.blocks) * 20 + positions * 4 + u64::from(self.segments) * 64
+        let options = &self.choice.options;
+        let positions = u64::from(self.segments) * u64::from(options.segment_blocks);
+        let learnt = if options.quantiser.criterion == Criterion::Isotherm { self.blocks } else { 0 };
+        u64::from(self.blocks) * 20 + positions * 4 + u64::from(self.segments) * 64 + Lifetimes::bytes_of(learnt)
     }
 }
 

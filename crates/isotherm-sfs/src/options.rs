@@ -121,7 +121,7 @@ pub const LOGS: &[Entry<LogKind>] = &[
         name: "sfs",
         summary: "a log that writes blocks of like hotness together and cleans by cost-hotness",
         paper: "Min et al., SFS, FAST'12",
-        memory: "20 bytes a block, 4 bytes a position, 56 bytes a segment",
+        memory: "20 bytes a block, 4 bytes a position, 56 bytes a segment; 4 bytes a block and 60 KiB more for criterion=isotherm",
         parameters: &[
             QUANTISER[0],
             QUANTISER[1],
