@@ -274,3 +274,29 @@ fn metrics(drive: &Drive) -> String {
     families.counter("media_errors_total", "Reads of damaged pages.", host.media_errors);
     families.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_slow_request_says_what_it_waited_for() {
+        let none = SlowRequest {
+            arrived: Duration::from_millis(7),
+            op: Op::Write,
+            offset: 4096,
+            length: 512,
+            latency_ns: 2_000_000,
+            waited_ns: 0,
+            erases: 0,
+            copies: 0,
+            other_programs: 0,
+        };
+        let said = |request: &SlowRequest| slow(request).delayed_by;
+        assert_eq!(said(&none), "");
+        assert_eq!(said(&SlowRequest { erases: 1, copies: 1, ..none }), "1 block erase, 1 page copy");
+        let all = SlowRequest { waited_ns: 1_500_000, erases: 2, copies: 3, other_programs: 4, ..none };
+        assert_eq!(said(&all), "1.50 ms behind other requests, 2 block erases, 3 page copies, 4 metadata pages");
+    }
+}

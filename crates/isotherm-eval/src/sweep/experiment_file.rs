@@ -140,7 +140,7 @@ impl ExperimentFile {
     /// Parses an experiment; `path` is where it stands.
     ///
     /// # Errors
-    /// Broken TOML, unknown keys, an axis without values, a figure over an axis that there is not.
+    /// Broken TOML, unknown keys, an axis without values, a figure over an axis that there is not, numbers of an unnamed publication.
     pub fn parse(path: impl AsRef<Path>, text: &str) -> Result<Self, SpecError> {
         let path = path.as_ref();
         let place = path.display().to_string();
@@ -151,6 +151,10 @@ impl ExperimentFile {
         experiment.path = path.to_owned();
         if experiment.traces.is_empty() {
             return Err(SpecError::new(place, "there is no [[traces]] entry", "name at least one trace"));
+        }
+        if experiment.paper.is_empty() && !experiment.published.is_empty() {
+            let problem = "[[published]] quotes numbers, and nothing says of which publication";
+            return Err(SpecError::new(place, problem, "name it by paper = \"...\", in a word or two"));
         }
         if let Some(asked) = &experiment.hotness {
             let labels: Vec<&str> = experiment.traces.iter().map(|trace| trace.label.as_str()).collect();

@@ -181,6 +181,7 @@ mod tests {
 
     const EXPERIMENT: &str = r#"
         title = "A test"
+        paper = "None"
         seed = 3
         [base]
         device.over_provisioning = "10%"
@@ -283,6 +284,11 @@ mod tests {
         assert!(error("y = 'gc_count', at = { victim = 'lifo' }").contains("\"lifo\" on the axis \"victim\""));
         let several = "y = 'gc_count', of = 'max', relative_to = { victim = ['greedy', 'fifo'] }";
         assert!(error(several).contains("relative_to means 2"));
+        let unnamed = format!(
+            "{}\n[[published]]\nfigure = \"F\"\nwhat = \"W\"\nvalue = 2.0\nours = {{ y = \"gc_count\" }}",
+            EXPERIMENT.replacen("paper = \"None\"", "", 1)
+        );
+        assert!(ExperimentFile::parse("test.toml", &unnamed).unwrap_err().to_string().contains("of which publication"));
     }
 
     #[test]

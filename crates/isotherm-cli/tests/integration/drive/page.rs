@@ -111,10 +111,12 @@ fn its_numbers_are_those_of_stats_under_load_and_after_it() {
     // The page has the request's own latency, and stats the greatest that its histogram of three digits takes for equal.
     let (own, greatest) = (slowest[0][1].as_f64().unwrap(), *longest.iter().max().unwrap() as f64);
     assert!((greatest * 0.999..=greatest).contains(&own), "{own} is the slowest, and stats says {greatest}");
-    for cause in ["block erase", "page cop", "behind other requests"] {
-        let is_told = slowest.iter().any(|row| row[2].as_str().is_some_and(|text| text.contains(cause)));
-        assert!(is_told, "no slow request was delayed by \"{cause}\": {slowest:?}");
-    }
+    // Which causes delay the slowest is for the machine's scheduler to decide; that some are delayed is not.
+    let causes: Vec<&str> = slowest.iter().filter_map(|row| row[2].as_str()).flat_map(|row| row.split(", ")).collect();
+    let known = ["block erase", "page cop", "metadata page", " behind other requests"];
+    let is_known = |cause: &&str| known.iter().any(|word| cause.contains(word));
+    assert!(causes.iter().any(is_known), "nothing delayed the slowest requests: {slowest:?}");
+    assert!(causes.iter().all(|cause| cause.is_empty() || is_known(cause)), "{slowest:?}");
     let streams = shown["victims"].as_array().unwrap();
     assert!(!streams.is_empty());
     for stream in streams {
