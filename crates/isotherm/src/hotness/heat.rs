@@ -110,7 +110,8 @@ impl HeatSums {
     #[inline(always)]
     pub fn hotness(&self, live: u32, now: u64) -> f64 {
         let ages = (u64::from(live) * (now + 1)).saturating_sub(self.times).max(1);
-        self.writes as f64 / ages as f64
+        // Both are below 2^63, and signed numbers are converted by one instruction.
+        self.writes as i64 as f64 / ages as i64 as f64
     }
 }
 

@@ -240,24 +240,23 @@ impl Quantiser {
             }
             self.centres.sort_unstable_by(f64::total_cmp);
         }
+        let all = below(&self.hotnesses, f64::INFINITY);
         for _ in 0..ROUNDS {
             self.bound_between_centres();
-            let mut sums = [(0.0, 0u32); MAX_GROUPS];
-            for hotness in &self.hotnesses {
-                let group = &mut sums[self.group(*hotness)];
-                group.0 += hotness;
-                group.1 += 1;
-            }
             let mut moved = false;
-            for (centre, (sum, count)) in self.centres.iter_mut().zip(sums) {
+            let mut lower = Sum::default();
+            for (group, centre) in self.centres.iter_mut().enumerate() {
+                let upper = self.bounds.get(group).map_or(all, |bound| below(&self.hotnesses, *bound));
+                let count = upper.count - lower.count;
                 if count > 0 {
-                    let mean = sum / f64::from(count);
+                    let mean = (upper.sum - lower.sum) / f64::from(count);
                     moved |= mean != *centre;
                     *centre = mean;
                 } else if self.options.empty == EmptyGroup::Repicks {
                     moved = true;
                     *centre = self.hotnesses[self.random.below(self.hotnesses.len() as u64) as usize];
                 }
+                lower = upper;
             }
             if !moved {
                 break;
@@ -293,6 +292,33 @@ impl Quantiser {
         self.centres.clear();
         self.centres.extend((0..groups).map(|i| self.hotnesses[(2 * i + 1) * count / (2 * groups)]));
     }
+}
+
+/// Some numbers' sum and count.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    sum: f64,
+    count: u32,
+}
+
+/// The numbers below a bound. What lies between two bounds is the difference of two of these: the lower one's numbers are the smaller
+/// ones, so that little is lost by it. Lanes are added up side by side, in the same order on every machine.
+fn below(numbers: &[f64], bound: f64) -> Sum {
+    const LANES: usize = 8;
+    let (mut sums, mut counts) = ([0.0; LANES], [0u64; LANES]);
+    let (chunks, rest) = numbers.as_chunks::<LANES>();
+    for chunk in chunks {
+        for lane in 0..LANES {
+            let is_below = chunk[lane] < bound;
+            sums[lane] += if is_below { chunk[lane] } else { 0.0 };
+            counts[lane] += u64::from(is_below);
+        }
+    }
+    for (lane, number) in rest.iter().enumerate().filter(|(_, number)| **number < bound) {
+        sums[lane] += number;
+        counts[lane] += 1;
+    }
+    Sum { sum: sums.iter().sum(), count: counts.iter().sum::<u64>() as u32 }
 }
 
 /// Eighths of octaves of the death rate that a group of learnt rates is wide, the coldest and the hottest aside.
