@@ -18,12 +18,12 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     memory: "4 bytes a logical page and 60 KiB, kept once with the victim isotherm",
     parameters: &[Parameter::any("streams", &[Kind::integer(2..=16), Kind::word(&["auto"])], "auto").help(
         "classes of death rate, each a stream: an octave wide, and wider where they are fewer than 16; 5 of 16 are for cold \
-         copies; auto is 16, or a quarter of the spare blocks if that is less",
+         copies; auto is 16, or half of the spare blocks if that is less",
     )],
     build: BuildPlacement::online(|parameters, context| {
         let streams = if parameters.is("streams", "auto") {
             let spare = context.blocks.saturating_sub(context.logical_pages.div_ceil(context.pages_per_block));
-            (spare / 4).clamp(2, MOST_STREAMS)
+            (spare / 2).clamp(2, MOST_STREAMS)
         } else {
             parameters.integer("streams") as u32
         };

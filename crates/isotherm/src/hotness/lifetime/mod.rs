@@ -33,9 +33,6 @@ use pages::PageState;
 
 /// Pages of a group, one of which belongs to the sample that is learnt from.
 const GROUP: u32 = 8;
-/// Groups whose turn it is at each host write: their pages of the sample tell how long they have been alive. A page of the sample has its turn
-/// once in a thirty-second of the logical capacity written; rarer, young contexts would have told of deaths but not of lives.
-const GROUPS_AT_ONCE: u32 = 4;
 /// Units of age in one write of the whole logical capacity.
 const UNITS_PER_DRIVE_WRITE: u64 = 2048;
 /// Ages in units beyond which a page counts as [`SETTLED_AGE`] units old: well below what 16 bits hold.
@@ -58,12 +55,10 @@ pub struct Lifetimes {
     noted: u64,
     /// The class of the size of the request that writes.
     size: u32,
-    /// The group whose turn is next, and the page whose age is kept in range next.
-    turn: u32,
-    groups: u32,
+    /// The page whose age is kept in range next.
     oldest_turn: u32,
-    /// Units in which every group has its turn.
-    round: u32,
+    /// The time in units up to which the pages of the sample have told how long they were alive.
+    told: u32,
     /// Host page writes until the death rates are computed anew, and between two times.
     until_computed: u32,
     computed_every: u32,
@@ -76,8 +71,6 @@ impl Lifetimes {
     pub fn new(logical_pages: u32) -> Self {
         let unit = (u64::from(logical_pages) / UNITS_PER_DRIVE_WRITE).max(1);
         let computed_every = (logical_pages / 16).max(4096);
-        let groups = logical_pages.div_ceil(GROUP);
-        let round = u64::from(groups.div_ceil(GROUPS_AT_ONCE)).div_ceil(unit) as u32;
         Self {
             pages: crate::memory::table(logical_pages as usize, PageState::UNKNOWN),
             contexts: Contexts::new(f64::from(logical_pages) / unit as f64),
@@ -86,10 +79,8 @@ impl Lifetimes {
             next_unit: unit,
             noted: 0,
             size: 0,
-            turn: 0,
-            groups,
             oldest_turn: 0,
-            round,
+            told: 0,
             until_computed: computed_every,
             computed_every,
             until_decay: logical_pages,
@@ -169,10 +160,12 @@ impl Lifetimes {
             self.next_unit = now - now % self.unit + self.unit;
             self.now = (now / self.unit) as u32;
         }
-        self.sweep();
+        self.pages[self.oldest_turn as usize].keep_in_range(self.now);
+        self.oldest_turn = if self.oldest_turn as usize + 1 == self.pages.len() { 0 } else { self.oldest_turn + 1 };
         self.until_computed -= 1;
         if self.until_computed == 0 {
             self.until_computed = self.computed_every;
+            self.tell();
             self.contexts.compute();
         }
         self.until_decay -= 1;
@@ -187,32 +180,24 @@ impl Lifetimes {
     fn end(&mut self, lpn: Lpn, page: &mut PageState) {
         let age = page.age(self.now);
         if is_sampled(lpn.0) {
-            self.contexts.died(Contexts::of(*page), age.saturating_sub(self.since_turn(lpn.0 / GROUP)), age);
+            self.contexts.died(Contexts::of(*page), age.saturating_sub(self.now - self.told), age);
         }
         // What decides between two classes need not be more random than this: it has to differ from write to write.
         let lot = (lpn.0 ^ self.noted as u32).wrapping_mul(0x9E37_79B9) >> 16;
         page.learn(age, lot);
     }
 
-    /// Units since a group had its turn.
-    #[inline(always)]
-    fn since_turn(&self, group: u32) -> u32 {
-        let groups = if self.turn > group { self.turn - group - 1 } else { self.turn + self.groups - group - 1 };
-        ((u64::from(groups / GROUPS_AT_ONCE) + self.unit / 2) / self.unit) as u32
-    }
-
-    /// Looks at the pages whose turn it is.
-    #[inline(always)]
-    fn sweep(&mut self) {
-        for _ in 0..GROUPS_AT_ONCE.min(self.groups) {
-            let lpn = sampled(self.turn);
-            self.turn = if self.turn + 1 == self.groups { 0 } else { self.turn + 1 };
+    /// The pages of the sample that are alive tell how long they have been so, since they last did: else contexts would
+    /// hear of deaths before they hear of lives.
+    #[inline(never)]
+    fn tell(&mut self) {
+        let since = self.now - self.told;
+        self.told = self.now;
+        for lpn in (0..(self.pages.len() as u32).div_ceil(GROUP)).map(sampled) {
             let Some(page) = self.pages.get(lpn as usize).filter(|page| page.is_live()) else { continue };
             let age = page.age(self.now);
-            self.contexts.lived(Contexts::of(*page), age.saturating_sub(self.round), age);
+            self.contexts.lived(Contexts::of(*page), age.saturating_sub(since), age);
         }
-        self.pages[self.oldest_turn as usize].keep_in_range(self.now);
-        self.oldest_turn = if self.oldest_turn as usize + 1 == self.pages.len() { 0 } else { self.oldest_turn + 1 };
     }
 }
 
