@@ -1,7 +1,9 @@
 //! What a volume lies on: a row of bytes that can be made durable.
 
+use crate::ahead::Ahead;
 use std::fs::File;
 use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 /// A block device, a file, or what stands for one. Used by several threads at a time.
@@ -69,6 +71,7 @@ pub struct FileDevice {
     file: File,
     length: u64,
     is_block_device: bool,
+    ahead: Ahead,
 }
 
 impl FileDevice {
@@ -84,7 +87,7 @@ impl FileDevice {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "neither a regular file nor a block device"));
         }
         let length = (&file).seek(SeekFrom::End(0))?;
-        Ok(Self { file, length, is_block_device: kind.is_block_device() })
+        Ok(Self { file, length, is_block_device: kind.is_block_device(), ahead: Ahead::default() })
     }
 }
 
@@ -106,35 +109,26 @@ impl Device for FileDevice {
         if offset + data.len() as u64 > self.length {
             return Err(beyond());
         }
-        self.file.write_all_at(data, offset)
+        let range = offset..offset + data.len() as u64;
+        self.allocate_and(range, || self.file.write_all_at(data, offset))
     }
-    fn write_parts(&self, mut offset: u64, parts: &[&[u8]]) -> io::Result<()> {
-        let mut left: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        if offset + left > self.length {
+    fn write_parts(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        let end = offset + parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        if end > self.length {
             return Err(beyond());
         }
-        let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
-        let mut slices = &mut slices[..];
-        while left > 0 {
-            let written = match rustix::io::pwritev(&self.file, &slices[..slices.len().min(PARTS_MAX)], offset) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => written,
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            IoSlice::advance_slices(&mut slices, written);
-            offset += written as u64;
-            left -= written as u64;
-        }
-        Ok(())
+        self.allocate_and(offset..end, || self.write_all_parts(offset, end - offset, parts))
     }
     fn flush(&self) -> io::Result<()> {
+        self.ahead.flush();
         self.file.sync_data()
     }
     fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
         use rustix::fs::FallocateFlags;
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match rustix::fs::fallocate(&self.file, flags, offset, length) {
+        let done = rustix::fs::fallocate(&self.file, flags, offset, length);
+        self.ahead.discard();
+        match done {
             // A hint that this device cannot take is no fault.
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
             // Punching a block device discards where it can, and writes zeros where it cannot.
@@ -151,6 +145,27 @@ impl FileDevice {
     #[must_use]
     pub fn is_block_device(&self) -> bool {
         self.is_block_device
+    }
+
+    fn allocate_and(&self, range: Range<u64>, write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        if self.is_block_device { write() } else { self.ahead.write(&self.file, range, self.length, write) }
+    }
+
+    fn write_all_parts(&self, mut offset: u64, mut left: u64, parts: &[&[u8]]) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+        let mut slices = &mut slices[..];
+        while left > 0 {
+            let written = match rustix::io::pwritev(&self.file, &slices[..slices.len().min(PARTS_MAX)], offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => written,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            IoSlice::advance_slices(&mut slices, written);
+            offset += written as u64;
+            left -= written as u64;
+        }
+        Ok(())
     }
 }
 

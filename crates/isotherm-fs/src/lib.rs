@@ -3,6 +3,7 @@
 //! Two layers meet in [`store::Store`]: below it pages, file data and transactions, kept by a log ([`log`]); above it inodes,
 //! directories, file maps and extended attributes, which are nothing but pages ([`tree`]). A [`volume::Volume`] is both, mounted.
 
+mod ahead;
 pub mod check;
 pub mod device;
 pub mod format;
