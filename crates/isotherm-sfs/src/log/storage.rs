@@ -39,7 +39,7 @@ impl<S: Disk> Storage<S> {
             blocks: memory::table(blocks as usize, NO_DATA),
             owners: memory::table(positions, NO_BLOCK),
             files: Files::new(blocks, options.log2_file_blocks),
-            lifetimes: (options.quantiser.criterion == Criterion::Isotherm).then(|| Lifetimes::new(blocks)),
+            lifetimes: (options.quantiser.criterion == Criterion::Isotherm).then(|| Lifetimes::new(blocks, None)),
             dirty: DirtyCache::default(),
             checkpoints: 0,
             incarnation: 0,

@@ -4,7 +4,7 @@
 //! The block store owns the history and hands it to the policies with every call that may ask for it. It is kept only if a
 //! policy does: otherwise it has no pages, and nobody pays for it. Updates: O(1), 8 bytes a logical page; lifetimes: see [`lifetime`](super::lifetime).
 
-use super::lifetime::Lifetimes;
+use super::lifetime::{Lifetimes, Signal};
 use crate::address::Lpn;
 use crate::memory;
 
@@ -32,6 +32,8 @@ pub struct Wanted {
     pub updates: u32,
     /// Lifetimes.
     pub lifetimes: u32,
+    /// What lifetimes do not go by.
+    pub ignored: Option<Signal>,
 }
 
 impl Wanted {
@@ -43,7 +45,11 @@ impl Wanted {
     /// What two policies want together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self { updates: self.updates.max(other.updates), lifetimes: self.lifetimes.max(other.lifetimes) }
+        Self {
+            updates: self.updates.max(other.updates),
+            lifetimes: self.lifetimes.max(other.lifetimes),
+            ignored: self.ignored.or(other.ignored),
+        }
     }
 
     /// Bytes that are kept for it.
@@ -57,7 +63,7 @@ impl PageHistory {
     pub fn new(wanted: Wanted) -> Self {
         Self {
             updates: memory::table(wanted.updates as usize, Default::default()),
-            lifetimes: (wanted.lifetimes > 0).then(|| Box::new(Lifetimes::new(wanted.lifetimes))),
+            lifetimes: (wanted.lifetimes > 0).then(|| Box::new(Lifetimes::new(wanted.lifetimes, wanted.ignored))),
         }
     }
 
@@ -130,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_write_is_noted_once_however_many_hear_of_it() {
-        let mut history = PageHistory::new(Wanted { updates: 2, lifetimes: 0 });
+        let mut history = PageHistory::new(Wanted { updates: 2, ..Wanted::default() });
         let page = Lpn(1);
         history.record(page, 0);
         assert_eq!(history.of(page), Updates { last: 0, before: 0 });
@@ -138,6 +144,6 @@ mod tests {
             history.record(page, now);
         }
         assert_eq!(history.of(page), Updates { last: 9, before: 7 });
-        assert_eq!(Wanted { updates: 2, lifetimes: 0 }.bytes(), 16);
+        assert_eq!(Wanted { updates: 2, ..Wanted::default() }.bytes(), 16);
     }
 }

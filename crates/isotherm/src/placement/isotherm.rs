@@ -8,7 +8,7 @@
 
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement, Wanted};
 use crate::address::StreamId;
-use crate::hotness::lifetime::MEAN_RATE;
+use crate::hotness::lifetime::{MEAN_RATE, Signal};
 use crate::registry::{Entry, Kind, Parameter};
 
 pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
@@ -16,10 +16,14 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     summary: "by death rate, learnt from the lifetimes of pages with as many rewrites at such intervals, in octaves; cold copies apart",
     paper: "isotherm (docs/placement.md)",
     memory: "4 bytes a logical page and 60 KiB, kept once with the victim isotherm",
-    parameters: &[Parameter::any("streams", &[Kind::integer(2..=16), Kind::word(&["auto"])], "auto").help(
+    parameters: &[
+        Parameter::any("streams", &[Kind::integer(2..=16), Kind::word(&["auto"])], "auto").help(
         "classes of death rate, each a stream: an octave wide, and wider where they are fewer than 16; 5 of 16 are for cold \
          copies; auto is 16, or half of the spare blocks if that is less",
-    )],
+        ),
+        Parameter::choice("ignore", &["none", "size", "rewrites", "interval", "age"], "none")
+            .help("what death rates do not go by, to see what it is good for; the victim isotherm follows"),
+    ],
     build: BuildPlacement::online(|parameters, context| {
         let streams = if parameters.is("streams", "auto") {
             let spare = context.blocks.saturating_sub(context.logical_pages.div_ceil(context.pages_per_block));
@@ -27,7 +31,10 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
         } else {
             parameters.integer("streams") as u32
         };
-        Ok(AnyPlacement::ByLifetime(ByLifetime::new(context.logical_pages, streams)))
+        Ok(AnyPlacement::ByLifetime(ByLifetime {
+            ignored: parameters.choice("ignore", Signal::NAMES),
+            ..ByLifetime::new(context.logical_pages, streams)
+        }))
     }),
 };
 
@@ -45,6 +52,7 @@ pub struct ByLifetime {
     of_writes: Box<[u8; 256]>,
     of_copies: Box<[u8; 256]>,
     count: u16,
+    ignored: Option<Signal>,
 }
 
 impl ByLifetime {
@@ -70,6 +78,7 @@ impl ByLifetime {
             of_writes: Box::new(std::array::from_fn(|code| stream_of_write(code) as u8)),
             of_copies: Box::new(std::array::from_fn(|code| stream_of_copy(code) as u8)),
             count: count as u16,
+            ignored: None,
         }
     }
 }
@@ -93,7 +102,7 @@ impl Placement for ByLifetime {
         StreamId(u16::from(streams[usize::from(lifetimes.eighths(copy.lpn))]))
     }
     fn wanted(&self) -> Wanted {
-        Wanted { updates: 0, lifetimes: self.logical_pages }
+        Wanted { lifetimes: self.logical_pages, ignored: self.ignored, ..Wanted::default() }
     }
     fn memory_bytes(&self) -> u64 {
         (self.of_writes.len() + self.of_copies.len()) as u64

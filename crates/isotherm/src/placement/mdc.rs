@@ -73,7 +73,7 @@ impl Placement for MdcRates {
         self.stream(self.before(copy.lpn, history), copy.now)
     }
     fn wanted(&self) -> Wanted {
-        Wanted { updates: self.logical_pages, lifetimes: 0 }
+        Wanted { updates: self.logical_pages, ..Wanted::default() }
     }
     fn memory_bytes(&self) -> u64 {
         // A drive marks a page as created by two equal times.

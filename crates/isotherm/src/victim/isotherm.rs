@@ -120,7 +120,7 @@ impl VictimPolicy for Isotherm {
         true
     }
     fn wanted(&self) -> Wanted {
-        Wanted { updates: 0, lifetimes: self.logical_pages }
+        Wanted { lifetimes: self.logical_pages, ..Wanted::default() }
     }
     #[inline(always)]
     fn on_program(&mut self, at: Ppn, written: Written, history: &mut PageHistory) {

@@ -109,7 +109,7 @@ impl VictimPolicy for Mdc {
         true
     }
     fn wanted(&self) -> Wanted {
-        Wanted { updates: self.history_pages, lifetimes: 0 }
+        Wanted { updates: self.history_pages, ..Wanted::default() }
     }
     #[inline(always)]
     fn on_program(&mut self, at: Ppn, written: Written, history: &mut PageHistory) {

@@ -1,5 +1,6 @@
 //! Survival tables: exposure and deaths by context and age, and the death rates that follow from them.
 
+use super::Signal;
 use super::ages::{self, BINS};
 use super::pages::{PageState, SIZES};
 use super::parents::{Parents, pulled};
@@ -60,10 +61,14 @@ pub(super) struct Contexts {
     /// What the code of a rate stands for.
     rates: Box<[f64; 256]>,
     are_alike: bool,
+    /// Bits that are set in the class of a rewritten page and in its mean, and kept of the bin of its age: for signals that are ignored.
+    class_bits: usize,
+    mean_bits: usize,
+    bin_mask: usize,
 }
 
 impl Contexts {
-    pub(super) fn new(units: f64) -> Self {
+    pub(super) fn new(units: f64, ignored: Option<Signal>) -> Self {
         let rate = |code: usize| {
             let octaves = code as i32 / 8 + LOWEST_OCTAVE;
             let power = if octaves < 0 { 1.0 / f64::from(1 << -octaves) } else { f64::from(1 << octaves) };
@@ -77,6 +82,9 @@ impl Contexts {
             units,
             rates: Box::new(std::array::from_fn(rate)),
             are_alike: true,
+            class_bits: if ignored == Some(Signal::Rewrites) { CLASSES - 1 } else { 0 },
+            mean_bits: if ignored == Some(Signal::Interval) { MEANS - 1 } else { 0 },
+            bin_mask: if ignored == Some(Signal::Age) { 0 } else { usize::MAX },
         };
         contexts.compute();
         contexts
@@ -85,9 +93,13 @@ impl Contexts {
     /// The context of a version: the size of the request that wrote it, the class of its page's rewrites, and the octave of
     /// their mean interval.
     #[inline(always)]
-    pub(super) fn of(page: PageState) -> usize {
-        let class = (page.class() as usize).min(CLASSES - 1);
-        let mean = if class == 0 { MEANS - 1 } else { (page.mean() as usize / 8).min(MEANS - 2) };
+    pub(super) fn of(&self, page: PageState) -> usize {
+        let (class, mean) = match page.class() as usize {
+            0 => (0, MEANS - 1),
+            class => {
+                (class.min(CLASSES - 1) | self.class_bits, (page.mean() as usize / 8).min(MEANS - 2) | self.mean_bits)
+            }
+        };
         (page.size() as usize * CLASSES + class) * MEANS + mean
     }
 
@@ -100,13 +112,13 @@ impl Contexts {
     /// Eighths of octaves by which the placement's death rate lies above its lowest.
     #[inline(always)]
     pub(super) fn placement(&self, context: usize, bin: usize) -> u8 {
-        self.placement[context * BINS + bin]
+        self.placement[context * BINS + (bin & self.bin_mask)]
     }
 
     /// The victim policy's death rate: expected deaths in one write of the logical capacity.
     #[inline(always)]
     pub(super) fn victim(&self, context: usize, bin: usize) -> f64 {
-        self.rates[usize::from(self.victim[context * BINS + bin])]
+        self.rates[usize::from(self.victim[context * BINS + (bin & self.bin_mask)])]
     }
 
     /// A page of the sample has lived from one age to a later one.
@@ -274,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_constant_hazard_is_its_own_rate_at_every_age() {
-        let contexts = Contexts::new(2048.0);
+        let contexts = Contexts::new(2048.0, None);
         let (_, victim) = contexts.rates_of(&[1e-6; BINS]);
         for (bin, code) in victim.into_iter().enumerate() {
             let expected = 1e-6 * 2048.0;
@@ -286,7 +298,7 @@ mod tests {
 
     /// Deaths and exposure at a hazard for each class of rewrites, the same in every bin of age.
     fn of_classes(hazards: [f64; CLASSES]) -> Contexts {
-        let mut contexts = Contexts::new(2048.0);
+        let mut contexts = Contexts::new(2048.0, None);
         for (class, hazard) in hazards.into_iter().enumerate() {
             for cell in (class * MEANS + 10) * BINS..(class * MEANS + 11) * BINS {
                 contexts.deaths[cell] = 100 * DEATH;
@@ -299,7 +311,7 @@ mod tests {
 
     #[test]
     fn codes_are_those_of_the_largest_rates_below() {
-        let contexts = Contexts::new(2048.0);
+        let contexts = Contexts::new(2048.0, None);
         for (code, rate) in contexts.rates.iter().enumerate() {
             for (part, expected) in [(1.0, code), (1.0 - 1e-9, code.saturating_sub(1)), (1.04, code)] {
                 // A rate is given for a unit; units are a power of two, so that nothing is rounded.
@@ -322,7 +334,7 @@ mod tests {
     #[test]
     fn what_is_unknown_is_as_what_is_known_at_the_same_multiple_of_the_mean_interval() {
         // Pages die at a hazard of one in two mean intervals, whatever the mean; of one mean nothing was seen.
-        let mut contexts = Contexts::new(2048.0);
+        let mut contexts = Contexts::new(2048.0, None);
         let unseen = 8;
         for mean in (4..13).filter(|mean| *mean != unseen) {
             for cell in (3 * MEANS + mean) * BINS..(3 * MEANS + mean + 1) * BINS {
@@ -338,7 +350,7 @@ mod tests {
 
     #[test]
     fn counts_that_are_full_are_halved_and_hazards_stay() {
-        let mut contexts = Contexts::new(2048.0);
+        let mut contexts = Contexts::new(2048.0, None);
         for _ in 0..1_000_000 {
             contexts.died(5, 0, 100);
         }

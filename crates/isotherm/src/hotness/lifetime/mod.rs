@@ -41,6 +41,30 @@ const SETTLED_AGE: u32 = 40_960;
 /// A page that was not written for so many units has lost half of what is known of it.
 const FORGOTTEN: u32 = 8 * UNITS_PER_DRIVE_WRITE as u32;
 
+/// What contexts and rates go by: each can be ignored, to see what it is good for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// The size of the request that wrote a page.
+    Size,
+    /// How often the page was rewritten, beyond whether it was.
+    Rewrites,
+    /// The mean interval between its rewrites.
+    Interval,
+    /// Its age: rates are those of a page that was just written.
+    Age,
+}
+
+impl Signal {
+    /// The one that is ignored, if any, as parameters name it.
+    pub const NAMES: &[(&str, Option<Self>)] = &[
+        ("none", None),
+        ("size", Some(Self::Size)),
+        ("rewrites", Some(Self::Rewrites)),
+        ("interval", Some(Self::Interval)),
+        ("age", Some(Self::Age)),
+    ];
+}
+
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct Lifetimes {
@@ -55,6 +79,8 @@ pub struct Lifetimes {
     noted: u64,
     /// The class of the size of the request that writes.
     size: u32,
+    /// 0 where sizes are ignored.
+    size_mask: u32,
     /// The page whose age is kept in range next.
     oldest_turn: u32,
     /// The time in units up to which the pages of the sample have told how long they were alive.
@@ -68,17 +94,18 @@ pub struct Lifetimes {
 
 impl Lifetimes {
     /// Nothing is known yet of so many logical pages, at least one.
-    pub fn new(logical_pages: u32) -> Self {
+    pub fn new(logical_pages: u32, ignored: Option<Signal>) -> Self {
         let unit = (u64::from(logical_pages) / UNITS_PER_DRIVE_WRITE).max(1);
         let computed_every = (logical_pages / 16).max(4096);
         Self {
             pages: crate::memory::table(logical_pages as usize, PageState::UNKNOWN),
-            contexts: Contexts::new(f64::from(logical_pages) / unit as f64),
+            contexts: Contexts::new(f64::from(logical_pages) / unit as f64, ignored),
             unit,
             now: 0,
             next_unit: unit,
             noted: 0,
             size: 0,
+            size_mask: if ignored == Some(Signal::Size) { 0 } else { u32::MAX },
             oldest_turn: 0,
             told: 0,
             until_computed: computed_every,
@@ -90,7 +117,7 @@ impl Lifetimes {
     /// A request of the host is about to write so many pages. Before the first one says so, requests have one.
     #[inline(always)]
     pub fn begin_write(&mut self, pages: u32) {
-        self.size = PageState::size_of_request(pages);
+        self.size = PageState::size_of_request(pages) & self.size_mask;
     }
 
     /// Notes that the host writes `lpn` at the time `now`. Everyone who judges by lifetimes does so when hearing of the
@@ -126,14 +153,14 @@ impl Lifetimes {
     #[inline(always)]
     pub fn eighths(&self, lpn: Lpn) -> u8 {
         let page = self.pages[lpn.0 as usize];
-        self.contexts.placement(Contexts::of(page), ages::bin(page.age(self.now)))
+        self.contexts.placement(self.contexts.of(page), ages::bin(page.age(self.now)))
     }
 
     /// The death rate of the page, as victim policies take it: expected deaths in one write of the logical capacity.
     #[inline(always)]
     pub fn rate(&self, lpn: Lpn) -> f64 {
         let page = self.pages[lpn.0 as usize];
-        self.contexts.victim(Contexts::of(page), ages::bin(page.age(self.now)))
+        self.contexts.victim(self.contexts.of(page), ages::bin(page.age(self.now)))
     }
 
     /// Whether the death rates of pages do not differ by more than noise: then all are the mean rate.
@@ -180,7 +207,7 @@ impl Lifetimes {
     fn end(&mut self, lpn: Lpn, page: &mut PageState) {
         let age = page.age(self.now);
         if is_sampled(lpn.0) {
-            self.contexts.died(Contexts::of(*page), age.saturating_sub(self.now - self.told), age);
+            self.contexts.died(self.contexts.of(*page), age.saturating_sub(self.now - self.told), age);
         }
         // What decides between two classes need not be more random than this: it has to differ from write to write.
         let lot = (lpn.0 ^ self.noted as u32).wrapping_mul(0x9E37_79B9) >> 16;
@@ -196,7 +223,7 @@ impl Lifetimes {
         for lpn in (0..(self.pages.len() as u32).div_ceil(GROUP)).map(sampled) {
             let Some(page) = self.pages.get(lpn as usize).filter(|page| page.is_live()) else { continue };
             let age = page.age(self.now);
-            self.contexts.lived(Contexts::of(*page), age.saturating_sub(since), age);
+            self.contexts.lived(self.contexts.of(*page), age.saturating_sub(since), age);
         }
     }
 }

@@ -8,7 +8,7 @@ fn rate(lifetimes: &Lifetimes, lpn: u32) -> f64 {
 #[test]
 fn pages_that_die_at_random_have_the_rate_at_which_they_die() {
     let pages = 1 << 16;
-    let mut lifetimes = Lifetimes::new(pages);
+    let mut lifetimes = Lifetimes::new(pages, None);
     let mut random = Random::new(1);
     // A tenth of the pages receives nine tenths of the writes.
     let hot = pages / 10;
@@ -33,7 +33,7 @@ fn pages_that_die_at_random_have_the_rate_at_which_they_die() {
 #[test]
 fn a_page_of_a_cycle_is_cold_until_its_turn_comes_near() {
     let pages = 1 << 14;
-    let mut lifetimes = Lifetimes::new(pages);
+    let mut lifetimes = Lifetimes::new(pages, None);
     let cycle = u64::from(pages) / 2;
     for now in 0..40 * cycle {
         lifetimes.record(Lpn((now % cycle) as u32), now);
@@ -47,7 +47,7 @@ fn a_page_of_a_cycle_is_cold_until_its_turn_comes_near() {
 
 #[test]
 fn a_write_is_noted_once_and_a_trim_ends_a_version() {
-    let mut lifetimes = Lifetimes::new(64);
+    let mut lifetimes = Lifetimes::new(64, None);
     lifetimes.record(Lpn(3), 0);
     lifetimes.record(Lpn(3), 0);
     assert_eq!(lifetimes.pages[3].class(), 0);
@@ -62,7 +62,7 @@ fn a_write_is_noted_once_and_a_trim_ends_a_version() {
 #[test]
 fn pages_never_look_younger_than_they_are() {
     let pages = 4096;
-    let mut lifetimes = Lifetimes::new(pages);
+    let mut lifetimes = Lifetimes::new(pages, None);
     lifetimes.record(Lpn(7), 0);
     for now in 1..100 * u64::from(pages) {
         lifetimes.record(Lpn(9 + (now % 3) as u32), now);
@@ -75,4 +75,31 @@ fn pages_never_look_younger_than_they_are() {
 fn the_state_of_a_page_takes_four_bytes() {
     assert_eq!(Lifetimes::bytes_of(1000), 4000 + TABLE_BYTES);
     assert_eq!(Lifetimes::bytes_of(0), 0);
+}
+
+#[test]
+fn a_signal_that_is_ignored_tells_no_pages_apart() {
+    // Half of the pages are written by large requests, at a ninth of the rate of the others.
+    let pages = 1 << 12;
+    let told_apart = |ignored: Option<Signal>, drive_writes: u64| {
+        let mut lifetimes = Lifetimes::new(pages, ignored);
+        let mut random = Random::new(5);
+        for now in 0..drive_writes * u64::from(pages) {
+            let is_large = random.chance(0.1);
+            let lpn = random.below(u64::from(pages / 2)) as u32 + if is_large { 0 } else { pages / 2 };
+            lifetimes.begin_write(if is_large { 64 } else { 1 });
+            lifetimes.record(Lpn(lpn), now);
+        }
+        let contexts: std::collections::HashSet<usize> =
+            lifetimes.pages.iter().map(|page| lifetimes.contexts.of(*page)).collect();
+        let rates: std::collections::HashSet<u8> = (0..pages).map(|lpn| lifetimes.eighths(Lpn(lpn))).collect();
+        (contexts.len(), rates.len())
+    };
+    let (contexts, _) = told_apart(None, 4);
+    for signal in [Signal::Size, Signal::Rewrites, Signal::Interval] {
+        let (fewer, _) = told_apart(Some(signal), 4);
+        assert!(fewer < contexts, "{signal:?}: {fewer} contexts of {contexts}");
+    }
+    let ((_, rates), (_, fewer)) = (told_apart(None, 40), told_apart(Some(Signal::Age), 40));
+    assert!(fewer < rates, "{fewer} rates of {rates}");
 }
