@@ -213,8 +213,12 @@ impl<S: Store> Tree<S> {
     fn set_child(&mut self, id: PageId, i: u64, child: PageId) -> Result<()> {
         let page = self.store.page_mut(id)?;
         let (before, count) = (get_u32(page, child_at(i)), get_u16(page, 2));
+        let more = count.checked_add(u16::from(child != 0));
+        let Some(count) = more.and_then(|count| count.checked_sub(u16::from(before != 0))) else {
+            return Err(damaged(format!("page {id} of a map counts {count} children, and has others")));
+        };
         put_u32(page, child_at(i), child);
-        put_u16(page, 2, count + u16::from(child != 0) - u16::from(before != 0));
+        put_u16(page, 2, count);
         Ok(())
     }
 

@@ -54,3 +54,30 @@ proptest! {
         }
     }
 }
+
+/// Its count fell below zero, in fuzzing.
+#[test]
+fn a_map_that_counts_fewer_children_than_it_has_is_damaged() {
+    for count in [0, u16::MAX] {
+        let mut tree = made();
+        let directory = tree.find(ROOT, "d").unwrap().ino;
+        let file = tree.find(directory, "f").unwrap().ino;
+        let pages: Vec<PageId> =
+            (0..).map_while(|id| tree.store.next_page(id).unwrap().filter(|next| *next == id)).collect();
+        tree.store.begin(Purpose::Grow).unwrap();
+        for id in pages {
+            let page = tree.store.page_mut(id).unwrap();
+            if page[0] == page_kind::MAP_INDEX {
+                page[2..4].copy_from_slice(&u16::to_le_bytes(count));
+            }
+        }
+        tree.store.commit();
+        // A leaf goes, or comes.
+        let done = match count {
+            0 => tree.change(CALLER, file, Change { size: Some(5), ..Change::default() }).map(drop),
+            _ => tree.put(file, 1 << 31, &[1]).map(drop),
+        };
+        let said = format!("{:?}", done.unwrap_err());
+        assert!(said.contains("children"), "{said}");
+    }
+}
