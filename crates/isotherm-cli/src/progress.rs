@@ -3,18 +3,30 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use isotherm_eval::Control;
 use std::io::IsTerminal as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// How often the bar moves.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A control whose `stop` Ctrl-C sets: runs end at their next batch, and no file is left half written.
+/// What Ctrl-C stops: the newest control that there is.
+static STOPPED_BY_INTERRUPT: Mutex<Weak<Control>> = Mutex::new(Weak::new());
+
+/// A control whose `stop` Ctrl-C sets: runs end at their next batch, and no file is left half written. A process can ask for one
+/// again, as a Python program does that gives several commands.
 pub fn interruptible() -> anyhow::Result<Arc<Control>> {
+    static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
+    let newest = || STOPPED_BY_INTERRUPT.lock().unwrap_or_else(PoisonError::into_inner);
     let control = Arc::new(Control::default());
-    let seen = Arc::clone(&control);
-    ctrlc::set_handler(move || seen.stop.store(true, Ordering::Relaxed))?;
+    *newest() = Arc::downgrade(&control);
+    let stop = move || {
+        if let Some(control) = newest().upgrade() {
+            control.stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let handled = HANDLER.get_or_init(|| ctrlc::set_handler(stop).map_err(|error| error.to_string()));
+    handled.clone().map_err(|error| anyhow::anyhow!("signals cannot be caught: {error}"))?;
     Ok(control)
 }
 
@@ -47,4 +59,17 @@ pub fn with_bar<T>(control: &Control, total_pages: Option<u64>, work: impl FnOnc
     });
     bar.finish_and_clear();
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_can_ask_twice_and_the_newest_is_stopped() {
+        let first = interruptible().unwrap();
+        let second = interruptible().unwrap();
+        let newest = STOPPED_BY_INTERRUPT.lock().unwrap().upgrade().unwrap();
+        assert!(Arc::ptr_eq(&newest, &second) && !Arc::ptr_eq(&newest, &first));
+    }
 }
