@@ -82,7 +82,7 @@ impl Ahead {
 
 /// Writes zeros to the hole that a range begins in, as far as the range goes.
 fn fill_hole(file: &File, range: Range<u64>) -> io::Result<()> {
-    const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let end = match rustix::fs::seek(file, SeekFrom::Data(range.start)) {
         Ok(data) => data.min(range.end),
         // No data follows.
