@@ -76,7 +76,10 @@ impl<S: Store> Tree<S> {
                     let kind = recorded_kind(record.kind)?;
                     return Ok(Looked::Found(Entry { key: record.key, ino: record.ino, kind }));
                 }
-                taken[(record.key - base) as usize] = true;
+                let Some(low) = record.key.checked_sub(base) else {
+                    return Err(damaged(format!("names of directory {ino} are out of order")));
+                };
+                taken[low as usize] = true;
             }
             from = leaf.next.filter(|next| *next < base + KEYS_OF_HASH);
         }
