@@ -1,9 +1,9 @@
 //! Space of a sparse file that is allocated ahead of small writes.
 //!
 //! A write into a hole makes the file system below allocate space, and the next `fdatasync` then waits for its journal. A log goes on
-//! to where nothing was written before, so that each small synced write would pay for that: on ext4 one and a half times as much as
-//! for the write itself. Where small writes are flushed one after the other, the hole that they go into is filled with zeros for some way
-//! ahead, once for many of them. What a reader finds does not change.
+//! to where nothing was written before, so that each small synced write would pay for that: on ext4 it takes half as long again. Where
+//! small writes are flushed one after the other, the hole that they go into is filled with zeros for some way ahead, once for many of
+//! them. What a reader finds does not change.
 
 use rustix::fs::SeekFrom;
 use std::fs::File;

@@ -18,8 +18,8 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     memory: "4 bytes a logical page and 60 KiB, kept once with the victim isotherm",
     parameters: &[
         Parameter::any("streams", &[Kind::integer(2..=16), Kind::word(&["auto"])], "auto").help(
-        "classes of death rate, each a stream: an octave wide, and wider where they are fewer than 16; 5 of 16 are for cold \
-         copies; auto is 16, or half of the spare blocks if that is less",
+            "classes of death rate, each a stream: an octave wide, and wider where they are fewer than 16; 5 of 16 are for cold \
+             copies; auto is 16, or half of the spare blocks if that is less",
         ),
         Parameter::choice("ignore", &["none", "size", "rewrites", "interval", "age"], "none")
             .help("what death rates do not go by, to see what it is good for; the victim isotherm follows"),

@@ -24,13 +24,17 @@ fn made() -> Tree<MemoryStore> {
     tree
 }
 
+fn pages(tree: &mut Tree<MemoryStore>) -> Vec<PageId> {
+    (0..).map_while(|id| tree.store.next_page(id).unwrap().filter(|next| *next == id)).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn wrong_bytes_are_no_panic(wrong in prop::collection::vec((any::<u32>(), 0..4096_usize, any::<u8>(), any::<bool>()), 1..6)) {
         let mut tree = made();
-        let pages: Vec<PageId> = (0..).map_while(|id| tree.store.next_page(id).unwrap().filter(|next| *next == id)).collect();
+        let pages = pages(&mut tree);
         tree.store.begin(Purpose::Grow).unwrap();
         for (page, at, value, in_header) in wrong {
             let page = tree.store.page_mut(pages[page as usize % pages.len()]).unwrap();
@@ -55,6 +59,14 @@ proptest! {
     }
 }
 
+/// Changes bytes of all pages behind the tree's back.
+fn spoil_all(tree: &mut Tree<MemoryStore>, change: impl Fn(&mut crate::store::Page)) {
+    let pages = pages(tree);
+    tree.store.begin(Purpose::Grow).unwrap();
+    pages.into_iter().for_each(|id| change(tree.store.page_mut(id).unwrap()));
+    tree.store.commit();
+}
+
 /// Its count fell below zero, in fuzzing.
 #[test]
 fn a_map_that_counts_fewer_children_than_it_has_is_damaged() {
@@ -62,16 +74,11 @@ fn a_map_that_counts_fewer_children_than_it_has_is_damaged() {
         let mut tree = made();
         let directory = tree.find(ROOT, "d").unwrap().ino;
         let file = tree.find(directory, "f").unwrap().ino;
-        let pages: Vec<PageId> =
-            (0..).map_while(|id| tree.store.next_page(id).unwrap().filter(|next| *next == id)).collect();
-        tree.store.begin(Purpose::Grow).unwrap();
-        for id in pages {
-            let page = tree.store.page_mut(id).unwrap();
+        spoil_all(&mut tree, |page| {
             if page[0] == page_kind::MAP_INDEX {
                 page[2..4].copy_from_slice(&u16::to_le_bytes(count));
             }
-        }
-        tree.store.commit();
+        });
         // A leaf goes, or comes.
         let done = match count {
             0 => tree.change(CALLER, file, Change { size: Some(5), ..Change::default() }).map(drop),
@@ -90,11 +97,7 @@ fn names_out_of_order_are_damaged() {
     for slot in 0..8 {
         let mut tree = made();
         let directory = tree.find(ROOT, "d").unwrap().ino;
-        let pages: Vec<PageId> =
-            (0..).map_while(|id| tree.store.next_page(id).unwrap().filter(|next| *next == id)).collect();
-        tree.store.begin(Purpose::Grow).unwrap();
-        for id in pages {
-            let page = tree.store.page_mut(id).unwrap();
+        spoil_all(&mut tree, |page| {
             if page[0] == page_kind::NAMES && page[2] > slot + 1 {
                 let record = |slot: u8| {
                     let at = 16 + 2 * usize::from(slot);
@@ -105,8 +108,7 @@ fn names_out_of_order_are_damaged() {
                 page[this + 18] ^= 1;
                 page[next..next + 8].fill(0);
             }
-        }
-        tree.store.commit();
+        });
         let names = (0..200).map(|i| format!("a name that is long enough for several leaves {i}"));
         said.extend(names.filter_map(|name| tree.find(directory, &name).err()).map(|error| format!("{error:?}")));
     }
