@@ -9,7 +9,7 @@ use crate::options::LogOptions;
 use isotherm::address::Lpn;
 use isotherm::device::DeviceError;
 use isotherm::hotness::heat::{Files, Time};
-use isotherm::hotness::lifetime::Lifetimes;
+use isotherm::hotness::lifetime::{LifetimeOptions, Lifetimes};
 use isotherm::hotness::quantise::Criterion;
 use isotherm::memory;
 
@@ -39,7 +39,8 @@ impl<S: Disk> Storage<S> {
             blocks: memory::table(blocks as usize, NO_DATA),
             owners: memory::table(positions, NO_BLOCK),
             files: Files::new(blocks, options.log2_file_blocks),
-            lifetimes: (options.quantiser.criterion == Criterion::Isotherm).then(|| Lifetimes::new(blocks, None)),
+            lifetimes: (options.quantiser.criterion == Criterion::Isotherm)
+                .then(|| Lifetimes::new(LifetimeOptions { logical_pages: blocks, ..LifetimeOptions::default() })),
             dirty: DirtyCache::default(),
             checkpoints: 0,
             incarnation: 0,

@@ -4,7 +4,7 @@
 //! The block store owns the history and hands it to the policies with every call that may ask for it. It is kept only if a
 //! policy does: otherwise it has no pages, and nobody pays for it. Updates: O(1), 8 bytes a logical page; lifetimes: see [`lifetime`](super::lifetime).
 
-use super::lifetime::{Lifetimes, Signal};
+use super::lifetime::{LifetimeOptions, Lifetimes};
 use crate::address::Lpn;
 use crate::memory;
 
@@ -25,15 +25,13 @@ pub struct PageHistory {
     lifetimes: Option<Box<Lifetimes>>,
 }
 
-/// Logical pages of which a policy wants to be told something, 0 for nothing. The same as long as it lives.
+/// What a policy wants to be told. The same as long as it lives.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Wanted {
-    /// The last two updates.
+    /// The last two updates of so many logical pages.
     pub updates: u32,
-    /// Lifetimes.
-    pub lifetimes: u32,
-    /// What lifetimes do not go by.
-    pub ignored: Option<Signal>,
+    /// How long pages live.
+    pub lifetimes: LifetimeOptions,
 }
 
 impl Wanted {
@@ -45,16 +43,12 @@ impl Wanted {
     /// What two policies want together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self {
-            updates: self.updates.max(other.updates),
-            lifetimes: self.lifetimes.max(other.lifetimes),
-            ignored: self.ignored.or(other.ignored),
-        }
+        Self { updates: self.updates.max(other.updates), lifetimes: self.lifetimes.and(other.lifetimes) }
     }
 
     /// Bytes that are kept for it.
     pub fn bytes(self) -> u64 {
-        u64::from(self.updates) * size_of::<(u32, u32)>() as u64 + Lifetimes::bytes_of(self.lifetimes)
+        u64::from(self.updates) * size_of::<(u32, u32)>() as u64 + Lifetimes::bytes_of(self.lifetimes.logical_pages)
     }
 }
 
@@ -63,7 +57,7 @@ impl PageHistory {
     pub fn new(wanted: Wanted) -> Self {
         Self {
             updates: memory::table(wanted.updates as usize, Default::default()),
-            lifetimes: (wanted.lifetimes > 0).then(|| Box::new(Lifetimes::new(wanted.lifetimes, wanted.ignored))),
+            lifetimes: (wanted.lifetimes.logical_pages > 0).then(|| Box::new(Lifetimes::new(wanted.lifetimes))),
         }
     }
 

@@ -10,6 +10,7 @@ use super::shortlist::Shortlists;
 use super::{AnyVictim, NONE, PageHistory, VictimContext, VictimPolicy, Wanted, Written};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::blocks::{BlockState, BlockTable, Streams};
+use crate::hotness::lifetime::LifetimeOptions;
 use crate::memory;
 use crate::nand::{Kind, Move};
 use crate::registry::Entry;
@@ -39,7 +40,7 @@ const NOT_DATA: u32 = u32::MAX;
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct Isotherm {
-    logical_pages: u32,
+    lifetimes: LifetimeOptions,
     /// The logical page of every page.
     owners: Vec<u32>,
     /// Mean death rate of each block's live pages, as of the last look at it.
@@ -56,7 +57,11 @@ impl Isotherm {
     fn new(context: &VictimContext) -> Self {
         let pages = context.blocks as usize * context.pages_per_block as usize;
         Self {
-            logical_pages: context.logical_pages,
+            lifetimes: LifetimeOptions {
+                logical_pages: context.logical_pages,
+                spare_pages: (pages as u32).saturating_sub(context.logical_pages),
+                ignored: None,
+            },
             owners: memory::table(pages, NOT_DATA),
             rates: vec![UNKNOWN_RATE; context.blocks as usize],
             choices: 0,
@@ -120,7 +125,7 @@ impl VictimPolicy for Isotherm {
         true
     }
     fn wanted(&self) -> Wanted {
-        Wanted { lifetimes: self.logical_pages, ..Wanted::default() }
+        Wanted { lifetimes: self.lifetimes, ..Wanted::default() }
     }
     #[inline(always)]
     fn on_program(&mut self, at: Ppn, written: Written, history: &mut PageHistory) {

@@ -9,6 +9,7 @@ mod external;
 mod fast_device;
 mod fast_merges;
 mod fast_oracle;
+mod known_rates;
 mod layers;
 mod learnt_lifetimes;
 mod page_ftl_oracle;

@@ -6,9 +6,9 @@ use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
 
-fn device(sets: &[String], pages: u32) -> Box<dyn Replay> {
+fn device(sets: &[String], environment: Environment, pages: u32) -> Box<dyn Replay> {
     let spec = DeviceSpec::from_toml("", sets).unwrap();
-    build(&spec, &Environment { logical_bytes: u64::from(pages) * 4096, seed: 1, ..Environment::default() }).unwrap()
+    build(&spec, &Environment { logical_bytes: u64::from(pages) * 4096, seed: 1, ..environment }).unwrap()
 }
 
 /// A device that is filled in order, and then written drive write by drive write.
@@ -20,7 +20,12 @@ pub struct SteadyRun {
 impl SteadyRun {
     /// A device of `pages` with these keys set.
     pub fn new(sets: &[String], pages: u32) -> Self {
-        Self { device: device(sets, pages), pages }
+        Self::in_environment(sets, Environment::default(), pages)
+    }
+
+    /// The same, of a device with policies that the test brings along.
+    pub fn in_environment(sets: &[String], environment: Environment, pages: u32) -> Self {
+        Self { device: device(sets, environment, pages), pages }
     }
 
     /// Write amplification in each of `drive_writes`; `next` names the page to write in a drive write. The first one fills the device.

@@ -22,9 +22,9 @@ const _: () = assert!(TABLE_BYTES <= 64 << 10);
 const DEATH: u16 = 16;
 /// Rates are logarithms in eighths of octaves, of expected deaths in one write of the logical capacity, above this one.
 const LOWEST_OCTAVE: i32 = -6;
-/// Horizons of the placement's rates, at least, and of the victim policy's, in writes of the logical capacity.
+/// Horizon of the placement's rates, at least, in writes of the logical capacity, and of the victim policy's, in writes of the spare space.
 const PLACEMENT_HORIZON: f64 = 0.02;
-const VICTIM_HORIZON: f64 = 0.1;
+const VICTIM_HORIZON: f64 = 4.0 / 3.0;
 /// The code of the mean rate of all pages: one death in one write of the logical capacity.
 pub const MEAN_RATE: u8 = (-LOWEST_OCTAVE * 8) as u8;
 /// Nats a death by which hazards have to explain the deaths of rewritten pages better than one hazard for all of them does: below, pages
@@ -35,6 +35,11 @@ const LEAST_GAIN: f64 = 0.05;
 const LEAST_DEATHS: f64 = 100.0;
 /// Of 16 parts of what was counted, these are left after a write of the logical capacity.
 const KEPT_OF_16: u32 = 11;
+
+/// What is left of a count after a write of the logical capacity.
+pub(super) fn kept(count: u32) -> u32 {
+    (u64::from(count) * u64::from(KEPT_OF_16) / 16) as u32
+}
 
 /// 2^(0/8), 2^(1/8) ...
 const EIGHTHS: [f64; 8] = [
@@ -58,6 +63,8 @@ pub(super) struct Contexts {
     victim: Vec<u8>,
     /// Units of age in one write of the logical capacity.
     pub(super) units: f64,
+    /// Horizon of the victim policy's rates, in units.
+    victim_horizon: f64,
     /// What the code of a rate stands for.
     rates: Box<[f64; 256]>,
     are_alike: bool,
@@ -68,7 +75,8 @@ pub(super) struct Contexts {
 }
 
 impl Contexts {
-    pub(super) fn new(units: f64, ignored: Option<Signal>) -> Self {
+    /// Of a drive with so many units in a write of its logical capacity, and spare space that is so large a part of it.
+    pub(super) fn new(units: f64, over_provisioning: f64, ignored: Option<Signal>) -> Self {
         let rate = |code: usize| {
             let octaves = code as i32 / 8 + LOWEST_OCTAVE;
             let power = if octaves < 0 { 1.0 / f64::from(1 << -octaves) } else { f64::from(1 << octaves) };
@@ -80,6 +88,7 @@ impl Contexts {
             placement: vec![0; CELLS],
             victim: vec![0; CELLS],
             units,
+            victim_horizon: VICTIM_HORIZON * over_provisioning.clamp(0.01, 1.0) * units,
             rates: Box::new(std::array::from_fn(rate)),
             are_alike: true,
             class_bits: if ignored == Some(Signal::Rewrites) { CLASSES - 1 } else { 0 },
@@ -162,12 +171,8 @@ impl Contexts {
 
     /// Forgets a part of what was counted.
     pub(super) fn decay(&mut self) {
-        for units in &mut self.exposure {
-            *units = (u64::from(*units) * u64::from(KEPT_OF_16) / 16) as u32;
-        }
-        for deaths in &mut self.deaths {
-            *deaths = (u32::from(*deaths) * KEPT_OF_16 / 16) as u16;
-        }
+        self.exposure.iter_mut().for_each(|units| *units = kept(*units));
+        self.deaths.iter_mut().for_each(|deaths| *deaths = kept((*deaths).into()) as u16);
     }
 
     /// Computes every death rate from the counts.
@@ -251,7 +256,7 @@ impl Contexts {
                 alive -= died;
                 horizon += part;
                 let is_last = alive < 1e-3 || bin + 1 == BINS;
-                if near.is_none() && (is_last || horizon >= VICTIM_HORIZON * self.units) {
+                if near.is_none() && (is_last || horizon >= self.victim_horizon) {
                     near = Some((deaths, exposure));
                 }
                 let is_far = horizon >= PLACEMENT_HORIZON * self.units || (is_last && fastest.is_none());
@@ -286,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_constant_hazard_is_its_own_rate_at_every_age() {
-        let contexts = Contexts::new(2048.0, None);
+        let contexts = Contexts::new(2048.0, 0.1, None);
         let (_, victim) = contexts.rates_of(&[1e-6; BINS]);
         for (bin, code) in victim.into_iter().enumerate() {
             let expected = 1e-6 * 2048.0;
@@ -298,7 +303,7 @@ mod tests {
 
     /// Deaths and exposure at a hazard for each class of rewrites, the same in every bin of age.
     fn of_classes(hazards: [f64; CLASSES]) -> Contexts {
-        let mut contexts = Contexts::new(2048.0, None);
+        let mut contexts = Contexts::new(2048.0, 0.1, None);
         for (class, hazard) in hazards.into_iter().enumerate() {
             for cell in (class * MEANS + 10) * BINS..(class * MEANS + 11) * BINS {
                 contexts.deaths[cell] = 100 * DEATH;
@@ -311,7 +316,7 @@ mod tests {
 
     #[test]
     fn codes_are_those_of_the_largest_rates_below() {
-        let contexts = Contexts::new(2048.0, None);
+        let contexts = Contexts::new(2048.0, 0.1, None);
         for (code, rate) in contexts.rates.iter().enumerate() {
             for (part, expected) in [(1.0, code), (1.0 - 1e-9, code.saturating_sub(1)), (1.04, code)] {
                 // A rate is given for a unit; units are a power of two, so that nothing is rounded.
@@ -334,7 +339,7 @@ mod tests {
     #[test]
     fn what_is_unknown_is_as_what_is_known_at_the_same_multiple_of_the_mean_interval() {
         // Pages die at a hazard of one in two mean intervals, whatever the mean; of one mean nothing was seen.
-        let mut contexts = Contexts::new(2048.0, None);
+        let mut contexts = Contexts::new(2048.0, 0.1, None);
         let unseen = 8;
         for mean in (4..13).filter(|mean| *mean != unseen) {
             for cell in (3 * MEANS + mean) * BINS..(3 * MEANS + mean + 1) * BINS {
@@ -350,7 +355,7 @@ mod tests {
 
     #[test]
     fn counts_that_are_full_are_halved_and_hazards_stay() {
-        let mut contexts = Contexts::new(2048.0, None);
+        let mut contexts = Contexts::new(2048.0, 0.1, None);
         for _ in 0..1_000_000 {
             contexts.died(5, 0, 100);
         }

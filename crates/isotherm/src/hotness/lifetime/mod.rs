@@ -8,10 +8,14 @@
 //! From the hazards follows for each context and age a *death rate*, the largest mean rate of death over any horizon from that age on:
 //! a page that will die soon is hot, whether it is about to die at a certain age or has always died at random. It is the index by which
 //! Gittins orders jobs of unknown length. Horizons are at least 2 % of the logical capacity written: shorter ones lie below the
-//! time in which a block fills and is cleaned. Victim policies ask for the mean rate over the next tenth of the logical capacity written.
+//! time in which a block fills and is cleaned. Victim policies ask for the mean rate over the time in which the spare space is written by a third more than
+//! once: who waits longer to clean has no free block.
 //!
 //! Where contexts explain the deaths of rewritten pages no better than one hazard for all of them would, as under uniform traffic, pages are
 //! *alike*: every rate is the mean rate, so that noise separates nothing.
+//!
+//! Of pages that die old it is counted how often the one before, of those, was written at the same time. Where most were, *what is written together dies
+//! together* ([`Lifetimes::die_together`]), as where a file system never overwrites and frees a region at a time.
 //!
 //! # Memory
 //! Four bytes a logical page, 29 bits of which are used ([`PageState`]), and tables of [`TABLE_BYTES`].
@@ -41,6 +45,11 @@ const SETTLED_AGE: u32 = 40_960;
 /// A page that was not written for so many units has lost half of what is known of it.
 const FORGOTTEN: u32 = 8 * UNITS_PER_DRIVE_WRITE as u32;
 
+/// Parts of a drive write at which a page is old: what is written together and dies young shares a block in any case.
+const OLD_PARTS: u32 = 8;
+/// Deaths of old pages before which it is not known whether they die together.
+const LEAST_OLD_DEATHS: u32 = 100;
+
 /// What contexts and rates go by: each can be ignored, to see what it is good for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
@@ -52,6 +61,8 @@ pub enum Signal {
     Interval,
     /// Its age: rates are those of a page that was just written.
     Age,
+    /// Whether what was written together dies together.
+    Together,
 }
 
 impl Signal {
@@ -62,7 +73,40 @@ impl Signal {
         ("rewrites", Some(Self::Rewrites)),
         ("interval", Some(Self::Interval)),
         ("age", Some(Self::Age)),
+        ("together", Some(Self::Together)),
     ];
+}
+
+/// Whose lifetimes are learnt, and for what.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LifetimeOptions {
+    /// Logical pages; 0 where nobody asks for lifetimes.
+    pub logical_pages: u32,
+    /// Pages that the drive has on top of these.
+    pub spare_pages: u32,
+    /// What rates do not go by.
+    pub ignored: Option<Signal>,
+}
+
+impl LifetimeOptions {
+    /// What two policies ask for together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            logical_pages: self.logical_pages.max(other.logical_pages),
+            spare_pages: self.spare_pages.max(other.spare_pages),
+            ignored: self.ignored.or(other.ignored),
+        }
+    }
+}
+
+/// Of pages that died old: how many there were, and how many were written at the same time as the one before, to a unit.
+#[derive(Clone, Copy, Default, Debug)]
+struct OldDeaths {
+    all: u32,
+    together: u32,
+    /// When the last one was written.
+    written: u32,
 }
 
 /// See the module's text.
@@ -90,16 +134,25 @@ pub struct Lifetimes {
     computed_every: u32,
     /// Host page writes until counts decay.
     until_decay: u32,
+    old_deaths: OldDeaths,
+    /// Age in units at which a page is old; none is where it is ignored whether pages die together.
+    old: u32,
+    die_together: bool,
 }
 
 impl Lifetimes {
-    /// Nothing is known yet of so many logical pages, at least one.
-    pub fn new(logical_pages: u32, ignored: Option<Signal>) -> Self {
+    /// Nothing is known yet of the logical pages, of which there is at least one.
+    pub fn new(options: LifetimeOptions) -> Self {
+        let LifetimeOptions { logical_pages, spare_pages, ignored } = options;
         let unit = (u64::from(logical_pages) / UNITS_PER_DRIVE_WRITE).max(1);
         let computed_every = (logical_pages / 16).max(4096);
         Self {
             pages: crate::memory::table(logical_pages as usize, PageState::UNKNOWN),
-            contexts: Contexts::new(f64::from(logical_pages) / unit as f64, ignored),
+            contexts: Contexts::new(
+                f64::from(logical_pages) / unit as f64,
+                f64::from(spare_pages) / f64::from(logical_pages),
+                ignored,
+            ),
             unit,
             now: 0,
             next_unit: unit,
@@ -111,6 +164,13 @@ impl Lifetimes {
             until_computed: computed_every,
             computed_every,
             until_decay: logical_pages,
+            old_deaths: OldDeaths::default(),
+            old: if ignored == Some(Signal::Together) {
+                u32::MAX
+            } else {
+                (logical_pages / unit as u32 / OLD_PARTS).max(1)
+            },
+            die_together: false,
         }
     }
 
@@ -169,6 +229,18 @@ impl Lifetimes {
         self.contexts.are_alike()
     }
 
+    /// Whether pages that grow old die together with those that were written together with them, for the most part.
+    #[inline(always)]
+    pub fn die_together(&self) -> bool {
+        self.die_together
+    }
+
+    /// Octaves by which the age of the page lies above the one at which pages are old, 0 where it does not.
+    #[inline(always)]
+    pub fn octaves_old(&self, lpn: Lpn) -> u32 {
+        (self.pages[lpn.0 as usize].age(self.now) / self.old).max(1).ilog2()
+    }
+
     /// Brings what is known of `lpns` towards the cache.
     #[inline(always)]
     pub fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
@@ -194,11 +266,16 @@ impl Lifetimes {
             self.until_computed = self.computed_every;
             self.tell();
             self.contexts.compute();
+            let OldDeaths { all, together, .. } = self.old_deaths;
+            self.die_together = all >= LEAST_OLD_DEATHS && together > all / 2;
         }
         self.until_decay -= 1;
         if self.until_decay == 0 {
             self.until_decay = self.pages.len() as u32;
             self.contexts.decay();
+            for count in [&mut self.old_deaths.all, &mut self.old_deaths.together] {
+                *count = contexts::kept(*count);
+            }
         }
     }
 
@@ -206,6 +283,12 @@ impl Lifetimes {
     #[inline(always)]
     fn end(&mut self, lpn: Lpn, page: &mut PageState) {
         let age = page.age(self.now);
+        if age >= self.old {
+            let written = self.now.wrapping_sub(age);
+            let is_together = written.abs_diff(self.old_deaths.written) <= 1;
+            let OldDeaths { all, together, .. } = self.old_deaths;
+            self.old_deaths = OldDeaths { all: all + 1, together: together + u32::from(is_together), written };
+        }
         if is_sampled(lpn.0) {
             self.contexts.died(self.contexts.of(*page), age.saturating_sub(self.now - self.told), age);
         }

@@ -1,6 +1,11 @@
 use super::*;
 use crate::random::Random;
 
+/// Of a drive with a tenth of spare space.
+fn lifetimes_of(pages: u32, ignored: Option<Signal>) -> Lifetimes {
+    Lifetimes::new(LifetimeOptions { logical_pages: pages, spare_pages: pages / 10, ignored })
+}
+
 fn rate(lifetimes: &Lifetimes, lpn: u32) -> f64 {
     lifetimes.rate(Lpn(lpn))
 }
@@ -8,7 +13,7 @@ fn rate(lifetimes: &Lifetimes, lpn: u32) -> f64 {
 #[test]
 fn pages_that_die_at_random_have_the_rate_at_which_they_die() {
     let pages = 1 << 16;
-    let mut lifetimes = Lifetimes::new(pages, None);
+    let mut lifetimes = lifetimes_of(pages, None);
     let mut random = Random::new(1);
     // A tenth of the pages receives nine tenths of the writes.
     let hot = pages / 10;
@@ -33,7 +38,7 @@ fn pages_that_die_at_random_have_the_rate_at_which_they_die() {
 #[test]
 fn a_page_of_a_cycle_is_cold_until_its_turn_comes_near() {
     let pages = 1 << 14;
-    let mut lifetimes = Lifetimes::new(pages, None);
+    let mut lifetimes = lifetimes_of(pages, None);
     let cycle = u64::from(pages) / 2;
     for now in 0..40 * cycle {
         lifetimes.record(Lpn((now % cycle) as u32), now);
@@ -47,7 +52,7 @@ fn a_page_of_a_cycle_is_cold_until_its_turn_comes_near() {
 
 #[test]
 fn a_write_is_noted_once_and_a_trim_ends_a_version() {
-    let mut lifetimes = Lifetimes::new(64, None);
+    let mut lifetimes = lifetimes_of(64, None);
     lifetimes.record(Lpn(3), 0);
     lifetimes.record(Lpn(3), 0);
     assert_eq!(lifetimes.pages[3].class(), 0);
@@ -62,7 +67,7 @@ fn a_write_is_noted_once_and_a_trim_ends_a_version() {
 #[test]
 fn pages_never_look_younger_than_they_are() {
     let pages = 4096;
-    let mut lifetimes = Lifetimes::new(pages, None);
+    let mut lifetimes = lifetimes_of(pages, None);
     lifetimes.record(Lpn(7), 0);
     for now in 1..100 * u64::from(pages) {
         lifetimes.record(Lpn(9 + (now % 3) as u32), now);
@@ -82,7 +87,7 @@ fn a_signal_that_is_ignored_tells_no_pages_apart() {
     // Half of the pages are written by large requests, at a ninth of the rate of the others.
     let pages = 1 << 12;
     let told_apart = |ignored: Option<Signal>, drive_writes: u64| {
-        let mut lifetimes = Lifetimes::new(pages, ignored);
+        let mut lifetimes = lifetimes_of(pages, ignored);
         let mut random = Random::new(5);
         for now in 0..drive_writes * u64::from(pages) {
             let is_large = random.chance(0.1);
@@ -102,4 +107,37 @@ fn a_signal_that_is_ignored_tells_no_pages_apart() {
     }
     let ((_, rates), (_, fewer)) = (told_apart(None, 40), told_apart(Some(Signal::Age), 40));
     assert!(fewer < rates, "{fewer} rates of {rates}");
+}
+
+#[test]
+fn pages_die_together_where_they_are_overwritten_in_the_order_in_which_they_were_written() {
+    let pages = 1 << 14;
+    let together = |ignored: Option<Signal>, next: &mut dyn FnMut(u64) -> u64| {
+        let mut lifetimes = lifetimes_of(pages, ignored);
+        for now in 0..6 * u64::from(pages) {
+            lifetimes.record(Lpn(next(now) as u32), now);
+        }
+        lifetimes.die_together()
+    };
+    let mut in_order = |now: u64| now % u64::from(pages);
+    assert!(together(None, &mut in_order));
+    assert!(!together(Some(Signal::Together), &mut in_order));
+    let mut random = Random::new(3);
+    assert!(!together(None, &mut |_| random.below(pages.into())));
+    // Hot pages that are overwritten in order die young: they are not asked.
+    let mut random = Random::new(3);
+    assert!(!together(None, &mut |now| if now % 2 == 0 { now / 2 % 64 } else { random.below(pages.into()) }));
+}
+
+#[test]
+fn an_age_counts_in_octaves_from_an_eighth_of_a_drive_write_on() {
+    let pages = 1 << 14;
+    let mut lifetimes = lifetimes_of(pages, None);
+    lifetimes.record(Lpn(7), 0);
+    for (eighths, octaves) in [(0, 0), (1, 0), (2, 1), (7, 2), (8, 3), (33, 5)] {
+        while lifetimes.noted < eighths * u64::from(pages / 8) + 1 {
+            lifetimes.record(Lpn(9), lifetimes.noted);
+        }
+        assert_eq!(lifetimes.octaves_old(Lpn(7)), octaves, "{eighths}");
+    }
 }
