@@ -41,6 +41,10 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
 const MOST_STREAMS: u32 = 16;
 /// Where pages die together, of so many streams these are for copies alone, and part this many octaves of age.
 const OF_COPIES: u32 = 5;
+/// Codes above that of the mean rate at which pages are no longer cold.
+const COLD_ENDS: u32 = 20;
+/// With fewer streams cold pages and hot ones are told apart, and the mean rate has no class of its own.
+const FEWEST_WITH_A_MEAN: u32 = 4;
 /// An octave in codes of death rates.
 const OCTAVE: u32 = 8;
 
@@ -74,12 +78,13 @@ impl ByLifetime {
         let width = |octaves: u32, classes: u32| (octaves * OCTAVE).div_ceil(classes).max(OCTAVE);
         let middle_of = |classes_below: u32, width: u32| width as i32 / 2 - (classes_below * width) as i32;
         let all = width(MOST_STREAMS, count);
-        let stream_of_any = |code: usize| class(code, middle_of(count / 4, all), all).min(count - 1);
-        // What the host writes is told apart from half an octave above the mean rate on. Copies that are less than two and a half
-        // octaves above it are cold.
+        // A quarter of the classes lie below that of the mean rate.
+        let coldest_ends = if count < FEWEST_WITH_A_MEAN { COLD_ENDS as i32 } else { middle_of(count / 4, all) };
+        let stream_of_any = |code: usize| class(code, coldest_ends, all).min(count - 1);
+        // What the host writes is told apart from half an octave above the mean rate on.
         let of_write = width(MOST_STREAMS - OF_COPIES, writes);
         let stream_of_write = |code: usize| copies + class(code, of_write as i32 - 4, of_write).min(writes - 1);
-        let cold_ends = usize::from(MEAN_RATE) + 20;
+        let cold_ends = usize::from(MEAN_RATE) + COLD_ENDS as usize;
         Self {
             lifetimes,
             of_all: Box::new(std::array::from_fn(|code| stream_of_any(code) as u8)),
