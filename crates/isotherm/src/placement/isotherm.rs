@@ -26,14 +26,15 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
             .help("what it does not go by, to see what it is good for; the victim isotherm follows"),
     ],
     build: BuildPlacement::online(|parameters, context| {
-        let spare_pages = (context.blocks * context.pages_per_block).saturating_sub(context.logical_pages);
+        let lifetimes = LifetimeOptions {
+            ignored: parameters.choice("ignore", Signal::NAMES),
+            ..LifetimeOptions::of_drive(context.logical_pages, context.blocks, context.pages_per_block)
+        };
         let streams = if parameters.is("streams", "auto") {
-            (spare_pages / context.pages_per_block / 2).clamp(2, MOST_STREAMS)
+            (lifetimes.spare_pages / context.pages_per_block / 2).clamp(2, MOST_STREAMS)
         } else {
             parameters.integer("streams") as u32
         };
-        let ignored = parameters.choice("ignore", Signal::NAMES);
-        let lifetimes = LifetimeOptions { logical_pages: context.logical_pages, spare_pages, ignored };
         Ok(AnyPlacement::ByLifetime(ByLifetime::new(lifetimes, streams)))
     }),
 };

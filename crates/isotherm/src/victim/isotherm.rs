@@ -57,11 +57,7 @@ impl Isotherm {
     fn new(context: &VictimContext) -> Self {
         let pages = context.blocks as usize * context.pages_per_block as usize;
         Self {
-            lifetimes: LifetimeOptions {
-                logical_pages: context.logical_pages,
-                spare_pages: (pages as u32).saturating_sub(context.logical_pages),
-                ignored: None,
-            },
+            lifetimes: LifetimeOptions::of_drive(context.logical_pages, context.blocks, context.pages_per_block),
             owners: memory::table(pages, NOT_DATA),
             rates: vec![UNKNOWN_RATE; context.blocks as usize],
             choices: 0,

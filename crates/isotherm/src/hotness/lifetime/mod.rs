@@ -89,6 +89,11 @@ pub struct LifetimeOptions {
 }
 
 impl LifetimeOptions {
+    /// Of a drive with so many logical pages, and blocks of so many pages.
+    pub fn of_drive(logical_pages: u32, blocks: u32, pages_per_block: u32) -> Self {
+        Self { logical_pages, spare_pages: (blocks * pages_per_block).saturating_sub(logical_pages), ignored: None }
+    }
+
     /// What two policies ask for together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {

@@ -51,6 +51,22 @@ fn a_page_of_a_cycle_is_cold_until_its_turn_comes_near() {
 }
 
 #[test]
+fn a_victim_policy_looks_as_far_ahead_as_the_spare_space_lasts() {
+    let pages = 1 << 14;
+    let cycle = u64::from(pages) / 2;
+    // The rate of a page that dies after a third of a write of the capacity, and not before.
+    let rate_with = |spare_pages: u32| {
+        let mut lifetimes = Lifetimes::new(LifetimeOptions { logical_pages: pages, spare_pages, ignored: None });
+        for now in 0..40 * cycle {
+            lifetimes.record(Lpn((now % cycle) as u32), now);
+        }
+        rate(&lifetimes, (2 * cycle / 3) as u32)
+    };
+    let (little, much) = (rate_with(pages / 20), rate_with(pages / 2));
+    assert!(little < 0.3 && much > 1.0, "{little} {much}");
+}
+
+#[test]
 fn a_write_is_noted_once_and_a_trim_ends_a_version() {
     let mut lifetimes = lifetimes_of(64, None);
     lifetimes.record(Lpn(3), 0);
