@@ -318,5 +318,10 @@ def test_an_import_is_quick_and_loads_no_numpy() -> None:
 
 
 def test_signals_are_python_again_after_a_run() -> None:
-    iso.run("synth:uniform,pages=256,writes=1000")
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    # A process started in the background may have inherited that the signal is ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        iso.run("synth:uniform,pages=256,writes=1000")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
