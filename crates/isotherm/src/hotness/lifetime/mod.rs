@@ -17,6 +17,10 @@
 //! Of pages that die old it is counted how often the one before, of those, was written at the same time. Where most were, *what is written together dies
 //! together* ([`Lifetimes::die_together`]), as where a file system never overwrites and frees a region at a time.
 //!
+//! A page's first interval may begin before what is seen of the workload does: where a drive was filled before, versions that the filling wrote are
+//! replaced after a part of the interval at which the workload writes them. Where second intervals are longer than first ones, of the pages that
+//! have both, first ones are taken for as much longer.
+//!
 //! # Memory
 //! Four bytes a logical page, 29 bits of which are used ([`PageState`]), and tables of [`TABLE_BYTES`].
 //!
@@ -47,6 +51,9 @@ const FORGOTTEN: u32 = 8 * UNITS_PER_DRIVE_WRITE as u32;
 
 /// Parts of a drive write at which a page is old: what is written together and dies young shares a block in any case.
 const OLD_PARTS: u32 = 8;
+/// Pages with two intervals before which it is not known how short first ones were cut, and the most that one stands for, in 256ths.
+const LEAST_FIRST_INTERVALS: u64 = 100;
+const MOST_FIRST_PARTS: u64 = 8 * 256;
 /// Deaths of old pages before which it is not known whether they die together.
 const LEAST_OLD_DEATHS: u32 = 100;
 
@@ -75,6 +82,33 @@ impl Signal {
         ("age", Some(Self::Age)),
         ("together", Some(Self::Together)),
     ];
+}
+
+/// First intervals between writes of a page, of pages with a second one, beside those: how many there were, and their sums in 2^-12 units.
+/// A page has one of each, but for what it forgets: nothing decays.
+#[derive(Clone, Copy, Default, Debug)]
+struct FirstIntervals {
+    count: u64,
+    first: u64,
+    second: u64,
+}
+
+impl FirstIntervals {
+    #[inline(always)]
+    fn note(&mut self, first: u32, second: u32) {
+        self.count += 1;
+        self.first += u64::from(first);
+        self.second += u64::from(second);
+    }
+
+    /// What a first one stands for, in 256ths of itself: of pages that die at random it is itself, and it is never less.
+    fn parts(&self) -> u64 {
+        if self.count < LEAST_FIRST_INTERVALS || self.first == 0 {
+            return 256;
+        }
+        // 2^32 pages with intervals of 2^28 parts each fit with a factor of eight.
+        (8 * self.second / (self.first / 32).max(1)).clamp(256, MOST_FIRST_PARTS)
+    }
 }
 
 /// Whose lifetimes are learnt, and for what.
@@ -143,6 +177,9 @@ pub struct Lifetimes {
     /// Age in units at which a page is old; none is where it is ignored whether pages die together.
     old: u32,
     die_together: bool,
+    first_intervals: FirstIntervals,
+    /// What a first interval stands for, in 256ths of itself.
+    first_parts: u64,
 }
 
 impl Lifetimes {
@@ -176,6 +213,8 @@ impl Lifetimes {
                 (logical_pages / unit as u32 / OLD_PARTS).max(1)
             },
             die_together: false,
+            first_intervals: FirstIntervals::default(),
+            first_parts: 256,
         }
     }
 
@@ -273,6 +312,7 @@ impl Lifetimes {
             self.contexts.compute();
             let OldDeaths { all, together, .. } = self.old_deaths;
             self.die_together = all >= LEAST_OLD_DEATHS && together > all / 2;
+            self.first_parts = self.first_intervals.parts();
         }
         self.until_decay -= 1;
         if self.until_decay == 0 {
@@ -297,9 +337,12 @@ impl Lifetimes {
         if is_sampled(lpn.0) {
             self.contexts.died(self.contexts.of(*page), age.saturating_sub(self.now - self.told), age);
         }
+        if page.class() == 1 {
+            self.first_intervals.note(ages::of_eighths(page.mean()), ages::SCALE * age);
+        }
         // What decides between two classes need not be more random than this: it has to differ from write to write.
         let lot = (lpn.0 ^ self.noted as u32).wrapping_mul(0x9E37_79B9) >> 16;
-        page.learn(age, lot);
+        page.learn(age, self.first_parts, lot);
     }
 
     /// The pages of the sample that are alive tell how long they have been so, since they last did: else contexts would

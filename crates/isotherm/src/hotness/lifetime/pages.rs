@@ -17,6 +17,8 @@ const CLASS_AT: u32 = 23;
 const LIVE: u32 = 1 << 26;
 const SIZE_AT: u32 = 27;
 
+/// What a first interval is taken for at most: an age of 16 bits.
+const LONGEST_FIRST: u64 = (ages::SCALE as u64) << 16;
 /// Classes of rewrites: 0, 1, 2, 3-4, 5-8, 9-16, 17-32, more.
 const CLASSES: u32 = 8;
 /// Intervals that a mean goes over, at most: with more it would follow changes late.
@@ -77,10 +79,11 @@ impl PageState {
         self.0 &= !LIVE;
     }
 
-    /// A version ended after `interval` units. A class above the third is left for the next with a chance that makes it as
-    /// many rewrites wide as its name says; `lot` is drawn from `0..2^16`, and decides the rounding of the mean too.
+    /// A version ended after `interval` units. First intervals count as so many 256ths of what they were once there is a second. A class
+    /// above the third is left for the next with a chance that makes it as many rewrites wide as its name says; `lot` is drawn from
+    /// `0..2^16`, and decides the rounding of the mean too.
     #[inline(always)]
-    pub(super) fn learn(&mut self, interval: u32, lot: u32) {
+    pub(super) fn learn(&mut self, interval: u32, first_parts: u64, lot: u32) {
         let class = self.class();
         // The intervals that are known with this one, about.
         let known = match class {
@@ -94,7 +97,10 @@ impl PageState {
         let mean = if known == 1 {
             interval_then
         } else {
-            let before = ages::of_eighths(self.mean());
+            let before = match class {
+                1 => (u64::from(ages::of_eighths(self.mean())) * first_parts / 256).min(LONGEST_FIRST) as u32,
+                _ => ages::of_eighths(self.mean()),
+            };
             (before * (known - 1) + interval_then) / known
         };
         let mean = ages::eighths_at_random(mean, lot);

@@ -157,3 +157,34 @@ fn an_age_counts_in_octaves_from_an_eighth_of_a_drive_write_on() {
         assert_eq!(lifetimes.octaves_old(Lpn(7)), octaves, "{eighths}");
     }
 }
+
+#[test]
+fn an_interval_that_began_before_the_workload_did_counts_as_a_longer_one() {
+    let pages = 1 << 14;
+    // The drive is filled in order; then a sixth of the writes goes to all pages in another order, which is repeated, and the others to few.
+    let every = 6;
+    let mut random = Random::new(7);
+    let mut order: Vec<u32> = (64..pages).collect();
+    for last in (1..order.len()).rev() {
+        order.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    let filled_then = |next: &mut dyn FnMut(u64) -> u32, rounds: u64| {
+        let mut lifetimes = lifetimes_of(pages, None);
+        for now in 0..u64::from(pages) {
+            lifetimes.record(Lpn(now as u32), now);
+        }
+        for turn in 0..rounds * order.len() as u64 * every {
+            let lpn = if turn.is_multiple_of(every) { next(turn / every) } else { (turn % 64) as u32 };
+            lifetimes.record(Lpn(lpn), u64::from(pages) + turn);
+        }
+        lifetimes
+    };
+    let repeated = filled_then(&mut |turn| order[turn as usize % order.len()], 3);
+    assert!((384..512).contains(&repeated.first_parts), "{}", repeated.first_parts);
+    // Pages have the mean of the interval that is repeated, on average; with first intervals as they are it would lie 14 % below.
+    let sum: u64 = order.iter().map(|lpn| u64::from(ages::of_eighths(repeated.pages[*lpn as usize].mean()))).sum();
+    let mean = sum as f64 / order.len() as f64 / f64::from(ages::SCALE) / (UNITS_PER_DRIVE_WRITE * every) as f64;
+    assert!(mean > 0.95, "{mean}");
+    let at_random = filled_then(&mut |_| 64 + random.below(u64::from(pages - 64)) as u32, 6);
+    assert!(at_random.first_parts < 288 && at_random.first_intervals.count > LEAST_FIRST_INTERVALS);
+}
