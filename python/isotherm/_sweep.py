@@ -161,5 +161,6 @@ def _part(place: Path, names: list[str], command: str) -> Results:
         "traces": [],
         "runs": [point["run"] for point in points if "run" in point],
         "hotness": [point["hotness"] for point in points if "hotness" in point],
+        "skipped": [point["skipped"] for point in points if "skipped" in point],
     }
     return Results(_native.Results.from_json(json.dumps(file)))

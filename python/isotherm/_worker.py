@@ -53,9 +53,10 @@ def program() -> str:
 
 
 def finished(path: Path, identity: str) -> bool:
-    """Whether a point's file is whole and its own."""
+    """Whether a point's file is whole and its own, and holds a result. A point that could not run is tried again."""
     try:
-        return bool(json.loads(path.read_text(encoding="utf-8"))["identity"] == identity)
+        point = json.loads(path.read_text(encoding="utf-8"))
+        return bool(point["identity"] == identity and "skipped" not in point)
     except (OSError, ValueError, KeyError):
         return False
 

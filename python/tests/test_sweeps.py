@@ -68,6 +68,21 @@ class Counting(Executor):
         return self.inner.submit(fn, *args, **kwargs)
 
 
+def test_a_point_that_cannot_run_is_skipped_and_tried_again(tmp_path: Path) -> None:
+    path = experiment(tmp_path)
+    path.write_text(path.read_text().replace("placement=dac", "device.logical_size=1MiB"))
+    with ThreadPoolExecutor(2) as executor:
+        counting = Counting(executor)
+        for calls in (6, 2):
+            counting.calls = 0
+            results = iso.sweep(path, executor=counting, folder=tmp_path / "out")
+            assert counting.calls == calls
+            assert len(results) == 4
+            assert sorted(skipped["label"] for skipped in results.skipped) == ["file, dac, 1", "zipf, dac, 1"]
+        part = iso.sweep(path, executor=executor, folder=tmp_path / "part", shard="1/4")
+    assert len(part) + len(part.skipped) == 2
+
+
 def test_a_sweep_is_the_command_lines_whoever_runs_it(tmp_path: Path) -> None:
     import duckdb
     import polars as pl

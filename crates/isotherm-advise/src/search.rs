@@ -123,7 +123,7 @@ impl Search<'_> {
         for (job, reason) in refused {
             results[at(&job)] = Some(Err(reason));
         }
-        for (job, result) in jobs.iter().zip(run_each(&jobs, &surveys, self.control)?) {
+        for (job, result) in jobs.iter().zip(run_each(&jobs, &surveys, self.control, |_, result| Ok(result))?) {
             results[at(job)] = Some(result);
         }
         Ok(results.into_iter().map(|result| result.expect("every job was refused or run")).collect())

@@ -3,6 +3,11 @@
 use anyhow::Context as _;
 use std::io::{self, Write};
 
+/// Tells people, on standard error, of what has no result.
+pub fn note(label: &str, fate: &str, reason: &str) {
+    eprintln!("isotherm: {label}: {fate}: {}", crate::message::with_options(reason));
+}
+
 /// Writes to standard output. A reader that went away (`isotherm list | head`) is no error, and no reason to stop: there may
 /// be files to write.
 pub fn print(text: &str) -> anyhow::Result<()> {

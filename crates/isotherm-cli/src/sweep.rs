@@ -1,7 +1,7 @@
 //! `isotherm sweep`: every point of an experiment file.
 
 use crate::options;
-use crate::output::{self, print};
+use crate::output::{self, note, print};
 use crate::progress;
 use crate::report;
 use crate::table::{Column, Table};
@@ -15,7 +15,9 @@ use std::process::ExitCode;
 
 /// Arguments of `sweep`.
 #[derive(Args)]
-#[command(after_help = "Example:\n  isotherm sweep experiments/epoch.toml --resume")]
+#[command(
+    after_help = "A point that cannot run is skipped with a note, and tried again by the next sweep.\n\nExample:\n  isotherm sweep experiments/epoch.toml --resume"
+)]
 pub struct SweepArgs {
     /// Experiment file: traces, a base device, axes, figures
     #[arg(value_name = "EXPERIMENT")]
@@ -65,12 +67,16 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
     progress::with_bar(&control, surveys.pages(&jobs), || sweep.run(&surveys, &control))?;
 
     let part = sweep.part(shard, &options::command_line());
+    part.skipped.iter().for_each(|skipped| note(&skipped.label, "skipped", &skipped.reason));
     write_part(&folder, shard, &part)?;
     if !sweep.look_again() {
         print(&format!("share {shard} is there; others are not yet\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let results = sweep.combine(&experiment, &options::command_line())?;
+    if results.runs.is_empty() && results.hotness.is_empty() {
+        anyhow::bail!("{}: no point can run, as said above; change the experiment", args.experiment.display());
+    }
     let table = columns::columns(&results);
     let summary = if results.hotness.is_empty() { summary(&results) } else { hotness_summary(&results) };
     // What was computed is shown whatever becomes of the files, and written whatever becomes of the terminal.

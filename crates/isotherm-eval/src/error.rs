@@ -87,3 +87,10 @@ pub enum EvalError {
     #[error("interrupted; files written so far are whole")]
     Interrupted,
 }
+
+impl EvalError {
+    /// Whether what went wrong concerns more than the run that met it: a trace that cannot be read, a file that cannot be written, a bug.
+    pub fn concerns_all(&self) -> bool {
+        matches!(self, Self::Trace(_) | Self::File { .. } | Self::Law(_) | Self::Interrupted)
+    }
+}

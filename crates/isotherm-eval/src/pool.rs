@@ -131,52 +131,72 @@ pub fn run_all<W: Work>(
     control: &Control,
     done: impl Fn(usize, &W::Result) -> Result<(), EvalError> + Sync,
 ) -> Result<Vec<W::Result>, EvalError> {
-    run_jobs(jobs, surveys, control, |at, result| {
+    // Everything that can be refused is refused before the first job starts.
+    let prepared = jobs.iter().map(|job| job.spec.prepare(surveys.get(&job.spec)));
+    let prepared: Vec<_> = prepared.collect::<Result<_, _>>()?;
+    run_jobs(jobs, prepared.into_iter().map(Ok).collect(), control, |at, result| {
         let result = result?;
         done(at, &result)?;
         Ok(result)
     })
 }
 
-/// Does every job, whatever becomes of the others: the result of each, or why it has none.
+/// Does every job, whatever becomes of the others; `keep` hears of each, or why it has no result, as it comes, with the job's
+/// position, and says what is kept of it.
 ///
 /// # Errors
-/// The user stopped the work, or a job cannot start at all (see [`startable`]).
-pub fn run_each<W: Work>(
-    jobs: &[Job<W>],
-    surveys: &Surveys,
-    control: &Control,
-) -> Result<Vec<Result<W::Result, EvalError>>, EvalError> {
-    run_jobs(jobs, surveys, control, |_, result| match result {
-        Err(EvalError::Interrupted) => Err(EvalError::Interrupted),
-        result => Ok(result),
-    })
-}
-
-/// Does every job; `keep` says what is kept of each, and whether the others go on.
-fn run_jobs<W: Work, T: Send>(
+/// The user stopped the work, or what `keep` gives: then no other job starts.
+pub fn run_each<W: Work, T: Send>(
     jobs: &[Job<W>],
     surveys: &Surveys,
     control: &Control,
     keep: impl Fn(usize, Result<W::Result, EvalError>) -> Result<T, EvalError> + Sync,
 ) -> Result<Vec<T>, EvalError> {
-    // Everything that can be refused is refused before the first job starts.
-    let prepared: Vec<Box<dyn Ready<W::Result> + '_>> =
-        jobs.iter().map(|job| job.spec.prepare(surveys.get(&job.spec))).collect::<Result<_, _>>()?;
-    let largest = prepared.iter().map(|p| p.memory_bytes()).max().unwrap_or(0).max(1);
+    let prepared = jobs.iter().map(|job| job.spec.prepare(surveys.get(&job.spec)));
+    run_jobs(jobs, prepared.collect(), control, |at, result| match result {
+        Err(EvalError::Interrupted) => Err(EvalError::Interrupted),
+        result => keep(at, result),
+    })
+}
+
+/// A job as it is ready, or why it cannot start.
+type Prepared<'a, R> = Result<Box<dyn Ready<R> + 'a>, EvalError>;
+
+/// Does every job; `keep` says what is kept of each, and whether the others go on.
+fn run_jobs<W: Work, T: Send>(
+    jobs: &[Job<W>],
+    prepared: Vec<Prepared<'_, W::Result>>,
+    control: &Control,
+    keep: impl Fn(usize, Result<W::Result, EvalError>) -> Result<T, EvalError> + Sync,
+) -> Result<Vec<T>, EvalError> {
+    let mut kept: Vec<Option<T>> = Vec::new();
+    let mut ready = Vec::new();
+    for (at, prepared) in prepared.into_iter().enumerate() {
+        kept.push(match prepared {
+            Ok(job) => {
+                ready.push((at, job));
+                None
+            }
+            Err(problem) => Some(keep(at, Err(problem))?),
+        });
+    }
+    let largest = ready.iter().map(|(_, job)| job.memory_bytes()).max().unwrap_or(0).max(1);
     let fitting = memory::available().map_or(usize::MAX, |bytes| (bytes / largest) as usize);
-    let run = |at: usize| {
+    let run = |which: usize| {
+        let (at, job) = &ready[which];
         let named = |mut result: W::Result| {
-            result.name(&jobs[at].label, &jobs[at].axes);
+            result.name(&jobs[*at].label, &jobs[*at].axes);
             result
         };
-        keep(at, prepared[at].run(control).map(named))
+        keep(*at, job.run(control).map(named))
     };
-    let (timed, others): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(|&at| prepared[at].is_timed());
-    let mut others_done = in_order(&others, cores().min(fitting), run)?.into_iter();
-    let mut timed_done = in_order(&timed, 1, run)?.into_iter();
-    let in_turn = prepared.iter().filter_map(|p| if p.is_timed() { timed_done.next() } else { others_done.next() });
-    Ok(in_turn.collect())
+    let (timed, others): (Vec<usize>, Vec<usize>) = (0..ready.len()).partition(|&which| ready[which].1.is_timed());
+    for (group, workers) in [(others, cores().min(fitting)), (timed, 1)] {
+        for (which, result) in group.iter().zip(in_order(&group, workers, run)?) {
+            kept[ready[*which].0] = Some(result);
+        }
+    }
+    Ok(kept.into_iter().flatten().collect())
 }
 
 fn cores() -> usize {
@@ -223,8 +243,20 @@ mod tests {
     struct Noting<'a> {
         number: u64,
         is_timed: bool,
-        fails: bool,
+        fate: Fate,
         ran: &'a Mutex<Vec<u64>>,
+    }
+
+    #[derive(Clone, Copy, PartialEq)]
+    enum Fate {
+        Good,
+        Refused,
+        Fails,
+        Broken,
+    }
+
+    fn no_writes() -> EvalError {
+        EvalError::NoWrites { trace: "a test".to_owned() }
     }
 
     struct Numbered(u64, String);
@@ -244,10 +276,11 @@ mod tests {
         }
         fn run(&self, _: &Control) -> Result<Numbered, EvalError> {
             self.ran.lock().unwrap().push(self.number);
-            if self.fails {
-                return Err(EvalError::Law("a test".to_owned()));
+            match self.fate {
+                Fate::Fails => Err(no_writes()),
+                Fate::Broken => Err(EvalError::Law("a test".to_owned())),
+                _ => Ok(Numbered(self.number, String::new())),
             }
-            Ok(Numbered(self.number, String::new()))
         }
     }
 
@@ -263,7 +296,7 @@ mod tests {
             0
         }
         fn prepare<'a>(&'a self, _: Option<&Survey>) -> Result<Box<dyn Ready<Numbered> + 'a>, EvalError> {
-            Ok(Box::new(self))
+            if self.fate == Fate::Refused { Err(no_writes()) } else { Ok(Box::new(self)) }
         }
     }
 
@@ -271,7 +304,7 @@ mod tests {
     fn jobs_that_measure_time_run_after_all_others_and_keep_their_place() {
         let ran = Mutex::new(Vec::new());
         let job = |number: u64| {
-            let spec = Noting { number, is_timed: number.is_multiple_of(4), fails: false, ran: &ran };
+            let spec = Noting { number, is_timed: number.is_multiple_of(4), fate: Fate::Good, ran: &ran };
             Job { spec, label: format!("job {number}"), axes: Map::new() }
         };
         let jobs: Vec<_> = (0..10).map(job).collect();
@@ -283,18 +316,43 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_fails_does_not_lose_the_others() {
+    fn a_job_that_cannot_start_or_fails_does_not_lose_the_others() {
         let ran = Mutex::new(Vec::new());
-        let job = |number: u64| {
-            let spec = Noting { number, is_timed: false, fails: number == 5, ran: &ran };
-            Job { spec, label: format!("job {number}"), axes: Map::new() }
+        let jobs = |broken: u64| -> Vec<Job<Noting<'_>>> {
+            let job = |number: u64| {
+                let fate = match number {
+                    2 => Fate::Refused,
+                    5 => Fate::Fails,
+                    number if number == broken => Fate::Broken,
+                    _ => Fate::Good,
+                };
+                let spec = Noting { number, is_timed: number == 0, fate, ran: &ran };
+                Job { spec, label: format!("job {number}"), axes: Map::new() }
+            };
+            (0..8).map(job).collect()
         };
-        let (jobs, refused) = startable((0..8).map(job).collect(), &Surveys::default());
-        assert!(refused.is_empty());
-        let results = run_each(&jobs, &Surveys::default(), &Control::default()).unwrap();
-        let failed: Vec<_> = results.iter().map(Result::is_err).collect();
-        assert_eq!(failed, [false, false, false, false, false, true, false, false], "job 5 fails");
-        assert!(run_all(&jobs, &Surveys::default(), &Control::default(), |_, _| Ok(())).is_err());
+        let heard = Mutex::new(vec![None; 8]);
+        let hear = |at: usize, result: Result<Numbered, EvalError>| {
+            heard.lock().unwrap()[at] = Some(result.is_ok());
+            match result {
+                Err(broken @ EvalError::Law(_)) => Err(broken),
+                result => Ok(result.ok().map(|numbered| numbered.0)),
+            }
+        };
+        let numbers = run_each(&jobs(8), &Surveys::default(), &Control::default(), hear).unwrap();
+        assert_eq!(numbers, [Some(0), Some(1), None, Some(3), Some(4), None, Some(6), Some(7)]);
+        let expected: Vec<_> = numbers.iter().map(|number| Some(number.is_some())).collect();
+        assert_eq!(*heard.lock().unwrap(), expected);
+        assert!(!ran.lock().unwrap().contains(&2), "what cannot start does not run");
+
+        let (can, cannot) = startable(jobs(8), &Surveys::default());
+        assert_eq!((can.len(), cannot.len()), (7, 1));
+        assert!(run_all(&can, &Surveys::default(), &Control::default(), |_, _| Ok(())).is_err());
+        ran.lock().unwrap().clear();
+        assert!(run_all(&jobs(8), &Surveys::default(), &Control::default(), |_, _| Ok(())).is_err());
+        assert!(ran.lock().unwrap().is_empty(), "nothing starts where one of all cannot");
+        let law = run_each(&jobs(6), &Surveys::default(), &Control::default(), hear);
+        assert!(matches!(law, Err(EvalError::Law(_))), "whoever hears of it may end everything");
     }
 
     #[test]

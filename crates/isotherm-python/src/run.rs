@@ -134,7 +134,7 @@ pub fn compare(
             None => PyValueError::new_err("there is nothing to run"),
         });
     }
-    let work = || run_each(&plan.jobs, &plan.surveys, &control);
+    let work = || run_each(&plan.jobs, &plan.surveys, &control, |_, result| Ok(result));
     let results = watched(py, &control, progress.as_ref(), work)?.map_err(|error| failed(&error, &slot))?;
     let (mut runs, mut skipped) = (Vec::new(), std::mem::take(&mut plan.skipped));
     let mut first = None;

@@ -118,7 +118,8 @@ pub fn finish(
     let control = Arc::new(Control::default());
     let work = || -> Result<Option<Results>, isotherm_eval::EvalError> {
         let (experiment, points) = plan(path, text, &program, copies, &control)?;
-        let sweep = Sweep::of(points, &folder, true)?;
+        let mut sweep = Sweep::of(points, &folder, true)?;
+        let all_are_there = sweep.look_again();
         let dataset = folder.join("dataset");
         files::writable_folder(&dataset)?;
         files::write_whole(
@@ -126,7 +127,7 @@ pub fn finish(
             &files::to_parquet(&columns::columns(&sweep.part(shard, command))),
         )?;
         remove_other_shares(&dataset, shard);
-        if !sweep.missing.is_empty() {
+        if !all_are_there {
             return Ok(None);
         }
         let results = sweep.combine(&experiment, command)?;

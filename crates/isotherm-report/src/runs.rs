@@ -46,7 +46,7 @@ pub(crate) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
 }
 
 /// The verdict, and what could not be run at all.
-fn trust(results: &ResultsFile) -> Vec<Block> {
+pub(crate) fn trust(results: &ResultsFile) -> Vec<Block> {
     let mut blocks = vec![Block::Notice(verdict(&results.runs))];
     if !results.skipped.is_empty() {
         let title = match results.skipped.len() {
@@ -110,7 +110,7 @@ fn caption(runs: &[RunResult]) -> String {
 }
 
 /// One notice for all runs.
-pub(crate) fn verdict(runs: &[RunResult]) -> Notice {
+fn verdict(runs: &[RunResult]) -> Notice {
     let invalid: Vec<&RunResult> = runs.iter().filter(|r| !r.verdict.valid).collect();
     let writes = runs.iter().map(|r| r.verdict.drive_writes).fold(f64::INFINITY, f64::min);
     if invalid.is_empty() {

@@ -28,7 +28,7 @@ pub(crate) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Pag
         Section::new("Findings", vec![Block::List(experiment.findings.clone())]),
         Section::new("Published, and ours", published_rows(&experiment.published)),
         Section::new("Figures", figures),
-        Section::new("Can this be trusted?", vec![Block::Notice(runs::verdict(&results.runs))]),
+        Section::new("Can this be trusted?", runs::trust(results)),
         Section::new("Runs", vec![Block::Table(table::of_runs(&results.runs, caption)?)]),
         runs::repeat(results),
     ];

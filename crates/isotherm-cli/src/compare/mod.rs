@@ -6,7 +6,7 @@ mod tables;
 
 use self::export::Export;
 use crate::options::{self, DeviceOptions, ReplayOptions};
-use crate::output::{self, print};
+use crate::output::{self, note, print};
 use crate::progress;
 use crate::reading::TraceOptions;
 use crate::report;
@@ -113,7 +113,8 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     }
     let control = progress::interruptible()?;
     let total = plan.surveys.pages(&plan.jobs);
-    let results = progress::with_bar(&control, total, || run_each(&plan.jobs, &plan.surveys, &control))?;
+    let results =
+        progress::with_bar(&control, total, || run_each(&plan.jobs, &plan.surveys, &control, |_, result| Ok(result)))?;
     let labels: Vec<String> = plan.jobs.iter().map(|job| job.label.clone()).collect();
     let (mut runs, mut failed) = (Vec::new(), None);
     for (result, label) in results.into_iter().zip(labels) {
@@ -156,11 +157,6 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     }
     let stopped = crate::run::exit_code(&file.runs);
     Ok(failed.map_or(stopped, ExitCode::from))
-}
-
-/// Tells people of what has no result.
-fn note(label: &str, fate: &str, reason: &str) {
-    eprintln!("isotherm: {label}: {fate}: {}", crate::message::with_options(reason));
 }
 
 /// Everything that is compared, axis by axis. Placement and victim policy always are axes.

@@ -89,3 +89,39 @@ fn published_numbers_and_ours_stand_side_by_side() {
     assert_eq!(code, Some(2));
     assert!(error.contains("nowhere/results.json"), "{error}");
 }
+
+/// One point of an experiment asks for a drive that is too small for the trace.
+#[test]
+fn a_point_that_cannot_run_is_skipped_with_a_note() {
+    const EXPERIMENT: &str = r#"
+        title = "A test"
+        [[traces]]
+        label = "uniform"
+        source = "synth:uniform,pages=4096,writes=20000"
+        [[axes]]
+        name = "size"
+        values = [{ label = "large", set = ["device.logical_size=16MiB"] }, { label = "small", set = ["device.logical_size=1MiB"] }]
+    "#;
+    let folder = tempfile::tempdir().unwrap();
+    let sweep = |text: &str| {
+        let file = folder.path().join("small.toml");
+        std::fs::write(&file, text).unwrap();
+        let mut sweep = Command::new(env!("CARGO_BIN_EXE_isotherm"));
+        let output =
+            sweep.arg("sweep").arg(&file).arg("--resume").arg("--out").arg(folder.path().join("out")).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, errors) = sweep(EXPERIMENT);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("isotherm: uniform, small: skipped: ") && errors.contains("logical_size"), "{errors}");
+    let text = std::fs::read_to_string(folder.path().join("out/results.json")).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(results["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(results["skipped"][0]["label"], "uniform, small");
+    let report = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(report.contains("One combination could not be run"), "the report tells it");
+
+    let (code, errors) = sweep(&EXPERIMENT.replace("16MiB", "2MiB"));
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("uniform, large: skipped") && errors.contains("no point can run"), "{errors}");
+}

@@ -2,7 +2,8 @@
 //!
 //! A point is one run, or one measurement of hot data identification; its result is a file of its own, named by a hash of
 //! everything that determines it (the program, the trace's content, the specification, the seed). A sweep that was stopped goes on where it was: points whose files are whole and hold the
-//! same specification are not run again. When all points are there, they are combined into one results file.
+//! same specification are not run again. A point that cannot run has a file that says why, and is tried again by the next sweep. When all points are
+//! there, they are combined into one results file.
 
 mod experiment_file;
 mod findings;
@@ -22,7 +23,7 @@ use crate::control::Control;
 use crate::error::EvalError;
 use crate::files;
 use crate::pool::{self, Job, Named as _, Surveys, Work as _};
-use crate::results::{HotnessResult, ResultsFile, RunResult, SCHEMA_VERSION, TraceSummary, published_rows};
+use crate::results::{ResultsFile, SCHEMA_VERSION, Skipped, TraceSummary, published_rows};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -78,8 +79,9 @@ impl Sweep {
     pub fn of(points: Points, folder: &Path, resume: bool) -> Result<Self, EvalError> {
         files::writable_folder(&folder.join("points"))?;
         let identities = points.identities()?;
+        let taken = |result: &TaskResult| resume && !result.is_skipped();
         let finished: Vec<Option<TaskResult>> =
-            identities.iter().map(|identity| finished(folder, identity).filter(|_| resume)).collect();
+            identities.iter().map(|identity| finished(folder, identity).filter(taken)).collect();
         let missing = (0..points.jobs.len()).filter(|&at| finished[at].is_none()).collect();
         let Points { jobs, left_out, .. } = points;
         Ok(Self { jobs, left_out, missing, finished, identities, folder: folder.to_owned() })
@@ -103,16 +105,18 @@ impl Sweep {
         self.missing.iter().map(|&at| self.jobs[at].clone()).collect()
     }
 
-    /// Runs what is missing. Every finished point is on disk before the next one of its worker starts.
+    /// Runs what is missing. Every finished point is on disk before the next one of its worker starts. Points that cannot run are
+    /// [`skipped`](Self::skipped).
     ///
     /// # Errors
-    /// A run fails, a file cannot be written, or the user stopped; points finished so far are kept.
+    /// A trace cannot be read, a file cannot be written, or the user stopped; points finished so far are kept.
     pub fn run(&mut self, surveys: &Surveys, control: &Control) -> Result<(), EvalError> {
         let jobs = self.missing_jobs();
-        let results = pool::run_all(&jobs, surveys, control, |at, result| {
+        let results = pool::run_each(&jobs, surveys, control, |at, result| {
             let identity = &self.identities[self.missing[at]];
-            let point = PointFile { identity: identity.clone(), result: result.clone() };
-            files::write_whole(&point_path(&self.folder, identity), files::to_json(&point).as_bytes())
+            let point = PointFile { identity: identity.clone(), result: TaskResult::of(result, &jobs[at].label)? };
+            files::write_whole(&point_path(&self.folder, identity), files::to_json(&point).as_bytes())?;
+            Ok(point.result)
         })?;
         for (at, result) in self.missing.drain(..).zip(results) {
             self.finished[at] = Some(result);
@@ -120,16 +124,19 @@ impl Sweep {
         Ok(())
     }
 
+    /// The points that cannot run, as far as is known, and why.
+    pub fn skipped(&self) -> impl Iterator<Item = &Skipped> {
+        self.finished.iter().flatten().filter_map(|result| match result {
+            TaskResult::Skipped(skipped) => Some(skipped),
+            _ => None,
+        })
+    }
+
     /// The results that there are of `shard`, without what the whole experiment asks of them.
     pub fn part(&self, shard: Shard, command: &str) -> ResultsFile {
         let here = self.finished.iter().enumerate().filter(|(at, _)| shard.holds(*at));
-        let (mut runs, mut hotness) = (Vec::new(), Vec::new());
-        for (job, result) in here.filter_map(|(at, result)| Some((&self.jobs[at], result.clone()?))) {
-            let mut result = result;
-            result.name(&job.label, &job.axes);
-            result.push_to(&mut runs, &mut hotness);
-        }
-        results_file(command, runs, hotness)
+        let results = here.filter_map(|(at, result)| Some((&self.jobs[at], result.clone()?)));
+        results_file(command, results)
     }
 
     /// The combined results, once every point is there.
@@ -141,27 +148,36 @@ impl Sweep {
     /// If a point is missing (a caller's bug).
     pub fn combine(self, experiment: &ExperimentFile, command: &str) -> Result<ResultsFile, EvalError> {
         let mut traces: Vec<TraceSummary> = Vec::new();
-        let (mut runs, mut hotness) = (Vec::new(), Vec::new());
-        for (job, result) in self.jobs.iter().zip(self.finished) {
-            let mut result = result.expect("a sweep is combined after all its points have run");
-            // A point may have been written by another experiment that has the same one under other names.
-            result.name(&job.label, &job.axes);
+        for job in &self.jobs {
             let key = job.spec.survey_key();
             if traces.iter().all(|t| t.name != key.trace.name) {
                 traces.push(TraceSummary::from(&key.trace.profile(key.page_bytes)?));
             }
-            result.push_to(&mut runs, &mut hotness);
         }
+        let every =
+            self.finished.into_iter().map(|result| result.expect("a sweep is combined after all its points have run"));
+        let file = results_file(command, self.jobs.iter().zip(every));
         let mut description = experiment.report();
-        description.findings = findings::computed(&description.findings, &runs, self.left_out.is_empty());
+        let is_whole = self.left_out.is_empty() && file.skipped.is_empty();
+        description.findings = findings::computed(&description.findings, &file.runs, is_whole);
         description.findings.extend(self.left_out);
-        description.published = published_rows(&experiment.published, &runs)?;
-        Ok(ResultsFile { traces, experiment: Some(description), ..results_file(command, runs, hotness) })
+        description.published = published_rows(&experiment.published, &file.runs)?;
+        Ok(ResultsFile { traces, experiment: Some(description), ..file })
     }
 }
 
 /// A file of results and nothing else.
-fn results_file(command: &str, runs: Vec<RunResult>, hotness: Vec<HotnessResult>) -> ResultsFile {
+fn results_file<'a>(command: &str, results: impl Iterator<Item = (&'a Job<Task>, TaskResult)>) -> ResultsFile {
+    let (mut runs, mut hotness, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
+    for (job, mut result) in results {
+        // A point may have been written by another experiment that has the same one under other names.
+        result.name(&job.label, &job.axes);
+        match result {
+            TaskResult::Run(run) => runs.push(*run),
+            TaskResult::Hotness(measured) => hotness.push(*measured),
+            TaskResult::Skipped(reason) => skipped.push(reason),
+        }
+    }
     ResultsFile {
         schema_version: SCHEMA_VERSION,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -170,7 +186,7 @@ fn results_file(command: &str, runs: Vec<RunResult>, hotness: Vec<HotnessResult>
         experiment: None,
         hotness,
         replicates: Vec::new(),
-        skipped: Vec::new(),
+        skipped,
         runs,
     }
 }
@@ -230,6 +246,28 @@ mod tests {
         assert_eq!(second, first);
 
         assert_eq!(Sweep::plan(&experiment(), folder.path(), false).unwrap().missing, [0, 1], "without resume all run");
+    }
+
+    #[test]
+    fn a_point_that_cannot_run_is_skipped_and_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let small = "{ label = \"fifo\", set = [\"device.logical_size=1MiB\"] }";
+        let text = EXPERIMENT.replacen("{ label = \"fifo\", set = [\"gc.victim=fifo\"] }", small, 1);
+        let experiment = ExperimentFile::parse("test.toml", &text).unwrap();
+        for _ in 0..2 {
+            let mut sweep = Sweep::plan(&experiment, folder.path(), true).unwrap();
+            assert!(sweep.missing.contains(&1), "what was skipped is tried again");
+            sweep.run(&Surveys::of(&sweep.jobs).unwrap(), &Control::default()).unwrap();
+            assert_eq!(sweep.skipped().count(), 1);
+            let results = sweep.combine(&experiment, "a command").unwrap();
+            assert_eq!(results.runs.iter().map(|run| run.label.as_str()).collect::<Vec<_>>(), ["uniform, greedy"]);
+            assert_eq!(results.skipped[0].label, "uniform, fifo");
+            assert!(results.skipped[0].reason.contains("logical"), "{}", results.skipped[0].reason);
+        }
+        // Whoever finishes last finds why others have nothing.
+        let mut other = Sweep::plan(&experiment, folder.path(), true).unwrap();
+        assert!(other.look_again());
+        assert_eq!(other.skipped().count(), 1);
     }
 
     /// The experiment with a published number whose `ours` has these members.

@@ -4,7 +4,7 @@
 //! worker with another program or another trace under the same name is found out before it runs.
 
 use super::identity::{Ground, Hash};
-use super::task::Task;
+use super::task::{Task, TaskResult};
 use super::{ExperimentFile, PointFile, findings};
 use crate::control::Control;
 use crate::error::EvalError;
@@ -86,17 +86,17 @@ impl Points {
         format!("{:016x}.json", Hash::of(identity).0)
     }
 
-    /// Runs point `at`; the text of its file. Points of one trace share what was found out about it.
+    /// Runs point `at`; the text of its file, which says why if the point cannot run. Points of one trace share what was found out about it.
     ///
     /// # Errors
-    /// The run fails, or the user stopped.
+    /// What concerns more than this point ([`EvalError::concerns_all`]), or the user stopped.
     pub fn run(&self, at: usize, control: &Control) -> Result<String, EvalError> {
         let job = std::slice::from_ref(&self.jobs[at]);
         let mut surveys = self.surveys.lock().unwrap_or_else(PoisonError::into_inner);
         if job[0].spec.needs_survey() && surveys.get(&job[0].spec).is_none() {
             surveys.join(Surveys::of(job)?);
         }
-        let results = pool::run_all(job, &surveys, control, |_, _| Ok(()))?;
+        let results = pool::run_each(job, &surveys, control, |_, result| TaskResult::of(result, &job[0].label))?;
         let result = results.into_iter().next().expect("a job has a result");
         Ok(files::to_json(&PointFile { identity: self.identity(at)?, result }))
     }

@@ -4,7 +4,7 @@ use crate::control::Control;
 use crate::error::EvalError;
 use crate::hotness::HotnessSpec;
 use crate::pool::{Named, Ready, Work};
-use crate::results::{HotnessResult, RunResult};
+use crate::results::{HotnessResult, RunResult, Skipped};
 use crate::run::RunSpec;
 use crate::source::{Survey, SurveyKey, TraceSource};
 use serde::{Deserialize, Serialize};
@@ -30,15 +30,25 @@ pub enum TaskResult {
     Run(Box<RunResult>),
     /// A measurement.
     Hotness(Box<HotnessResult>),
+    /// Why there is neither.
+    Skipped(Skipped),
 }
 
 impl TaskResult {
-    /// Puts it to others of its kind.
-    pub(super) fn push_to(self, runs: &mut Vec<RunResult>, hotness: &mut Vec<HotnessResult>) {
-        match self {
-            Self::Run(run) => runs.push(*run),
-            Self::Hotness(measured) => hotness.push(*measured),
+    /// What is kept of a task that may have failed.
+    ///
+    /// # Errors
+    /// What went wrong concerns more than this task.
+    pub(super) fn of(result: Result<Self, EvalError>, label: &str) -> Result<Self, EvalError> {
+        match result {
+            Err(problem) if problem.concerns_all() => Err(problem),
+            Err(problem) => Ok(Self::Skipped(Skipped { label: label.to_owned(), reason: problem.to_string() })),
+            result => result,
         }
+    }
+
+    pub(super) fn is_skipped(&self) -> bool {
+        matches!(self, Self::Skipped(_))
     }
 }
 
@@ -129,6 +139,7 @@ impl Named for TaskResult {
         match self {
             Self::Run(run) => run.name(label, axes),
             Self::Hotness(measured) => measured.name(label, axes),
+            Self::Skipped(skipped) => label.clone_into(&mut skipped.label),
         }
     }
 }
