@@ -2,24 +2,30 @@
 """SFS and the kernel's file systems on the same simulated drive, under the same work: who writes how much flash.
 
     experiments/sfs-mounted/run.py [--size 1GiB] [--utilisation 70,85] [--systems sfs,lfs,ext4,xfs,btrfs,btrfs-nodatacow]
-                                   [--jobs zipf:1.1,zipf:1.1+filler,random,random+filler,sqlite,mail,source,pgbench] > table.md
+                                   [--jobs zipf:1.1,zipf:1.1+filler,random,random+filler,sqlite,mail,source,pgbench]
+                                   [--drives "--op 7% --placement host_gc --victim greedy --timing mlc"] [--settle] [--segments] > table.md
 
 As root, on Linux, with fio, losetup, the makers of the file systems, and PostgreSQL for its job; says what is missing otherwise. For each
-system, a new drive in memory (page-mapped FTL, host and copies in streams of their own, greedy, 7 % over-provisioning, latencies of MLC), and
-on it what a job works on, as much as the share of the drive that is asked. Then the job works: half of the drive's size is written before
+system, a new drive in memory (page-mapped FTL, host and copies in streams of their own, greedy, 7 % over-provisioning, latencies of MLC, or what
+--drives says: several, parted by semicolons, each after a name and an equals sign), and on it what a job works on, as much as the share of the drive that is asked. Then the job works: half of the drive's size is written before
 counting begins, all of its size after. SFS and LFS run on the drive in one process; the kernel's file systems on a loop device over the
-drive's FUSE file.
+drive's FUSE file. With --settle all of the drive's size is written again and again before counting begins, until the file system has written the drive
+once (16 times at most): what waits in memory absorbs much, and a log that has not been round does not clean.
 
 Jobs with a distribution's name are random writes of 4 KiB into one file, by fio's psync engine with direct I/O. The others are programs, see
 jobs.py: what they hand to write(2) counts as the host's. Of a distribution with "+filler" a fifth of the drive is overwritten; the rest of what
-is in use is a file that is written first, and never again.
+is in use is a file that is written first, and never again. A job "trace:FILE" writes what a block trace does, in its order and as fast as it goes,
+into a file as large as what the trace touches; the drive is as large as the utilisation asks then, and the trace goes round.
 
 Prints a table in Markdown: blocks that the file system wrote for each block of the host, bytes of flash for each byte of the file system,
-their product, erases, and what the host wrote for each second of simulated flash time.
+their product, erases, and what the host wrote for each second of simulated flash time. With --segments a second one, of SFS and LFS: of the
+segments that hold data, the share in each tenth of utilisation, when the work is done.
 """
 
 import argparse
+import itertools
 import json
+import mmap
 import os
 import pathlib
 import shutil
@@ -29,7 +35,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DRIVE = ["--op", "7%", "--placement", "host_gc", "--victim", "greedy", "--timing", "mlc"]
+DRIVE = "--op 7% --placement host_gc --victim greedy --timing mlc"
 MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
     "xfs": ["mkfs.xfs", "-q", "-f"],
@@ -40,6 +46,10 @@ OPTIONS = {"ext4": "discard", "xfs": "discard", "btrfs": "discard", "btrfs-nodat
 PROGRAMS = {"sqlite": [], "mail": [], "source": ["tar"], "pgbench": ["initdb", "postgres", "pgbench", "setpriv"]}
 # Of a job's name, and the share of the drive that is overwritten then.
 FILLER, ACTIVE = "+filler", 0.2
+# Before the file of a trace.
+TRACE = "trace:"
+# Of the drive's size, that are written before a file system counts as settled.
+MOST_ROUNDS = 16
 UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -68,13 +78,18 @@ def wait_for(what, server):
 class Log:
     """SFS, or LFS by the same code, on a drive in its own process."""
 
-    def __init__(self, program, system, bytes_, folder):
+    def __init__(self, program, system, bytes_, options, folder):
         self.program, self.mount = program, folder / "mnt"
         self.mount.mkdir()
-        drive = " ".join(["--logical-size", str(bytes_), *DRIVE])
+        drive = f"--logical-size {bytes_} {options}"
         words = [program, "sfs", "serve", self.mount, "--on", f"sim:{drive}", "-o", f"log={system},suid,dev,allow_other"]
         self.server = subprocess.Popen([str(word) for word in words])
         wait_for(lambda: os.path.ismount(self.mount), self.server)
+
+    def segments(self):
+        """Segments by tenths of utilisation."""
+        told = read(self.program, "sfs", "stats", self.mount)["utilisation_histogram"]
+        return [sum(told[at : at + 2]) for at in range(0, len(told), 2)]
 
     def counters(self):
         run(self.program, "sfs", "sync", self.mount)
@@ -96,17 +111,20 @@ class Log:
 class Kernel:
     """A file system of the kernel on a loop device over the drive's file."""
 
-    def __init__(self, program, system, bytes_, folder):
+    def __init__(self, program, system, bytes_, options, folder):
         self.program, self.mount, self.disk, self.control = program, folder / "mnt", folder / "drive", folder / "ctl"
         self.mount.mkdir()
         self.disk.mkdir()
-        words = [program, "drive", "serve", "--ram", "--logical-size", bytes_, *DRIVE, "--fuse", self.disk, "--control", self.control]
+        words = [program, "drive", "serve", "--ram", "--logical-size", bytes_, *options.split(), "--fuse", self.disk, "--control", self.control]
         self.server = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(lambda: (self.disk / "disk").exists(), self.server)
         found = run("losetup", "--find", "--show", "--direct-io=on", self.disk / "disk", stdout=subprocess.PIPE, text=True)
         self.loop = found.stdout.strip()
         run(*MAKE[system], self.loop, stdout=subprocess.DEVNULL)
         run("mount", "-o", OPTIONS[system], self.loop, self.mount)
+
+    def segments(self):
+        return None
 
     def counters(self):
         run("sync", "-f", self.mount)
@@ -154,6 +172,49 @@ class Fio:
         return told["io_bytes"], told["runtime"] / 1000
 
 
+class Trace:
+    """What a block trace writes, into one file."""
+
+    def __init__(self, job, mount, scratch):
+        self.source, self.path, self.scratch = job.removeprefix(TRACE), mount / "file", scratch
+        self.at = 0
+
+    def load(self, program):
+        """The first block and the number of blocks of each write; blocks that are not touched have no number."""
+        plain = self.scratch / "trace.csv"
+        run(program, "trace", "convert", self.source, plain, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        writes = []
+        with open(plain) as rows:
+            columns = next(rows).strip().split(",")
+            op, offset, length = (columns.index(name) for name in ("op", "offset", "length"))
+            for row in rows:
+                cells = row.rstrip().split(",")
+                if cells[op] == "W":
+                    first, end = int(cells[offset]) // 4096, -(-(int(cells[offset]) + int(cells[length])) // 4096)
+                    writes.append((first, end))
+        plain.unlink()
+        touched = sorted({block for first, end in writes for block in range(first, end)})
+        number = {block: at for at, block in enumerate(touched)}
+        self.writes = [(number[first], end - first) for first, end in writes]
+        return 4096 * len(touched)
+
+    def prepare(self, bytes_, *_):
+        Fio("random", self.path.parent, None).fill(self.path, bytes_)
+
+    def work(self, bytes_, _):
+        longest = max(blocks for _, blocks in self.writes)
+        buffer = mmap.mmap(-1, 4096 * longest)
+        buffer.write(os.urandom(4096 * longest))
+        view, written, start = memoryview(buffer), 0, time.monotonic()
+        file = os.open(self.path, os.O_WRONLY | os.O_DIRECT)
+        while written < bytes_:
+            first, blocks = self.writes[self.at % len(self.writes)]
+            written += os.pwrite(file, view[: 4096 * blocks], 4096 * first)
+            self.at += 1
+        os.close(file)
+        return written, time.monotonic() - start
+
+
 class Program:
     """One of the programs of jobs.py."""
 
@@ -171,24 +232,35 @@ class Program:
         return self.run("work", bytes_, seed)
 
 
-def measure(program, system, bytes_, utilisation, job):
+def measure(program, system, bytes_, drive, utilisation, job, settles):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="sfs-mounted-"))
     # PostgreSQL serves no superuser.
     folder.chmod(0o755)
     make = Log if system in ("sfs", "lfs") else Kernel
-    place = make(program, system, bytes_, folder)
+    kind = Program if job in PROGRAMS else Trace if job.startswith(TRACE) else Fio
+    work = kind(job, folder / "mnt", folder)
+    live = int(bytes_ * utilisation) // 4096 * 4096
+    if kind is Trace:
+        live = work.load(program)
+        bytes_ = int(live / utilisation) >> 21 << 21
+    place = make(program, system, bytes_, drive, folder)
     try:
-        work = (Program if job in PROGRAMS else Fio)(job, place.mount, folder)
-        work.prepare(int(bytes_ * utilisation) // 4096 * 4096, bytes_, 0)
+        work.prepare(live, bytes_, 0)
+        start = place.counters()["device"] if settles else 0
         work.work(bytes_ // 2, 1)
+        for seed in range(3, 3 + MOST_ROUNDS if settles else 3):
+            if place.counters()["device"] - start >= bytes_:
+                break
+            work.work(bytes_, seed)
         before = place.counters()
         host, seconds = work.work(bytes_, 2)
         after = place.counters()
+        segments = place.segments()
     finally:
         place.close()
         shutil.rmtree(folder, ignore_errors=True)
     told = {key: after[key] - before[key] for key in after}
-    return {**told, "host": host, "seconds": seconds}
+    return {**told, "host": host, "seconds": seconds, "segments": segments}
 
 
 def main():
@@ -198,33 +270,45 @@ def main():
     arguments.add_argument("--utilisation", default="70,85")
     arguments.add_argument("--systems", default="sfs,lfs,ext4,xfs,btrfs,btrfs-nodatacow")
     arguments.add_argument("--jobs", default=",".join(["zipf:1.1", "zipf:1.1+filler", "random", "random+filler", *PROGRAMS]))
+    arguments.add_argument("--drives", default=DRIVE)
+    arguments.add_argument("--settle", action="store_true")
+    arguments.add_argument("--segments", action="store_true")
     options = arguments.parse_args()
     systems = options.systems.split(",")
     jobs = options.jobs.split(",")
+    # A name, and options of `drive create`; a drive alone has no name.
+    drives = [(words.split("=", 1) if not words.startswith("-") else ("", words)) for words in options.drives.split(";")]
     needed = {"losetup", *(MAKE[s][0] for s in systems if s in MAKE)}
-    needed |= {name for job in jobs for name in PROGRAMS.get(job, ["fio"])}
+    needed |= {name for job in jobs if not job.startswith(TRACE) for name in PROGRAMS.get(job, ["fio"])}
     missing = sorted(name for name in needed if not shutil.which(name))
     if os.getuid() != 0 or not os.path.exists("/dev/fuse") or missing:
         sys.exit(f"skipped: needs root and /dev/fuse; missing: {', '.join(missing) or 'rights'}")
     bytes_ = size(options.size)
     print("| job | utilisation | file system | file system WA | flash WA | end to end | absorbed | erases | MB/s of flash time | wall, s |")
     print("|---|---:|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
-    for job in jobs:
-        for utilisation in options.utilisation.split(","):
-            for system in systems:
-                place = f"| {job} | {utilisation} % | {system} |"
-                try:
-                    told = measure(options.program, system, bytes_, int(utilisation) / 100, job)
-                except (subprocess.SubprocessError, OSError) as problem:
-                    print(f"{place} failed: {problem} | | | | | | |", flush=True)
-                    continue
-                own, flash = told["device"] / told["host"], told["media"] / max(told["device"], 1)
-                rate = told["host"] / (told["flash_ns"] / 1e9) / 1e6
-                absorbed = 100 * told["absorbed"] / told["host"]
-                print(
-                    f"{place} {own:.3f} | {flash:.3f} | {own * flash:.3f} | {absorbed:.1f} % | {told['erases']} | {rate:.2f} | {told['seconds']:.0f} |",
-                    flush=True,
-                )
+    histograms = []
+    for drive, job, utilisation, system in itertools.product(drives, jobs, options.utilisation.split(","), systems):
+        name = ", ".join(word for word in (pathlib.Path(job).name.split(".csv")[0], drive[0]) if word)
+        place = f"| {name} | {utilisation} % | {system} |"
+        try:
+            told = measure(options.program, system, bytes_, drive[1], int(utilisation) / 100, job, options.settle)
+        except (subprocess.SubprocessError, OSError) as problem:
+            print(f"{place} failed: {problem} | | | | | | |", flush=True)
+            continue
+        own, flash = told["device"] / told["host"], told["media"] / max(told["device"], 1)
+        rate = told["host"] / (told["flash_ns"] / 1e9) / 1e6
+        absorbed = 100 * told["absorbed"] / told["host"]
+        print(
+            f"{place} {own:.3f} | {flash:.3f} | {own * flash:.3f} | {absorbed:.1f} % | {told['erases']} | {rate:.2f} | {told['seconds']:.0f} |",
+            flush=True,
+        )
+        if options.segments and told["segments"]:
+            shares = (f"{100 * count / sum(told['segments']):.0f} %" for count in told["segments"])
+            histograms.append(f"{place} {' | '.join(shares)} |")
+    if histograms:
+        tenths = " | ".join(f"to {upper} %" for upper in range(10, 101, 10))
+        print(f"\n| job | utilisation | file system | {tenths} |\n|---|---:|---|{'---:|' * 10}")
+        print("\n".join(histograms))
 
 
 main()
