@@ -206,12 +206,11 @@ class Trace:
         buffer = mmap.mmap(-1, 4096 * longest)
         buffer.write(os.urandom(4096 * longest))
         view, written, start = memoryview(buffer), 0, time.monotonic()
-        file = os.open(self.path, os.O_WRONLY | os.O_DIRECT)
-        while written < bytes_:
-            first, blocks = self.writes[self.at % len(self.writes)]
-            written += os.pwrite(file, view[: 4096 * blocks], 4096 * first)
-            self.at += 1
-        os.close(file)
+        with open(self.path, "r+b", buffering=0, opener=lambda path, flags: os.open(path, flags | os.O_DIRECT)) as file:
+            while written < bytes_:
+                first, blocks = self.writes[self.at % len(self.writes)]
+                written += os.pwrite(file.fileno(), view[: 4096 * blocks], 4096 * first)
+                self.at += 1
         return written, time.monotonic() - start
 
 
@@ -292,6 +291,9 @@ def main():
         place = f"| {name} | {utilisation} % | {system} |"
         try:
             told = measure(options.program, system, bytes_, drive[1], int(utilisation) / 100, job, options.settle)
+        except subprocess.CalledProcessError as problem:
+            print(f"{place} failed: {pathlib.Path(problem.cmd[0]).name} ended with {problem.returncode} | | | | | | |", flush=True)
+            continue
         except (subprocess.SubprocessError, OSError) as problem:
             print(f"{place} failed: {problem} | | | | | | |", flush=True)
             continue
