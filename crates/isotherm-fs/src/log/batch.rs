@@ -23,12 +23,12 @@ pub struct Batch {
     pub headroom: usize,
 }
 
-/// Of so many segments, those with the fewest live blocks among which the policy chooses a victim.
+/// Of so many segments, those with the fewest live blocks among which the policy chooses a victim; where room is short the one with the fewest.
 ///
 /// A policy that weighs hotness against utilisation takes fuller segments than it needs where hotness tells little, and where little
 /// is free each costs a multiple: among the emptiest it does no harm, and still prefers the cold.
-pub(super) fn candidates(segments: u32) -> u32 {
-    (segments / SEGMENTS_A_CANDIDATE).max(4)
+pub(super) fn victims(segments: u32, room_is_short: bool) -> u32 {
+    if room_is_short { 1 } else { (segments / SEGMENTS_A_CANDIDATE).max(4) }
 }
 
 /// The best batch on segments of `payload` blocks, the emptiest of which hold `live` blocks, where a checkpoint writes so many pages.
@@ -114,7 +114,8 @@ mod tests {
     }
 
     #[test]
-    fn candidates_are_a_share_of_the_segments() {
-        assert_eq!([1, 96, 480, 4800].map(candidates), [4, 4, 20, 200]);
+    fn victims_are_a_share_of_the_segments_or_the_emptiest_one() {
+        assert_eq!([1, 96, 480, 4800].map(|segments| victims(segments, false)), [4, 4, 20, 200]);
+        assert_eq!(victims(4800, true), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! Cleaning, as far as it needs the lock: what of a segment is live, and taking it out.
 
 use super::Log;
-use super::batch::candidates;
+use super::batch::victims;
 use super::waiting::{Beginning, Origin};
 use crate::device::Device;
 use crate::format::checkpoint::TABLE_ENTRIES;
@@ -36,7 +36,7 @@ pub struct Victim {
 impl<D: Device> Log<D> {
     /// The segment that is worth cleaning most among the emptiest; where room is short, the one with the fewest live blocks.
     pub fn pick_victim(&mut self, room_is_short: bool) -> Option<u32> {
-        let emptiest = if room_is_short { 1 } else { candidates(self.machine().segments().count()) };
+        let emptiest = victims(self.machine().segments().count(), room_is_short);
         let unreadable = std::mem::take(&mut self.unreadable);
         let victim = self.machine_mut().pick_victim(emptiest, |segment| !unreadable.contains(&segment));
         self.tell(|| Event::Victim { segment: victim, barred: unreadable.clone(), emptiest });

@@ -1,7 +1,7 @@
 //! How much room there is, in segments and in memory, and what would give more.
 
 use super::Log;
-use super::batch::CLEANED_AT_A_TIME;
+use super::batch::{CLEANED_AT_A_TIME, victims};
 use super::cleaning::NOBODY;
 use super::planning::{Planned, Stop};
 use crate::device::Device;
@@ -109,12 +109,12 @@ impl<D: Device> Log<D> {
         reusable(machine).count() as u64 * u64::from(self.superblock.segment_blocks) + u64::from(open)
     }
 
-    /// Whether another segment can be cleaned before the next checkpoint: its blocks have room, and so have all pages then. Of the
-    /// emptiest it is known how many these are.
+    /// Whether another segment can be cleaned before the next checkpoint: its blocks have room, and so have all pages then. There are no more than
+    /// in the fullest among which the victim is chosen.
     pub fn can_clean_on(&self, room_is_short: bool) -> bool {
         let segments = self.machine().segments();
         let is_bad = |segment: u32| self.unreadable.contains(&segment);
-        let live = if room_is_short { segments.live_of_emptiest(1, |segment| !is_bad(segment)) } else { u32::MAX };
+        let live = segments.live_of_emptiest(victims(segments.count(), room_is_short), |segment| !is_bad(segment));
         let payload = self.payload_of_segment();
         let blocks = self.waiting.count_of(NOBODY) + payload.min(live.into());
         let needed = blocks.div_ceil(payload) as usize + self.kept_for_checkpoint(blocks);
