@@ -138,6 +138,37 @@ fn a_volume_that_is_nearly_full_is_overwritten_for_ever() {
     }
 }
 
+/// A checkpoint writes the dirty pages of the map, so that it serves several segments that were cleaned, which hold little.
+#[test]
+fn segments_that_hold_little_are_cleaned_several_at_a_time() {
+    for settings in ["sfs", "lfs"] {
+        let (device_bytes, segment_bytes) = (128u64 << 20, 256 << 10);
+        let settings = LogSettings::parse(settings).expect("it is a log");
+        let volume = volume_with(device_bytes, segment_bytes, settings);
+        let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
+        let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
+        let (found, opened) = volume.create(Caller::default(), ROOT, b"f", node, flags).expect("there is room");
+        // Half of the device is in use, two fifths of that are overwritten at random.
+        let blocks = device_bytes / 4096;
+        let mut random = Random(1);
+        let mut write = |step: u64| {
+            let at = if step < blocks / 2 { step } else { random.below(blocks / 5) };
+            let written = volume.write(found.ino, opened.handle, at * 4096, &[step as u8; 4096], WriteFlags::default());
+            assert_eq!(written, Ok(()), "{:?}", failure(&volume));
+        };
+        let counters = || volume.counters().expect("it answers");
+        (0..2 * blocks).for_each(&mut write);
+        let before = counters();
+        (2 * blocks..4 * blocks).for_each(&mut write);
+        let after = counters();
+        let count = |key: &str| after[key].as_u64().unwrap() - before[key].as_u64().unwrap();
+        let (cleaned, checkpoints) = (count("segments_cleaned"), count("checkpoints"));
+        assert!(cleaned >= 2 * checkpoints && checkpoints > 10, "{cleaned} cleaned, {checkpoints} checkpoints");
+        volume.release(found.ino, opened.handle);
+        volume.close().expect("it is closed");
+    }
+}
+
 /// Volumes of many shapes under every victim policy: what `df` offers is written, and overwritten in different ways.
 #[test]
 fn volumes_of_any_shape_stay_writable_when_they_are_full() {
