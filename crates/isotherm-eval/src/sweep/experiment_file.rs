@@ -39,7 +39,7 @@ use crate::run::{Policies, Replay, ReplaySpec, RunSpec};
 use crate::source::TraceSource;
 use isotherm::registry::{SpecError, closest};
 use isotherm::spec::{self, Specification as _};
-use isotherm_sfs::SystemSpec;
+use isotherm_sfs::{SystemSpec, check_names};
 use isotherm_trace::TimeUnit;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -248,6 +248,8 @@ impl ExperimentFile {
         device_sets.iter().try_for_each(|set| check_key(set)).map_err(named)?;
         let base = toml::to_string(&self.base).expect("a table that was read can be written");
         let device = SystemSpec::from_toml(&base, &device_sets).map_err(named)?;
+        // A name that there is not is a slip; what names together make impossible is another matter (see `Sweep::run`).
+        check_names(&device).map_err(named)?;
         let replay = self.replay_with(&replay_sets).map_err(named)?;
         let seed = seeds.last().map_or(Ok(self.seed), |set| {
             let wrong = || SpecError::new(set.as_str(), "not a seed", "write for example seed=2");
@@ -381,6 +383,9 @@ mod tests {
             ("replay.repeat=3", "replay.repaet=3", "did you mean replay.repeat?"),
             ("replay.repeat=3", "sed=3", "did you mean seed?"),
             ("replay.address=compact", "replay.address=around", "refuse | wrap | compact"),
+            ("placement=epoch:length=2", "placement=epoc", "unknown name \"epoc\""),
+            ("placement=epoch:length=2", "placement=epoch:lenght=2", "unknown parameter \"lenght\""),
+            ("gc.victim = \"fifo\"", "gc.victim = \"fofi\"", "unknown name \"fofi\""),
         ] {
             let error = error(from, to);
             assert!(error.contains("e.toml") && error.contains(near), "{error}");
