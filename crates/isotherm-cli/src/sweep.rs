@@ -74,8 +74,8 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let results = sweep.combine(&experiment, &options::command_line())?;
-    if results.runs.is_empty() && results.hotness.is_empty() {
-        anyhow::bail!("{}: no point can run, as said above; change the experiment", args.experiment.display());
+    if let Some(first) = results.skipped.first().filter(|_| results.runs.is_empty() && results.hotness.is_empty()) {
+        anyhow::bail!("{}: no point can run; the first: {}: {}", args.experiment.display(), first.label, first.reason);
     }
     let table = columns::columns(&results);
     let summary = if results.hotness.is_empty() { summary(&results) } else { hotness_summary(&results) };

@@ -132,9 +132,8 @@ pub fn run_all<W: Work>(
     done: impl Fn(usize, &W::Result) -> Result<(), EvalError> + Sync,
 ) -> Result<Vec<W::Result>, EvalError> {
     // Everything that can be refused is refused before the first job starts.
-    let prepared = jobs.iter().map(|job| job.spec.prepare(surveys.get(&job.spec)));
-    let prepared: Vec<_> = prepared.collect::<Result<_, _>>()?;
-    run_jobs(jobs, prepared.into_iter().map(Ok).collect(), control, |at, result| {
+    let ready: Vec<_> = prepared(jobs, surveys).collect::<Result<_, _>>()?;
+    run_jobs(jobs, ready.into_iter().map(Ok), control, |at, result| {
         let result = result?;
         done(at, &result)?;
         Ok(result)
@@ -152,8 +151,7 @@ pub fn run_each<W: Work, T: Send>(
     control: &Control,
     keep: impl Fn(usize, Result<W::Result, EvalError>) -> Result<T, EvalError> + Sync,
 ) -> Result<Vec<T>, EvalError> {
-    let prepared = jobs.iter().map(|job| job.spec.prepare(surveys.get(&job.spec)));
-    run_jobs(jobs, prepared.collect(), control, |at, result| match result {
+    run_jobs(jobs, prepared(jobs, surveys), control, |at, result| match result {
         Err(EvalError::Interrupted) => Err(EvalError::Interrupted),
         result => keep(at, result),
     })
@@ -162,16 +160,20 @@ pub fn run_each<W: Work, T: Send>(
 /// A job as it is ready, or why it cannot start.
 type Prepared<'a, R> = Result<Box<dyn Ready<R> + 'a>, EvalError>;
 
+fn prepared<'a, W: Work>(jobs: &'a [Job<W>], surveys: &Surveys) -> impl Iterator<Item = Prepared<'a, W::Result>> {
+    jobs.iter().map(|job| job.spec.prepare(surveys.get(&job.spec)))
+}
+
 /// Does every job; `keep` says what is kept of each, and whether the others go on.
-fn run_jobs<W: Work, T: Send>(
-    jobs: &[Job<W>],
-    prepared: Vec<Prepared<'_, W::Result>>,
+fn run_jobs<'a, W: Work, T: Send>(
+    jobs: &'a [Job<W>],
+    prepared: impl Iterator<Item = Prepared<'a, W::Result>>,
     control: &Control,
     keep: impl Fn(usize, Result<W::Result, EvalError>) -> Result<T, EvalError> + Sync,
 ) -> Result<Vec<T>, EvalError> {
     let mut kept: Vec<Option<T>> = Vec::new();
     let mut ready = Vec::new();
-    for (at, prepared) in prepared.into_iter().enumerate() {
+    for (at, prepared) in prepared.enumerate() {
         kept.push(match prepared {
             Ok(job) => {
                 ready.push((at, job));

@@ -23,7 +23,7 @@ use crate::control::Control;
 use crate::error::EvalError;
 use crate::files;
 use crate::pool::{self, Job, Named as _, Surveys, Work as _};
-use crate::results::{ResultsFile, SCHEMA_VERSION, Skipped, TraceSummary, published_rows};
+use crate::results::{ResultsFile, SCHEMA_VERSION, TraceSummary, published_rows};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -105,8 +105,8 @@ impl Sweep {
         self.missing.iter().map(|&at| self.jobs[at].clone()).collect()
     }
 
-    /// Runs what is missing. Every finished point is on disk before the next one of its worker starts. Points that cannot run are
-    /// [`skipped`](Self::skipped).
+    /// Runs what is missing. Every finished point is on disk before the next one of its worker starts. Why a point cannot run
+    /// is told among the results.
     ///
     /// # Errors
     /// A trace cannot be read, a file cannot be written, or the user stopped; points finished so far are kept.
@@ -122,14 +122,6 @@ impl Sweep {
             self.finished[at] = Some(result);
         }
         Ok(())
-    }
-
-    /// The points that cannot run, as far as is known, and why.
-    pub fn skipped(&self) -> impl Iterator<Item = &Skipped> {
-        self.finished.iter().flatten().filter_map(|result| match result {
-            TaskResult::Skipped(skipped) => Some(skipped),
-            _ => None,
-        })
     }
 
     /// The results that there are of `shard`, without what the whole experiment asks of them.
@@ -258,7 +250,7 @@ mod tests {
             let mut sweep = Sweep::plan(&experiment, folder.path(), true).unwrap();
             assert!(sweep.missing.contains(&1), "what was skipped is tried again");
             sweep.run(&Surveys::of(&sweep.jobs).unwrap(), &Control::default()).unwrap();
-            assert_eq!(sweep.skipped().count(), 1);
+            assert_eq!(sweep.part(Shard::ALL, "a command").skipped.len(), 1);
             let results = sweep.combine(&experiment, "a command").unwrap();
             assert_eq!(results.runs.iter().map(|run| run.label.as_str()).collect::<Vec<_>>(), ["uniform, greedy"]);
             assert_eq!(results.skipped[0].label, "uniform, fifo");
@@ -267,7 +259,7 @@ mod tests {
         // Whoever finishes last finds why others have nothing.
         let mut other = Sweep::plan(&experiment, folder.path(), true).unwrap();
         assert!(other.look_again());
-        assert_eq!(other.skipped().count(), 1);
+        assert_eq!(other.part(Shard::ALL, "a command").skipped.len(), 1);
     }
 
     /// The experiment with a published number whose `ours` has these members.
