@@ -103,11 +103,19 @@ impl FirstIntervals {
 
     /// What a first one stands for, in 256ths of itself: of pages that die at random it is itself, and it is never less.
     fn parts(&self) -> u64 {
-        if self.count < LEAST_FIRST_INTERVALS || self.first == 0 {
+        if self.count < LEAST_FIRST_INTERVALS {
             return 256;
         }
-        // 2^32 pages with intervals of 2^28 parts each fit with a factor of eight.
-        (8 * self.second / (self.first / 32).max(1)).clamp(256, MOST_FIRST_PARTS)
+        (self.second / (self.first / 256).max(1)).clamp(256, MOST_FIRST_PARTS)
+    }
+
+    /// Makes room, once in a write of the logical capacity: an interval has 28 bits, and fewer than 2^30 come in such a time.
+    fn keep_in_range(&mut self) {
+        if self.count > 1 << 32 {
+            for sum in [&mut self.count, &mut self.first, &mut self.second] {
+                *sum /= 2;
+            }
+        }
     }
 }
 
@@ -321,6 +329,7 @@ impl Lifetimes {
             for count in [&mut self.old_deaths.all, &mut self.old_deaths.together] {
                 *count = contexts::kept(*count);
             }
+            self.first_intervals.keep_in_range();
         }
     }
 

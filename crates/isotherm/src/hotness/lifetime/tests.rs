@@ -188,3 +188,13 @@ fn an_interval_that_began_before_the_workload_did_counts_as_a_longer_one() {
     let at_random = filled_then(&mut |_| 64 + random.below(u64::from(pages - 64)) as u32, 6);
     assert!(at_random.first_parts < 288 && at_random.first_intervals.count > LEAST_FIRST_INTERVALS);
 }
+
+#[test]
+fn sums_of_first_intervals_make_room_and_stand_for_the_same() {
+    let mut intervals = FirstIntervals { count: 1 << 33, first: 1 << 60, second: 3 << 60 };
+    let parts = intervals.parts();
+    intervals.keep_in_range();
+    assert_eq!((parts, intervals.parts(), intervals.count), (768, 768, 1 << 32));
+    intervals.keep_in_range();
+    assert_eq!(intervals.count, 1 << 32, "there is room");
+}
