@@ -15,7 +15,7 @@ once (16 times at most): what waits in memory absorbs much, and a log that has n
 Jobs with a distribution's name are random writes of 4 KiB into one file, by fio's psync engine with direct I/O. The others are programs, see
 jobs.py: what they hand to write(2) counts as the host's. Of a distribution with "+filler" a fifth of the drive is overwritten; the rest of what
 is in use is a file that is written first, and never again. A job "trace:FILE" writes what a block trace does, in its order and as fast as it goes,
-into a file as large as what the trace touches; the drive is as large as the utilisation asks then, and the trace goes round.
+into a file as large as what the trace touches; the drive is as large as the utilisation asks then.
 
 Prints a table in Markdown: blocks that the file system wrote for each block of the host, bytes of flash for each byte of the file system,
 their product, erases, and what the host wrote for each second of simulated flash time. With --segments a second one, of SFS and LFS: of the
@@ -173,30 +173,10 @@ class Fio:
 
 
 class Trace:
-    """What a block trace writes, into one file."""
+    """What a block trace writes, into one file. Every turn begins with its first request, so that all rows are about the same ones."""
 
-    def __init__(self, job, mount, scratch):
-        self.source, self.path, self.scratch = job.removeprefix(TRACE), mount / "file", scratch
-        self.at = 0
-
-    def load(self, program):
-        """The first block and the number of blocks of each write; blocks that are not touched have no number."""
-        plain = self.scratch / "trace.csv"
-        run(program, "trace", "convert", self.source, plain, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        writes = []
-        with open(plain) as rows:
-            columns = next(rows).strip().split(",")
-            op, offset, length = (columns.index(name) for name in ("op", "offset", "length"))
-            for row in rows:
-                cells = row.rstrip().split(",")
-                if cells[op] == "W":
-                    first, end = int(cells[offset]) // 4096, -(-(int(cells[offset]) + int(cells[length])) // 4096)
-                    writes.append((first, end))
-        plain.unlink()
-        touched = sorted({block for first, end in writes for block in range(first, end)})
-        number = {block: at for at, block in enumerate(touched)}
-        self.writes = [(number[first], end - first) for first, end in writes]
-        return 4096 * len(touched)
+    def __init__(self, writes, mount, _):
+        self.writes, self.path = writes, mount / "file"
 
     def prepare(self, bytes_, *_):
         Fio("random", self.path.parent, None).fill(self.path, bytes_)
@@ -207,11 +187,33 @@ class Trace:
         buffer.write(os.urandom(4096 * longest))
         view, written, start = memoryview(buffer), 0, time.monotonic()
         with open(self.path, "r+b", buffering=0, opener=lambda path, flags: os.open(path, flags | os.O_DIRECT)) as file:
-            while written < bytes_:
-                first, blocks = self.writes[self.at % len(self.writes)]
+            for first, blocks in itertools.cycle(self.writes):
+                if written >= bytes_:
+                    break
                 written += os.pwrite(file.fileno(), view[: 4096 * blocks], 4096 * first)
-                self.at += 1
         return written, time.monotonic() - start
+
+
+def writes_of(program, source):
+    """The first block and the number of blocks of each write of a block trace, and the number of blocks that it touches: others have no number."""
+    with tempfile.TemporaryDirectory(prefix="sfs-mounted-") as folder:
+        plain = pathlib.Path(folder) / "trace.csv"
+        converted = subprocess.run([program, "trace", "convert", source, plain], check=False, capture_output=True, text=True)
+        if converted.returncode:
+            sys.exit(converted.stderr.strip())
+        spans = []
+        with open(plain) as rows:
+            columns = next(rows).strip().split(",")
+            op, offset, length = (columns.index(name) for name in ("op", "offset", "length"))
+            for row in rows:
+                cells = row.rstrip().split(",")
+                if cells[op] == "W":
+                    spans.append((int(cells[offset]) // 4096, -(-(int(cells[offset]) + int(cells[length])) // 4096)))
+    touched = sorted({block for first, end in spans for block in range(first, end)})
+    if not touched:
+        sys.exit(f"{source}: it has no write; give a trace with some")
+    number = {block: at for at, block in enumerate(touched)}
+    return [(number[first], end - first) for first, end in spans], len(touched)
 
 
 class Program:
@@ -231,17 +233,18 @@ class Program:
         return self.run("work", bytes_, seed)
 
 
-def measure(program, system, bytes_, drive, utilisation, job, settles):
+def measure(program, system, bytes_, drive, utilisation, job, trace, settles):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="sfs-mounted-"))
     # PostgreSQL serves no superuser.
     folder.chmod(0o755)
     make = Log if system in ("sfs", "lfs") else Kernel
-    kind = Program if job in PROGRAMS else Trace if job.startswith(TRACE) else Fio
-    work = kind(job, folder / "mnt", folder)
     live = int(bytes_ * utilisation) // 4096 * 4096
-    if kind is Trace:
-        live = work.load(program)
+    if trace:
+        writes, touched = trace
+        work, live = Trace(writes, folder / "mnt", folder), 4096 * touched
         bytes_ = int(live / utilisation) >> 21 << 21
+    else:
+        work = (Program if job in PROGRAMS else Fio)(job, folder / "mnt", folder)
     place = make(program, system, bytes_, drive, folder)
     try:
         work.prepare(live, bytes_, 0)
@@ -283,6 +286,7 @@ def main():
     if os.getuid() != 0 or not os.path.exists("/dev/fuse") or missing:
         sys.exit(f"skipped: needs root and /dev/fuse; missing: {', '.join(missing) or 'rights'}")
     bytes_ = size(options.size)
+    traces = {job: writes_of(options.program, job.removeprefix(TRACE)) for job in jobs if job.startswith(TRACE)}
     print("| job | utilisation | file system | file system WA | flash WA | end to end | absorbed | erases | MB/s of flash time | wall, s |")
     print("|---|---:|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
     histograms = []
@@ -290,7 +294,7 @@ def main():
         name = ", ".join(word for word in (pathlib.Path(job).name.split(".csv")[0], drive[0]) if word)
         place = f"| {name} | {utilisation} % | {system} |"
         try:
-            told = measure(options.program, system, bytes_, drive[1], int(utilisation) / 100, job, options.settle)
+            told = measure(options.program, system, bytes_, drive[1], int(utilisation) / 100, job, traces.get(job), options.settle)
         except subprocess.CalledProcessError as problem:
             print(f"{place} failed: {pathlib.Path(problem.cmd[0]).name} ended with {problem.returncode} | | | | | | |", flush=True)
             continue
