@@ -52,7 +52,8 @@ def sweep(
     Returns
     -------
     Results
-        All points, in their order; of a share, what is there so far.
+        All points, in their order; of a share, what is there so far. Points that cannot run are in `Results.skipped`, with the reason, and are
+        tried again by the next call.
 
     Raises
     ------

@@ -80,7 +80,10 @@ def test_a_point_that_cannot_run_is_skipped_and_tried_again(tmp_path: Path) -> N
             assert len(results) == 4
             assert sorted(skipped["label"] for skipped in results.skipped) == ["file, dac, 1", "zipf, dac, 1"]
         part = iso.sweep(path, executor=executor, folder=tmp_path / "part", shard="1/4")
-    assert len(part) + len(part.skipped) == 2
+        assert len(part) + len(part.skipped) == 2
+        path.write_text(path.read_text().replace('["placement=', '["device.logical_size=1MiB", "placement='))
+        with pytest.raises(ValueError, match=r"no point can run; the first, zipf, single, 1: .*logical_size"):
+            iso.sweep(path, executor=executor, folder=tmp_path / "nothing")
 
 
 def test_a_sweep_is_the_command_lines_whoever_runs_it(tmp_path: Path) -> None:

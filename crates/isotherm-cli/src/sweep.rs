@@ -74,9 +74,6 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let results = sweep.combine(&experiment, &options::command_line())?;
-    if let Some(first) = results.skipped.first().filter(|_| results.runs.is_empty() && results.hotness.is_empty()) {
-        anyhow::bail!("{}: no point can run; the first: {}: {}", args.experiment.display(), first.label, first.reason);
-    }
     let table = columns::columns(&results);
     let summary = if results.hotness.is_empty() { summary(&results) } else { hotness_summary(&results) };
     // What was computed is shown whatever becomes of the files, and written whatever becomes of the terminal.

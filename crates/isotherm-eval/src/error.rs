@@ -83,6 +83,14 @@ pub enum EvalError {
         /// What to do.
         fix: &'static str,
     },
+    /// Nothing of a sweep has a result.
+    #[error("no point can run; the first, {label}: {reason}")]
+    NoPoint {
+        /// The first point.
+        label: String,
+        /// Why it cannot run.
+        reason: String,
+    },
     /// The user stopped the run.
     #[error("interrupted; files written so far are whole")]
     Interrupted,

@@ -51,9 +51,10 @@ pub fn eval(error: &EvalError) -> PyErr {
         EvalError::Trace(error) => trace(error),
         EvalError::Spec(error) => spec(error),
         EvalError::Device { .. } => DeviceError::new_err(in_python(&error.to_string())),
-        EvalError::Filler { .. } | EvalError::TooFar { .. } | EvalError::NoWrites { .. } => {
-            PyValueError::new_err(in_python(&error.to_string()))
-        }
+        EvalError::Filler { .. }
+        | EvalError::TooFar { .. }
+        | EvalError::NoWrites { .. }
+        | EvalError::NoPoint { .. } => PyValueError::new_err(in_python(&error.to_string())),
         EvalError::Memory { .. } => PyMemoryError::new_err(in_python(&error.to_string())),
         EvalError::File { reason, .. } => os(&error.to_string(), reason),
         other => IsothermError::new_err(in_python(&other.to_string())),

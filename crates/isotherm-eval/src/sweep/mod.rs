@@ -23,7 +23,7 @@ use crate::control::Control;
 use crate::error::EvalError;
 use crate::files;
 use crate::pool::{self, Job, Named as _, Surveys, Work as _};
-use crate::results::{ResultsFile, SCHEMA_VERSION, TraceSummary, published_rows};
+use crate::results::{ResultsFile, SCHEMA_VERSION, Skipped, TraceSummary, published_rows};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -134,7 +134,7 @@ impl Sweep {
     /// The combined results, once every point is there.
     ///
     /// # Errors
-    /// A trace cannot be read any more.
+    /// A trace cannot be read any more, or no point can run.
     ///
     /// # Panics
     /// If a point is missing (a caller's bug).
@@ -149,6 +149,10 @@ impl Sweep {
         let every =
             self.finished.into_iter().map(|result| result.expect("a sweep is combined after all its points have run"));
         let file = results_file(command, self.jobs.iter().zip(every));
+        if let Some(first) = file.skipped.first().filter(|_| file.runs.is_empty() && file.hotness.is_empty()) {
+            let Skipped { label, reason } = first.clone();
+            return Err(EvalError::NoPoint { label, reason });
+        }
         let mut description = experiment.report();
         let is_whole = self.left_out.is_empty() && file.skipped.is_empty();
         description.findings = findings::computed(&description.findings, &file.runs, is_whole);
