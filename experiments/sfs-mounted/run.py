@@ -10,12 +10,12 @@ system, a new drive in memory (page-mapped FTL, host and copies in streams of th
 --drives says: several, parted by semicolons, each after a name and an equals sign), and on it what a job works on, as much as the share of the drive that is asked. Then the job works: half of the drive's size is written before
 counting begins, all of its size after. SFS and LFS run on the drive in one process; the kernel's file systems on a loop device over the
 drive's FUSE file. With --settle all of the drive's size is written again and again before counting begins, until the file system has written the drive
-once (16 times at most): what waits in memory absorbs much, and a log that has not been round does not clean.
+once (16 times at most; of a trace once): what waits in memory absorbs much, and a log that has not been round does not clean.
 
 Jobs with a distribution's name are random writes of 4 KiB into one file, by fio's psync engine with direct I/O. The others are programs, see
 jobs.py: what they hand to write(2) counts as the host's. Of a distribution with "+filler" a fifth of the drive is overwritten; the rest of what
 is in use is a file that is written first, and never again. A job "trace:FILE" writes what a block trace does, in its order and as fast as it goes,
-into a file as large as what the trace touches; the drive is as large as the utilisation asks then.
+into a file as large as what the trace touches; the drive is as large as the utilisation asks then, and the trace goes round.
 
 Prints a table in Markdown: blocks that the file system wrote for each block of the host, bytes of flash for each byte of the file system,
 their product, erases, and what the host wrote for each second of simulated flash time. With --segments a second one, of SFS and LFS: of the
@@ -173,23 +173,22 @@ class Fio:
 
 
 class Trace:
-    """What a block trace writes, into one file. Every turn begins with its first request, so that all rows are about the same ones."""
+    """What a block trace writes, into one file; every turn goes on where the one before ended."""
 
     def __init__(self, writes, mount, _):
-        self.writes, self.path = writes, mount / "file"
+        self.writes, self.path = itertools.cycle(writes), mount / "file"
+        self.longest = max(blocks for _, blocks in writes)
 
     def prepare(self, bytes_, *_):
         Fio("random", self.path.parent, None).fill(self.path, bytes_)
 
     def work(self, bytes_, _):
-        longest = max(blocks for _, blocks in self.writes)
-        buffer = mmap.mmap(-1, 4096 * longest)
-        buffer.write(os.urandom(4096 * longest))
+        buffer = mmap.mmap(-1, 4096 * self.longest)
+        buffer.write(os.urandom(4096 * self.longest))
         view, written, start = memoryview(buffer), 0, time.monotonic()
         with open(self.path, "r+b", buffering=0, opener=lambda path, flags: os.open(path, flags | os.O_DIRECT)) as file:
-            for first, blocks in itertools.cycle(self.writes):
-                if written >= bytes_:
-                    break
+            while written < bytes_:
+                first, blocks = next(self.writes)
                 written += os.pwrite(file.fileno(), view[: 4096 * blocks], 4096 * first)
         return written, time.monotonic() - start
 
@@ -250,8 +249,10 @@ def measure(program, system, bytes_, drive, utilisation, job, trace, settles):
         work.prepare(live, bytes_, 0)
         start = place.counters()["device"] if settles else 0
         work.work(bytes_ // 2, 1)
-        for seed in range(3, 3 + MOST_ROUNDS if settles else 3):
-            if place.counters()["device"] - start >= bytes_:
+        # Of a trace always as much, so that all rows are about the same requests.
+        most = (1 if trace else MOST_ROUNDS) if settles else 0
+        for seed in range(3, 3 + most):
+            if not trace and place.counters()["device"] - start >= bytes_:
                 break
             work.work(bytes_, seed)
         before = place.counters()
