@@ -186,7 +186,7 @@ def capture(options, name):
     compress(record)
     phases = dict(zip(("load", "measured", "stop"), times(record, [drive.formatted, start, stop])))
     commands = [["isotherm", *drive.create], ["isotherm", *drive.attach], [*drive.mkfs, "DEVICE"], ["mount", "-o", "discard", "DEVICE", "FILES"]]
-    shown = [" ".join(map(str, words)).replace(str(folder), "FOLDER").replace(str(options.into) + "/", "") for words in [*commands, *work.commands]]
+    shown = [" ".join(map(str, words)).replace(str(folder), "FOLDER").replace(str(options.into) + "/", "") for words in commands]
     told = {
         "name": name,
         "format": "CSV, header ts_ns,op,offset,length; ts_ns = ns since the drive was served; op R read, W write, D discard, Z write zeroes (these with an F after them: force unit access), F flush; bytes",
@@ -205,7 +205,7 @@ def capture(options, name):
         "fullest": round(goal.fullest, 3),
         "measured_start_ts_ns": phases["measured"],
         "phases": [{"label": label, "ts_ns": at} for label, at in {"mkfs": 0, **phases}.items()],
-        "commands": shown,
+        "commands": shown + work.commands,
         "captured_on": datetime.date.today().isoformat(),
     }
     (options.into / f"{name}.json").write_text(json.dumps(told, indent=1) + "\n")
