@@ -198,7 +198,9 @@ fn write_cell(out: &mut String, cell: &Cell, heads_row: bool) {
     let number = cell.value.map_or_else(String::new, |v| format!(" data-value=\"{v}\""));
     let key = if cell.key.is_empty() { String::new() } else { format!(" data-key=\"{}\"", escape(&cell.key)) };
     let (open, close) = if heads_row { ("th scope=\"row\"", "th") } else { ("td", "td") };
-    out.push_str(&format!("<{open}{key}{number}>{}</{close}>", escape(&cell.text)));
+    // Names of policies have no spaces to break at.
+    let text = if heads_row { escape(&cell.text).replace('_', "_<wbr>") } else { escape(&cell.text) };
+    out.push_str(&format!("<{open}{key}{number}>{text}</{close}>"));
 }
 
 #[cfg(test)]

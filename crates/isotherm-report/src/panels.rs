@@ -250,16 +250,7 @@ pub(crate) fn amplification_over_time(arrangement: &Arrangement) -> Option<Figur
             .map(|p| PlaneSeries {
                 name: p.name.clone(),
                 slot: p.slot,
-                invalid: flags(p.run.series.ends_to_draw().iter().map(|_| !p.run.verdict.valid)),
-                points: p
-                    .run
-                    .series
-                    .ends_to_draw()
-                    .iter()
-                    .zip(&p.run.series.write_amplification)
-                    .map(|(pages, wa)| (*pages as f64 / p.run.device.logical_pages as f64, *wa))
-                    .collect(),
-                ..PlaneSeries::default()
+                ..windows(p.run, &p.run.series.write_amplification, p.run.device.logical_pages as f64)
             })
             .collect();
         (!series.is_empty()).then(|| {
@@ -273,9 +264,20 @@ pub(crate) fn amplification_over_time(arrangement: &Arrangement) -> Option<Figur
     });
     figure(
         "Write amplification over time",
-        "Each point is one window of host writes. A line that has become level is steady; one that still moves says that the run was too short to judge by.",
+        "Each point is the end of one window of host writes, the first begins at 0. A line that has become level is steady; one that still moves says that the run was too short to judge by.",
         panels,
     )
+}
+
+/// A line over the windows of a run, in `unit` host pages: each at its end, and the first at its beginning too, because it may be long.
+pub(crate) fn windows(run: &RunResult, values: &[Option<f64>], unit: f64) -> PlaneSeries {
+    let ends = run.series.ends_to_draw().iter().zip(values);
+    let mut points: Vec<(f64, Option<f64>)> = ends.map(|(pages, value)| (*pages as f64 / unit, *value)).collect();
+    if let Some((_, first)) = points.first().copied() {
+        points.insert(0, (0.0, first));
+    }
+    let invalid = flags(points.iter().map(|_| !run.verdict.valid));
+    PlaneSeries { points, invalid, ..PlaneSeries::default() }
 }
 
 /// Victims by their invalid share.

@@ -4,7 +4,7 @@
 use crate::axes::{refuse, rules, value_axis};
 use crate::error::ReportError;
 use crate::figure::{Axis, BarSeries, Bars, Chart, Histogram, HistogramSeries, Panel, Plane, PlaneSeries};
-use crate::panels::{axis_text, axis_title, flags, heat_map, position, shares, varying_axes};
+use crate::panels::{axis_text, axis_title, flags, heat_map, position, shares, varying_axes, windows};
 use isotherm_eval::results::{Figure as Wanted, FigureKind, LatencyBucket, RunResult};
 use serde_json::Value;
 
@@ -56,10 +56,8 @@ pub(crate) fn panels(wanted: &Wanted, runs: &[RunResult]) -> Result<Vec<Panel>, 
 /// Lines over the windows of the runs: `y` is a list with a number for each.
 fn over_time(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
     let line = |row: &&Row| {
-        let windows = row.run.series.ends_to_draw().iter().map(|pages| *pages as f64);
-        let points = windows.zip(row.value.as_array()?).map(|(pages, y)| (pages, y.as_f64())).collect();
-        let invalid = flags(row.run.series.ends_to_draw().iter().map(|_| !row.run.verdict.valid));
-        Some(PlaneSeries { name: row.name.clone(), slot: row.slot, points, invalid, ..PlaneSeries::default() })
+        let values: Vec<Option<f64>> = row.value.as_array()?.iter().map(Value::as_f64).collect();
+        Some(PlaneSeries { name: row.name.clone(), slot: row.slot, ..windows(row.run, &values, 1.0) })
     };
     let x = Axis::linear("Host pages written since the measured start", "");
     let series = rows.iter().map(line).collect::<Option<_>>()?;

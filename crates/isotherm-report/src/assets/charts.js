@@ -34,11 +34,11 @@
     published: series.origin === "published",
   });
 
-  const axisOption = (axis, paint, { showMaxLabel, ...extra }) => ({
+  const axisOption = (axis, paint, { showMinLabel, showMaxLabel, ...extra }) => ({
     type: axis.scale === "logarithmic" ? "log" : "value",
     name: axisTitle(axis),
     nameTextStyle: { color: paint.soft, fontSize: 12 },
-    axisLabel: { color: paint.soft, fontSize: 11, formatter: tick, hideOverlap: true, showMaxLabel },
+    axisLabel: { color: paint.soft, fontSize: 11, formatter: tick, hideOverlap: true, showMinLabel, showMaxLabel },
     axisLine: { show: true, lineStyle: { color: paint.line } },
     axisTick: { show: false },
     splitLine: { lineStyle: { color: paint.line, opacity: 0.6 } },
@@ -93,10 +93,10 @@
     const low = !tight && least > 0 && least < 0.4 * most ? 0 : least;
     const step = roundStep(most > low ? most - low : Math.abs(most) || 1, wanted);
     const clean = (n) => Number(n.toPrecision(12));
-    const round = Math.ceil(most / step - 1e-9) * step;
-    const max = tight ? most : round;
-    const showMaxLabel = max === round;
-    return { min: clean(Math.floor(low / step + 1e-9) * step), max: clean(max > low ? max : max + step), interval: clean(step), showMaxLabel };
+    const [floor, ceiling] = [Math.floor(low / step + 1e-9) * step, Math.ceil(most / step - 1e-9) * step];
+    const isTight = tight && most > low;
+    const [min, max] = isTight ? [low, most] : [floor, ceiling > floor ? ceiling : floor + step];
+    return { min: clean(min), max: clean(max), interval: clean(step), showMinLabel: min === floor, showMaxLabel: !isTight || max === ceiling };
   };
 
   const below = { nameLocation: "middle", nameGap: 28 };
@@ -117,7 +117,7 @@
   };
 
   const ruleLines = (rules, axisName, paint) => ({
-    silent: true, symbol: "none", animation: false,
+    silent: true, symbol: "none", animation: false, z: 2,
     lineStyle: { color: paint.soft, type: "dashed", width: 1 },
     label: { color: paint.soft, fontSize: 11, formatter: ({ name }) => name, position: axisName === "xAxis" ? "start" : "insideEndTop" },
     data: rules.map((rule) => ({ name: rule.label, [axisName]: rule.value })),
@@ -142,7 +142,8 @@
   const categoryLabel = (chart, paint, width) => {
     const common = { color: paint.ink, fontSize: 12, interval: 0 };
     if (!namesAbove(chart, width)) return { ...common, width: NAMES_PX, overflow: "truncate" };
-    return { ...common, inside: true, align: "left", verticalAlign: "bottom", margin: 0, padding: [0, 0, groupHeight(chart) / 2 + 7, 0], width: width - 24, overflow: "truncate" };
+    // The line at a rule passes behind the names.
+    return { ...common, textBorderColor: paint.paper, textBorderWidth: 3, inside: true, align: "left", verticalAlign: "bottom", margin: 0, padding: [0, 0, groupHeight(chart) / 2 + 7, 0], width: width - 24, overflow: "truncate" };
   };
 
   /** Bars lie level, so that names can be read without turning the head. */
