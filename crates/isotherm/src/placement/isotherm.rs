@@ -6,10 +6,13 @@
 //!
 //! Where what was written together dies together, whatever its rate, copies of another time would stay behind in its blocks: there cold
 //! copies keep away from what the host writes, and from copies of other ages.
+//!
+//! A block that stays open without being written to holds free pages that nobody gets. So a stream whose block is full takes the nearest
+//! one that another stream has left open for a sixteenth of a drive write, and fills that first ([`IdleBlocks`]).
 //! Use it with the victim `isotherm`.
 
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement, Wanted};
-use crate::address::StreamId;
+use crate::address::{BlockId, StreamId};
 use crate::hotness::lifetime::{LifetimeOptions, MEAN_RATE, Signal};
 use crate::registry::{Entry, Kind, Parameter};
 
@@ -46,6 +49,8 @@ const OF_COPIES: u32 = 5;
 const COLD_ENDS: u32 = 20;
 /// With fewer streams cold pages and hot ones are told apart, and the mean rate has no class of its own.
 const FEWEST_WITH_A_MEAN: u32 = 4;
+/// Parts of a drive write after which an open block that was not written to is idle.
+const IDLE_PARTS: u64 = 16;
 /// An octave in codes of death rates.
 const OCTAVE: u32 = 8;
 
@@ -62,6 +67,7 @@ pub struct ByLifetime {
     /// Streams of copies by their ages, the oldest first, and octaves of age in each.
     copies: u32,
     copy_octaves: u32,
+    idle: IdleBlocks,
 }
 
 /// A copy that is placed by its age.
@@ -96,6 +102,52 @@ impl ByLifetime {
             count: count as u16,
             copies,
             copy_octaves: OF_COPIES.div_ceil(copies),
+            idle: IdleBlocks::new(u64::from(lifetimes.logical_pages) / IDLE_PARTS),
+        }
+    }
+}
+
+/// Open blocks that nobody writes to any more, and who fills them instead.
+#[derive(Clone, Debug)]
+struct IdleBlocks {
+    /// The stream in whose block the pages of a stream go.
+    goes_to: [u8; MOST_STREAMS as usize],
+    /// Whether a stream has an open block, and the host page write before which it was written to last.
+    is_open: [bool; MOST_STREAMS as usize],
+    used: [u64; MOST_STREAMS as usize],
+    /// Host page writes so far, and those after which a block is idle.
+    now: u64,
+    idle_after: u64,
+}
+
+impl IdleBlocks {
+    fn new(idle_after: u64) -> Self {
+        let itself = std::array::from_fn(|stream| stream as u8);
+        Self { goes_to: itself, is_open: [false; MOST_STREAMS as usize], used: [0; MOST_STREAMS as usize], now: 0, idle_after }
+    }
+
+    /// Where a page of `stream` goes.
+    #[inline(always)]
+    fn open_for(&mut self, stream: u8) -> StreamId {
+        let taken = self.goes_to[usize::from(stream)];
+        self.is_open[usize::from(taken)] = true;
+        self.used[usize::from(taken)] = self.now;
+        StreamId(taken.into())
+    }
+
+    /// The open block of `closed` is full: whoever wrote there goes elsewhere, its own stream to the nearest idle block.
+    fn close(&mut self, closed: usize) {
+        self.is_open[closed] = false;
+        for (stream, goes_to) in self.goes_to.iter_mut().enumerate() {
+            if usize::from(*goes_to) == closed {
+                *goes_to = stream as u8;
+            }
+        }
+        let is_idle = |other: &usize| self.is_open[*other] && self.now - self.used[*other] > self.idle_after;
+        let nearest = (0..self.is_open.len()).filter(is_idle).min_by_key(|other| other.abs_diff(closed));
+        if let Some(idle) = nearest {
+            self.goes_to[closed] = idle as u8;
+            self.used[idle] = self.now;
         }
     }
 }
@@ -112,7 +164,9 @@ impl Placement for ByLifetime {
         history.lifetimes_mut().record(write.lpn, write.now);
         let lifetimes = history.lifetimes();
         let streams = if lifetimes.die_together() { &self.of_writes } else { &self.of_all };
-        StreamId(u16::from(streams[usize::from(lifetimes.eighths(write.lpn))]))
+        let stream = streams[usize::from(lifetimes.eighths(write.lpn))];
+        self.idle.now = write.now;
+        self.idle.open_for(stream)
     }
     #[inline(always)]
     fn gc(&mut self, copy: &GcCopy, history: &PageHistory) -> StreamId {
@@ -122,20 +176,24 @@ impl Placement for ByLifetime {
             true if lifetimes.are_alike() => &self.of_writes,
             true => &self.of_copies,
         };
-        StreamId(u16::from(match streams[usize::from(lifetimes.eighths(copy.lpn))] {
+        let stream = match streams[usize::from(lifetimes.eighths(copy.lpn))] {
             // The coldest come first: tombstones are theirs to share.
             BY_AGE => {
                 let class = (lifetimes.octaves_old(copy.lpn) / self.copy_octaves).min(self.copies - 1);
                 (self.copies - 1 - class) as u8
             }
             stream => stream,
-        }))
+        };
+        self.idle.open_for(stream)
+    }
+    fn on_close(&mut self, _: BlockId, stream: StreamId) {
+        self.idle.close(usize::from(stream.0));
     }
     fn wanted(&self) -> Wanted {
         Wanted { lifetimes: self.lifetimes, ..Wanted::default() }
     }
     fn memory_bytes(&self) -> u64 {
-        (self.of_all.len() + self.of_writes.len() + self.of_copies.len()) as u64
+        (self.of_all.len() + self.of_writes.len() + self.of_copies.len() + size_of::<IdleBlocks>()) as u64
     }
 }
 
@@ -166,6 +224,28 @@ mod tests {
             assert!(by_age > usize::from(MEAN_RATE) && by_age < 128, "cold copies are apart, hot ones are not");
             assert_eq!(streams.of_copies[by_age..], streams.of_writes[by_age..]);
         }
+    }
+
+    #[test]
+    fn a_block_that_is_left_open_is_filled_by_the_nearest_stream_that_needs_one() {
+        let mut blocks = IdleBlocks::new(100);
+        for stream in [2, 5, 6, 9] {
+            assert_eq!(blocks.open_for(stream), StreamId(stream.into()));
+        }
+        blocks.now = 80;
+        blocks.open_for(6);
+        blocks.now = 150;
+        blocks.open_for(9);
+        // 5 lies nearer to 9 than 2 does; 6 is not idle yet, 7 has no block.
+        blocks.close(9);
+        assert_eq!([9, 6, 5, 2].map(|stream| blocks.open_for(stream).0), [5, 6, 5, 2]);
+        // Once that is full, each has a new block of its own; by then 6 is idle too.
+        blocks.now = 260;
+        blocks.open_for(2);
+        blocks.close(5);
+        assert_eq!([9, 5, 6, 2].map(|stream| blocks.open_for(stream).0), [9, 6, 6, 2]);
+        blocks.close(6);
+        assert_eq!([9, 5, 6, 2].map(|stream| blocks.open_for(stream).0), [9, 5, 6, 2]);
     }
 
     #[test]
