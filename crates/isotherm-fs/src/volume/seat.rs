@@ -3,10 +3,15 @@
 //! Whoever needs something durable leaves a request, and does not wait for it: if the seat is free he sits down and serves all
 //! requests with one write and one flush, otherwise whoever sits there serves them next. The answers are given from the seat too, so
 //! that nobody has to be woken only to pass one on. Whoever has something else to do gives up the seat to the next who asks, and
-//! whoever cleans serves requests in between, so that nobody waits for all of it.
+//! whoever cleans serves requests in between, so that nobody waits for all of it. Whoever stays may wait for a group to be whole
+//! ([`expected`]), and whoever completes it takes over the seat.
+
+mod expected;
 
 use crate::store::StoreError;
+use expected::Expected;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What is asked to be durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +53,11 @@ struct State {
     has_panicked: bool,
     /// What nobody has served yet.
     asked: Vec<Asked>,
+    /// How much is to be asked for before it is served.
+    expected: Expected,
+    /// Times that somebody sat and waited for a group to be whole, and which of them has not ended.
+    gatherings: u64,
+    gathering: Option<u64>,
 }
 
 /// See the module's text.
@@ -56,6 +66,8 @@ pub(super) struct Seat {
     state: Mutex<State>,
     /// Told when the seat is free.
     free: Condvar,
+    /// Never told: whoever completes a group takes over the seat, and has no time to wake up who had it, who has nothing left to do.
+    time_out: Condvar,
 }
 
 /// Who sits there.
@@ -98,6 +110,12 @@ impl Seat {
             return None;
         }
         state.asked.push(asked);
+        if state.gathering.is_some() && state.expected.is_met(state.asked.len()) {
+            state.gathering = None;
+            state.expected.met();
+            state.wants_relief = patience == Patience::Leaves;
+            return Some(Writer { seat: self, is_unflushed: state.is_unflushed });
+        }
         // Who waits for the seat serves this as well.
         let is_needed = state.waiting == 0 && (!state.is_taken || state.wants_relief);
         // After a panic there is nothing left to serve.
@@ -106,6 +124,42 @@ impl Seat {
 }
 
 impl<'a> Writer<'a> {
+    /// Waits for those who are expected to ask, if that pays. Returns nothing if the last of them has taken over the seat.
+    pub(super) fn gather(self) -> Option<Self> {
+        let mut state = self.seat.lock();
+        let requests = state.asked.len();
+        let wait = if state.wants_relief { None } else { state.expected.wait(requests) };
+        let Some(wait) = wait else {
+            drop(state);
+            return Some(self);
+        };
+        state.gatherings += 1;
+        let own = Some(state.gatherings);
+        state.gathering = own;
+        state.is_unflushed = self.is_unflushed;
+        let waited = self.seat.time_out.wait_timeout_while(state, wait, |state| state.gathering == own);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let is_own = state.gathering == own;
+        if is_own {
+            state.gathering = None;
+            state.expected.missed();
+        }
+        drop(state);
+        if is_own {
+            return Some(self);
+        }
+        // Only a panic drops it.
+        std::mem::forget(self);
+        None
+    }
+
+    /// A group of so many requests was flushed, in so much time.
+    pub(super) fn flushed(&mut self, group: usize, took: Duration) {
+        let mut state = self.seat.lock();
+        let came_since = state.asked.len();
+        state.expected.flushed(group, came_since, took);
+    }
+
     /// What is asked for: to be served, or put back.
     pub(super) fn take_asked(&mut self) -> Vec<Asked> {
         std::mem::take(&mut self.seat.lock().asked)

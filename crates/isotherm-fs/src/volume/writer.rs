@@ -12,6 +12,7 @@ use crate::tree::Tree;
 use std::collections::HashSet;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard};
+use std::time::Instant;
 
 /// What is told after a panic.
 pub(super) fn panicked() -> StoreError {
@@ -80,14 +81,12 @@ impl<D: Device> Volume<D> {
         done
     }
 
-    /// Serves requests until there are none, or somebody else wants the seat.
-    fn serve_all(&self, mut writer: Writer<'_>) {
-        loop {
+    /// Serves requests until there are none, or somebody else wants the seat or has it.
+    fn serve_all(&self, writer: Writer<'_>) {
+        let mut seated = Some(writer);
+        while let Some(mut writer) = seated.and_then(Writer::gather) {
             self.serve(&mut writer);
-            match writer.leave() {
-                Some(stays) => writer = stays,
-                None => return,
-            }
+            seated = writer.leave();
         }
     }
 
@@ -98,8 +97,10 @@ impl<D: Device> Volume<D> {
             return;
         }
         let written = self.carry_out(writer, &Goal::Files(files_of(&asked)));
-        let done = written.and_then(|()| self.flush(writer)).and_then(|()| self.check_failure());
-        answer(asked, &done);
+        let start = Instant::now();
+        let flushed = written.and_then(|()| self.flush(writer));
+        writer.flushed(asked.len(), start.elapsed());
+        answer(asked, &flushed.and_then(|()| self.check_failure()));
     }
 
     /// Serves requests while segments are being cleaned, if there is room beside what was taken out of them.

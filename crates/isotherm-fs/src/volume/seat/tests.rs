@@ -105,3 +105,78 @@ fn nobody_sits_down_after_a_panic_nor_waits_for_ever() {
     assert!(seat.ask(late, Patience::Stays).is_none());
     assert!(told.recv().expect("it is told").is_err());
 }
+
+/// A request whose answer nobody hears.
+fn unheard(wanted: Wanted) -> Asked {
+    Asked { wanted, done: Box::new(drop) }
+}
+
+/// A seat whose last group held so many requests, and whose flushes take so long.
+fn used_to(group: usize, flush: Duration) -> Seat {
+    let seat = Seat::default();
+    let mut writer = seat.take().expect("nobody has panicked");
+    (0..100).for_each(|_| writer.flushed(group, flush));
+    assert!(writer.leave().is_none());
+    seat
+}
+
+/// Serves what is asked for as [`Seat::ask`] wants it to be, and returns how many requests that were.
+fn serve(seat: &Seat, writer: Writer<'_>, flush: Duration) -> usize {
+    let mut writer = writer.gather().expect("nobody takes over");
+    let asked = writer.take_asked();
+    let group = asked.len();
+    writer.flushed(group, flush);
+    answer(asked);
+    assert!(writer.leave().is_none());
+    assert_eq!(seat.lock().gathering, None);
+    group
+}
+
+#[test]
+fn whoever_completes_a_group_serves_it() {
+    const FLUSH: Duration = Duration::from_secs(3600);
+    let seat = Arc::new(used_to(3, FLUSH));
+    let (first, first_told) = request(Wanted::File(7));
+    let of_thread = seat.clone();
+    let waits = thread::spawn(move || {
+        let mut writer = of_thread.ask(first, Patience::Stays).expect("the seat is free");
+        writer.is_unflushed = true;
+        assert!(writer.gather().is_none(), "somebody has taken over");
+    });
+    while seat.lock().gathering.is_none() {
+        thread::yield_now();
+    }
+    let (second, second_told) = request(Wanted::File(8));
+    assert!(seat.ask(second, Patience::Stays).is_none(), "one more is expected");
+    let writer = seat.ask(unheard(Wanted::Metadata), Patience::Stays).expect("the group is whole");
+    assert!(writer.is_unflushed, "what was written is still to be flushed");
+    assert_eq!(serve(&seat, writer, FLUSH), 3);
+    assert_eq!((first_told.recv(), second_told.recv()), (Ok(Ok(())), Ok(Ok(()))));
+    seat.time_out.notify_all();
+    waits.join().expect("no panic");
+    assert_eq!(seat.lock().gatherings, 1);
+}
+
+#[test]
+fn whoever_does_not_come_back_is_waited_for_once() {
+    const FLUSH: Duration = Duration::from_micros(200);
+    let seat = used_to(2, FLUSH);
+    for _ in 0..100 {
+        let writer = seat.ask(unheard(Wanted::File(7)), Patience::Stays).expect("the seat is free");
+        assert_eq!(serve(&seat, writer, FLUSH), 1);
+    }
+    assert_eq!(seat.lock().gatherings, 1);
+}
+
+#[test]
+fn one_alone_never_waits_nor_does_who_has_something_else_to_do() {
+    const FLUSH: Duration = Duration::from_secs(3600);
+    let seat = used_to(1, FLUSH);
+    for _ in 0..100 {
+        let writer = seat.ask(unheard(Wanted::File(7)), Patience::Stays).expect("the seat is free");
+        assert_eq!(serve(&seat, writer, FLUSH), 1);
+    }
+    let seat = used_to(8, FLUSH);
+    let writer = seat.ask(unheard(Wanted::File(7)), Patience::Leaves).expect("the seat is free");
+    assert_eq!(serve(&seat, writer, FLUSH), 1);
+}
