@@ -10,6 +10,9 @@ use crate::Result;
 /// An open file or directory.
 pub type Handle = u64;
 
+/// Told once what a request came to, by any thread. Dropped without a word if the request panics.
+pub type Done = Box<dyn FnOnce(Result<()>) + Send>;
+
 /// A file that was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opened {
@@ -77,6 +80,10 @@ pub trait FileSystem: Send + Sync + 'static {
     fn flush(&self, ino: Ino, handle: Handle) -> Result<()>;
     /// Makes a file durable; with `data_only` no more than reading it again needs.
     fn fsync(&self, ino: Ino, data_only: bool) -> Result<()>;
+    /// The same for a server's thread: it need not wait for the file to be durable, and may be kept to serve others who ask.
+    fn fsync_then(&self, ino: Ino, data_only: bool, done: Done) {
+        done(self.fsync(ino, data_only));
+    }
     /// Sets space aside, punches holes, makes zeros.
     fn allocate(&self, ino: Ino, handle: Handle, offset: u64, length: u64, how: Allocation) -> Result<()>;
     /// The next data or hole from `offset` on; `ENXIO` where there is none.
@@ -100,6 +107,10 @@ pub trait FileSystem: Send + Sync + 'static {
     fn release_directory(&self, ino: Ino, handle: Handle);
     /// Makes the names in a directory durable.
     fn fsync_directory(&self, ino: Ino) -> Result<()>;
+    /// The same for a server's thread, as [`FileSystem::fsync_then`].
+    fn fsync_directory_then(&self, ino: Ino, done: Done) {
+        done(self.fsync_directory(ino));
+    }
 
     /// Value of an extended attribute; `ENODATA` where there is none.
     fn xattr(&self, ino: Ino, name: &[u8]) -> Result<Vec<u8>>;

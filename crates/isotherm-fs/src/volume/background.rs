@@ -99,8 +99,7 @@ impl<D: Device> Volume<D> {
         if !lock(&self.tree)?.store().wants_cleaning() {
             return Ok(());
         }
-        let mut writer = self.seat.take()?;
-        self.make_room(&mut writer)
+        self.seated(|writer| self.make_room(writer))
     }
 
     /// Waits until there is room in memory for a request of so many blocks. Where nobody looks after the volume, makes it.
@@ -133,36 +132,39 @@ impl<D: Device> Volume<D> {
         if pressure == Pressure::None {
             return Ok(());
         }
-        let mut writer = self.seat.take()?;
-        // Whoever had the seat before may have made room.
-        if lock(&self.tree)?.store().pressure() != pressure {
-            return Ok(());
-        }
-        match pressure {
-            Pressure::None => Ok(()),
-            Pressure::Blocks => self.carry_out(&mut writer, &Goal::Coldest),
-            Pressure::Pages => self.commit(&mut writer, false),
-        }
+        self.seated(|writer| {
+            // Whoever had the seat before may have made room.
+            if lock(&self.tree)?.store().pressure() != pressure {
+                return Ok(());
+            }
+            match pressure {
+                Pressure::None => Ok(()),
+                Pressure::Blocks => self.carry_out(writer, &Goal::Coldest),
+                Pressure::Pages => self.commit(writer, false),
+            }
+        })
     }
 
     /// Makes everything durable, without a checkpoint.
     pub(super) fn sync_all(&self) -> Result<(), StoreError> {
-        let mut writer = self.seat.take()?;
-        self.carry_out(&mut writer, &Goal::Everything)?;
-        self.flush(&mut writer)
+        self.seated(|writer| {
+            self.carry_out(writer, &Goal::Everything)?;
+            self.flush(writer)
+        })
     }
 
     /// Discards the free segments in runs of at least `smallest` bytes.
     pub(super) fn discard_unused(&self, smallest: u64) -> Result<u64, StoreError> {
-        let mut writer = self.seat.take()?;
-        // After a checkpoint most of what is free may be written over.
-        self.commit(&mut writer, false)?;
-        let runs = lock(&self.tree)?.store().reusable_runs();
-        let mut discarded = 0;
-        for (offset, length) in runs.into_iter().filter(|(_, length)| *length >= smallest) {
-            self.device.discard(offset, length).map_err(|error| self.fail(&error.to_string()))?;
-            discarded += length;
-        }
-        Ok(discarded)
+        self.seated(|writer| {
+            // After a checkpoint most of what is free may be written over.
+            self.commit(writer, false)?;
+            let runs = lock(&self.tree)?.store().reusable_runs();
+            let mut discarded = 0;
+            for (offset, length) in runs.into_iter().filter(|(_, length)| *length >= smallest) {
+                self.device.discard(offset, length).map_err(|error| self.fail(&error.to_string()))?;
+                discarded += length;
+            }
+            Ok(discarded)
+        })
     }
 }

@@ -2,14 +2,14 @@
 
 use super::places::{EXTENTS_MAX, EXTENTS_XATTR, extents_text};
 use super::statistics::{STATISTICS_XATTR, SYNC_XATTR};
-use super::{Volume, Wanted, lock};
+use super::{Patience, Volume, Wanted, lock};
 use crate::device::Device;
 use crate::log::Log;
 use crate::store::{BLOCK_BYTES, StoreError};
 use crate::tree::{self, Tree, TreeError};
 use isotherm_vfs::{
-    Allocation, Attributes, Caller, Change, DirectoryEntry, Errno, FileSystem, Handle, Ino, NewNode, OpenFlags, Opened,
-    ROOT, RenameMode, Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
+    Allocation, Attributes, Caller, Change, DirectoryEntry, Done, Errno, FileSystem, Handle, Ino, NewNode, OpenFlags,
+    Opened, ROOT, RenameMode, Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
 };
 
 fn errno(error: StoreError) -> Errno {
@@ -42,7 +42,15 @@ impl<D: Device> Volume<D> {
     }
 
     fn durable(&self, wanted: Wanted) -> Result<()> {
-        if self.is_read_only { Ok(()) } else { self.make_durable(wanted).map_err(errno) }
+        if self.is_read_only { Ok(()) } else { self.wait_until_durable(wanted).map_err(errno) }
+    }
+
+    fn durable_then(&self, wanted: Wanted, done: Done) {
+        if self.is_read_only {
+            done(Ok(()));
+        } else {
+            self.make_durable(wanted, Patience::Stays, Box::new(|durable| done(durable.map_err(errno))));
+        }
     }
 }
 
@@ -119,6 +127,9 @@ impl<D: Device> FileSystem for Volume<D> {
     fn fsync(&self, ino: Ino, _data_only: bool) -> Result<()> {
         self.durable(Wanted::File(ino))
     }
+    fn fsync_then(&self, ino: Ino, _data_only: bool, done: Done) {
+        self.durable_then(Wanted::File(ino), done);
+    }
     fn allocate(&self, ino: Ino, _handle: Handle, offset: u64, length: u64, how: Allocation) -> Result<()> {
         self.change_tree(|tree| tree.allocate(ino, offset, length, how))
     }
@@ -149,6 +160,12 @@ impl<D: Device> FileSystem for Volume<D> {
     fn fsync_directory(&self, ino: Ino) -> Result<()> {
         self.ask(|tree| tree.expect_directory(ino))?;
         self.durable(Wanted::Metadata)
+    }
+    fn fsync_directory_then(&self, ino: Ino, done: Done) {
+        match self.ask(|tree| tree.expect_directory(ino)) {
+            Ok(()) => self.durable_then(Wanted::Metadata, done),
+            Err(error) => done(Err(error)),
+        }
     }
 
     fn xattr(&self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {

@@ -28,10 +28,7 @@ pub fn make<D: Device>(device: &Arc<D>, superblock: &Superblock, options: &Forma
     let tree = Tree::format(log, options).map_err(StoreError::from)?;
     let now = options.now;
     let volume = Volume::over(tree, device.clone(), false, move || now);
-    {
-        let mut writer = volume.seat.take()?;
-        volume.commit(&mut writer, true)?;
-    }
+    volume.seated(|writer| volume.commit(writer, true))?;
     for copy in 0..2 {
         write(copy, &*superblock.encode())?;
     }

@@ -26,7 +26,7 @@ use crate::store::StoreError;
 use crate::tree::{AccessTimes, Tree};
 use attendant::Attendant;
 use isotherm_vfs::Time;
-use seat::{Seat, Wanted};
+use seat::{Patience, Seat, Wanted};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use writer::lock;
@@ -93,9 +93,7 @@ impl<D: Device> Volume<D> {
         let volume = Self::over(tree, device, is_read_only, clock);
         if !is_read_only {
             // From here on writes that the replay did not reach never count again.
-            let mut writer = volume.seat.take()?;
-            volume.commit(&mut writer, false)?;
-            drop(writer);
+            volume.seated(|writer| volume.commit(writer, false))?;
         }
         Ok((volume, recovery))
     }
@@ -139,9 +137,10 @@ impl<D: Device> Volume<D> {
     }
 
     fn checkpoint_all(&self, is_last: bool) -> Result<(), StoreError> {
-        let mut writer = self.seat.take()?;
-        self.carry_out(&mut writer, &Goal::Everything)?;
-        self.commit(&mut writer, is_last)
+        self.seated(|writer| {
+            self.carry_out(writer, &Goal::Everything)?;
+            self.commit(writer, is_last)
+        })
     }
 
     /// A segment write: groups that fill a segment are written, the rest goes on waiting.
@@ -149,8 +148,7 @@ impl<D: Device> Volume<D> {
     /// # Errors
     /// No space, the device.
     pub fn write_groups(&self) -> Result<(), StoreError> {
-        let mut writer = self.seat.take()?;
-        self.carry_out(&mut writer, &Goal::Groups)
+        self.seated(|writer| self.carry_out(writer, &Goal::Groups))
     }
 
     /// Sets when reading sets a time.

@@ -1,14 +1,20 @@
 //! The seat of the one who writes the log, and what others ask of whoever sits there.
 //!
-//! Whoever needs something durable asks for it, and waits until it is served or the seat is free: the first to get it serves all who
-//! have asked until then, with one write and one flush. Whoever cleans serves them in between, so that nobody waits for all of it.
+//! Whoever needs something durable leaves a request, and does not wait for it: if the seat is free he sits down and serves all
+//! requests with one write and one flush, otherwise whoever sits there serves them next. The answers are given from the seat too, so
+//! that nobody has to be woken only to pass one on. Whoever has something else to do gives up the seat to the next who asks, and
+//! whoever cleans serves requests in between, so that nobody waits for all of it. Whoever stays may wait for a group to be whole
+//! ([`expected`]), and whoever completes it takes over the seat.
+
+mod expected;
 
 use crate::store::StoreError;
-use std::collections::HashMap;
+use expected::Expected;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What is asked to be durable.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
     /// Names and attributes, until now.
     Metadata,
@@ -16,30 +22,55 @@ pub(super) enum Wanted {
     File(u64),
 }
 
-#[derive(Debug, Default)]
+/// What is told when something is durable, or will not be. Dropped without a word by a panic.
+pub(super) type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+/// Something that is to be durable.
+pub(super) struct Asked {
+    pub wanted: Wanted,
+    pub done: Done,
+}
+
+/// What somebody does who sits down to serve his own request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Patience {
+    /// Stays as long as there are requests.
+    Stays,
+    /// Has something else to do.
+    Leaves,
+}
+
+#[derive(Default)]
 struct State {
     is_taken: bool,
+    /// Whoever sits there has something else to do: the next who asks is to relieve him.
+    wants_relief: bool,
+    /// How many wait for the seat.
+    waiting: usize,
     /// Whether something was written since the last flush.
     is_unflushed: bool,
     /// A writer has panicked: nothing behind the seat is to be trusted.
     has_panicked: bool,
-    /// Requests so far, and up to which one they are served.
-    tickets: u64,
-    served: u64,
-    /// What nobody has served yet, with the last request for it.
-    wanted: HashMap<Wanted, u64>,
+    /// What nobody has served yet.
+    asked: Vec<Asked>,
+    /// How much is to be asked for before it is served.
+    expected: Expected,
+    /// Times that somebody sat and waited for a group to be whole, and which of them has not ended.
+    gatherings: u64,
+    gathering: Option<u64>,
 }
 
 /// See the module's text.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Seat {
     state: Mutex<State>,
-    /// Told when the seat is free, and when somebody is served.
-    changed: Condvar,
+    /// Told when the seat is free.
+    free: Condvar,
+    /// Never told: whoever completes a group takes over the seat, and has no time to wake up who had it, who has nothing left to do.
+    time_out: Condvar,
 }
 
 /// Who sits there.
-#[derive(Debug)]
 pub(super) struct Writer<'a> {
     seat: &'a Seat,
     /// Whether something was written since the last flush.
@@ -52,103 +83,126 @@ impl Seat {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the seat.
+    /// Waits for the seat. Whoever sits there then has something else to do than to serve requests.
     pub(super) fn take(&self) -> Result<Writer<'_>, StoreError> {
-        self.take_unless_served(u64::MAX).map(|writer| writer.expect("no request has this number"))
+        self.wait(self.lock(), Patience::Leaves)
     }
 
-    /// Asks for something. Returns the number of the request.
-    pub(super) fn ask(&self, wanted: Wanted) -> u64 {
-        let mut state = self.lock();
-        state.tickets += 1;
-        let ticket = state.tickets;
-        state.wanted.insert(wanted, ticket);
-        ticket
-    }
-
-    /// Waits until a request is served, or the seat is there to serve it from.
-    pub(super) fn take_unless_served(&self, ticket: u64) -> Result<Option<Writer<'_>>, StoreError> {
-        let waits = |state: &mut State| state.is_taken && state.served < ticket;
-        let state = self.changed.wait_while(self.lock(), waits);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+    fn wait(&self, mut state: MutexGuard<'_, State>, patience: Patience) -> Result<Writer<'_>, StoreError> {
+        state.waiting += 1;
+        let waited = self.free.wait_while(state, |state| state.is_taken);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
         if state.has_panicked {
             return Err(super::writer::panicked());
         }
-        if state.served >= ticket {
-            return Ok(None);
-        }
         state.is_taken = true;
-        Ok(Some(Writer { seat: self, is_unflushed: state.is_unflushed }))
+        state.wants_relief = patience == Patience::Leaves;
+        Ok(Writer { seat: self, is_unflushed: state.is_unflushed })
+    }
+
+    /// Leaves a request. Returns the seat if it is up to whoever asks to serve it.
+    pub(super) fn ask(&self, asked: Asked, patience: Patience) -> Option<Writer<'_>> {
+        let mut state = self.lock();
+        if state.has_panicked {
+            drop(state);
+            (asked.done)(Err(super::writer::panicked()));
+            return None;
+        }
+        state.asked.push(asked);
+        if state.gathering.is_some() && state.expected.is_met(state.asked.len()) {
+            state.gathering = None;
+            state.expected.met();
+            state.wants_relief = patience == Patience::Leaves;
+            return Some(Writer { seat: self, is_unflushed: state.is_unflushed });
+        }
+        // Who waits for the seat serves this as well.
+        let is_needed = state.waiting == 0 && (!state.is_taken || state.wants_relief);
+        // After a panic there is nothing left to serve.
+        if is_needed { self.wait(state, patience).ok() } else { None }
     }
 }
 
-impl Writer<'_> {
-    /// What is asked for, with the number of the last request; `None` if nothing is.
-    pub(super) fn asked(&self) -> Option<(u64, Vec<Wanted>)> {
-        let state = self.seat.lock();
-        (!state.wanted.is_empty()).then(|| (state.tickets, state.wanted.keys().copied().collect()))
-    }
-
-    /// Requests up to this one are served.
-    pub(super) fn serve(&mut self, ticket: u64) {
+impl<'a> Writer<'a> {
+    /// Waits for those who are expected to ask, if that pays. Returns nothing if the last of them has taken over the seat.
+    pub(super) fn gather(self) -> Option<Self> {
         let mut state = self.seat.lock();
-        state.served = ticket;
-        state.wanted.retain(|_, last| *last > ticket);
-        self.seat.changed.notify_all();
+        let requests = state.asked.len();
+        let wait = if state.wants_relief { None } else { state.expected.wait(requests) };
+        let Some(wait) = wait else {
+            drop(state);
+            return Some(self);
+        };
+        state.gatherings += 1;
+        let own = Some(state.gatherings);
+        state.gathering = own;
+        state.is_unflushed = self.is_unflushed;
+        let waited = self.seat.time_out.wait_timeout_while(state, wait, |state| state.gathering == own);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let is_own = state.gathering == own;
+        if is_own {
+            state.gathering = None;
+            state.expected.missed();
+        }
+        drop(state);
+        if is_own {
+            return Some(self);
+        }
+        // Only a panic drops it.
+        std::mem::forget(self);
+        None
+    }
+
+    /// A group of so many requests was flushed, in so much time.
+    pub(super) fn flushed(&mut self, group: usize, took: Duration) {
+        let mut state = self.seat.lock();
+        let came_since = state.asked.len();
+        state.expected.flushed(group, came_since, took);
+    }
+
+    /// What is asked for: to be served, or put back.
+    pub(super) fn take_asked(&mut self) -> Vec<Asked> {
+        std::mem::take(&mut self.seat.lock().asked)
+    }
+
+    /// Requests wait on, before those that came since.
+    pub(super) fn put_back(&mut self, mut asked: Vec<Asked>) {
+        let mut state = self.seat.lock();
+        asked.append(&mut state.asked);
+        state.asked = asked;
+    }
+
+    /// Leaves the seat, unless there are requests and nobody waits for the seat who would serve them.
+    pub(super) fn leave(self) -> Option<Self> {
+        let mut state = self.seat.lock();
+        if !state.asked.is_empty() && state.waiting == 0 {
+            drop(state);
+            return Some(self);
+        }
+        state.is_taken = false;
+        state.is_unflushed = self.is_unflushed;
+        if state.waiting > 0 {
+            self.seat.free.notify_one();
+        }
+        drop(state);
+        // Only a panic drops it.
+        std::mem::forget(self);
+        None
     }
 }
 
+/// A panic: requests that were left are answered by being dropped.
 impl Drop for Writer<'_> {
     fn drop(&mut self) {
         let mut state = self.seat.lock();
         state.is_taken = false;
-        state.is_unflushed = self.is_unflushed;
-        state.has_panicked |= std::thread::panicking();
-        self.seat.changed.notify_all();
+        state.has_panicked = true;
+        let asked = std::mem::take(&mut state.asked);
+        self.seat.free.notify_all();
+        drop(state);
+        drop(asked);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
-
-    #[test]
-    fn who_is_served_does_not_wait_for_the_seat() {
-        let seat = Arc::new(Seat::default());
-        let mut writer = seat.take().expect("nobody has panicked");
-        assert_eq!(writer.asked(), None);
-        let first = seat.ask(Wanted::File(7));
-        let waits = {
-            let seat = seat.clone();
-            std::thread::spawn(move || seat.take_unless_served(first).map(|writer| writer.is_some()))
-        };
-        assert_eq!(writer.asked(), Some((first, vec![Wanted::File(7)])));
-        // What is asked for while it is written is not served by that.
-        let second = seat.ask(Wanted::File(7));
-        writer.serve(first);
-        assert_eq!(waits.join().expect("no panic"), Ok(false));
-        assert_eq!(writer.asked(), Some((second, vec![Wanted::File(7)])));
-        writer.is_unflushed = true;
-        drop(writer);
-        let writer = seat.take_unless_served(second).expect("nobody has panicked").expect("nobody has served it");
-        assert!(writer.is_unflushed, "what was written is still to be flushed");
-    }
-
-    #[test]
-    fn nobody_sits_down_after_a_panic() {
-        let seat = Arc::new(Seat::default());
-        let of_thread = seat.clone();
-        let seated = Arc::new(AtomicBool::new(false));
-        let told = seated.clone();
-        let thread = std::thread::spawn(move || {
-            let _writer = of_thread.take().expect("nobody has panicked");
-            told.store(true, Ordering::Relaxed);
-            panic!("on purpose");
-        });
-        assert!(thread.join().is_err());
-        assert!(seated.load(Ordering::Relaxed));
-        assert!(seat.take().is_err());
-    }
-}
+mod tests;

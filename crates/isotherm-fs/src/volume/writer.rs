@@ -4,13 +4,15 @@
 //! device in the order of their numbers.
 
 use super::Volume;
-use super::seat::{Wanted, Writer};
+use super::seat::{Asked, Done, Patience, Wanted, Writer};
 use crate::device::Device;
 use crate::log::{Goal, Job, Log, Planned};
 use crate::store::{BLOCK_BYTES, StoreError};
 use crate::tree::Tree;
 use std::collections::HashSet;
+use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard};
+use std::time::Instant;
 
 /// What is told after a panic.
 pub(super) fn panicked() -> StoreError {
@@ -23,12 +25,17 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, StoreError>
 }
 
 /// The files among what is asked to be durable.
-fn files_of(wanted: &[Wanted]) -> HashSet<u64> {
-    let file = |wanted: &Wanted| match wanted {
-        Wanted::File(ino) => Some(*ino),
+fn files_of(asked: &[Asked]) -> HashSet<u64> {
+    let file = |asked: &Asked| match asked.wanted {
+        Wanted::File(ino) => Some(ino),
         Wanted::Metadata => None,
     };
-    wanted.iter().filter_map(file).collect()
+    asked.iter().filter_map(file).collect()
+}
+
+/// Tells all who asked what came of it.
+fn answer(asked: Vec<Asked>, done: &Result<(), StoreError>) {
+    asked.into_iter().for_each(|asked| (asked.done)(done.clone()));
 }
 
 /// Brings into pages what memory knows of the inodes that `goal` is about.
@@ -47,30 +54,81 @@ fn settle<D: Device>(tree: &mut Tree<Log<D>>, goal: &Goal) -> Result<(), StoreEr
 }
 
 impl<D: Device> Volume<D> {
-    /// Makes durable what is wanted, together with what others want at the time.
-    pub(super) fn make_durable(&self, wanted: Wanted) -> Result<(), StoreError> {
-        let ticket = self.seat.ask(wanted);
-        if let Some(mut writer) = self.seat.take_unless_served(ticket)? {
-            let (last, wanted) = writer.asked().expect("nobody has served what was asked for");
-            self.carry_out(&mut writer, &Goal::Files(files_of(&wanted)))?;
-            self.flush(&mut writer)?;
-            writer.serve(last);
+    /// Has what is wanted made durable, together with what others want at the time, and `done` told: before this returns if nobody
+    /// else writes, later and by another thread otherwise.
+    pub(super) fn make_durable(&self, wanted: Wanted, patience: Patience, done: Done) {
+        if let Some(writer) = self.seat.ask(Asked { wanted, done }, patience) {
+            self.serve_all(writer);
         }
-        // Whoever served this ticket may have failed.
-        self.check_failure()
     }
 
-    /// Makes durable what is wanted while segments are being cleaned, if there is room beside what was taken out of them.
+    /// The same, and waits for it.
+    pub(super) fn wait_until_durable(&self, wanted: Wanted) -> Result<(), StoreError> {
+        let (tell, told) = sync_channel(1);
+        let done = move |done| tell.send(done).expect("it is waited for");
+        self.make_durable(wanted, Patience::Leaves, Box::new(done));
+        told.recv().unwrap_or_else(|_| Err(panicked()))
+    }
+
+    /// Has the seat for some work, and then serves those who have asked meanwhile.
+    pub(super) fn seated<T>(
+        &self,
+        work: impl FnOnce(&mut Writer<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut writer = self.seat.take()?;
+        let done = work(&mut writer);
+        self.serve_all(writer);
+        done
+    }
+
+    /// Serves requests until there are none, or somebody else wants the seat or has it.
+    fn serve_all(&self, writer: Writer<'_>) {
+        let mut seated = Some(writer);
+        while let Some(mut writer) = seated.and_then(Writer::gather) {
+            self.serve(&mut writer);
+            seated = writer.leave();
+        }
+    }
+
+    /// Serves the requests that were left until now.
+    fn serve(&self, writer: &mut Writer<'_>) {
+        let asked = writer.take_asked();
+        if asked.is_empty() {
+            return;
+        }
+        let written = self.carry_out(writer, &Goal::Files(files_of(&asked)));
+        let start = Instant::now();
+        let flushed = written.and_then(|()| self.flush(writer));
+        writer.flushed(asked.len(), start.elapsed());
+        answer(asked, &flushed.and_then(|()| self.check_failure()));
+    }
+
+    /// Serves requests while segments are being cleaned, if there is room beside what was taken out of them.
     fn serve_while_cleaning(&self, writer: &mut Writer<'_>) -> Result<(), StoreError> {
-        let Some((last, wanted)) = writer.asked() else { return Ok(()) };
-        let files = files_of(&wanted);
-        if lock(&self.tree)?.store().has_room_beside_cleaning(&files)
-            && self.plan_and_write(writer, &Goal::Files(files))?.0 == Planned::Done
-        {
-            self.flush(writer)?;
-            writer.serve(last);
+        let asked = writer.take_asked();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        match self.write_beside_cleaning(writer, files_of(&asked)) {
+            Ok(true) => answer(asked, &Ok(())),
+            Ok(false) => writer.put_back(asked),
+            Err(error) => {
+                answer(asked, &Err(error.clone()));
+                return Err(error);
+            }
         }
         Ok(())
+    }
+
+    /// Returns false if there is no room for it.
+    fn write_beside_cleaning(&self, writer: &mut Writer<'_>, files: HashSet<u64>) -> Result<bool, StoreError> {
+        if !lock(&self.tree)?.store().has_room_beside_cleaning(&files)
+            || self.plan_and_write(writer, &Goal::Files(files))?.0 != Planned::Done
+        {
+            return Ok(false);
+        }
+        self.flush(writer)?;
+        Ok(true)
     }
 
     /// Tells why nothing is written any more, if something has failed.

@@ -12,3 +12,4 @@ mod full;
 mod log;
 mod repair;
 mod support;
+mod syncing;

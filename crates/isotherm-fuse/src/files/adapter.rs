@@ -18,8 +18,8 @@ use fuser::{
     Request, TimeOrNow, WriteFlags,
 };
 use isotherm_vfs::{
-    Allocation, Attributes, Caller, Change, Errno, FileKind, FileSystem, NewNode, Opened, RenameMode, Result, SeekFrom,
-    SetXattr,
+    Allocation, Attributes, Caller, Change, Done, Errno, FileKind, FileSystem, NewNode, Opened, RenameMode, Result,
+    SeekFrom, SetXattr,
 };
 
 use super::convert::{attributes, errno, kind, kind_of_mode, new_time, no_attributes, open_flags};
@@ -55,11 +55,13 @@ impl<F: FileSystem> Adapter<F> {
         })
     }
 
-    fn answer_empty(&self, done: Result<()>, reply: ReplyEmpty) {
-        match done {
-            Ok(()) => reply.ok(),
-            Err(error) => reply.error(errno(error)),
-        }
+    /// The same for a request that may be answered later. What a panic leaves unanswered is answered with `EIO` by dropping it.
+    fn ask_then(&self, what: &str, reply: ReplyEmpty, request: impl FnOnce(&F, Done)) {
+        let done = Box::new(|done| answer_empty(done, reply));
+        let _ = self.ask(what, |files| {
+            request(files, done);
+            Ok(())
+        });
     }
 
     fn answer_entry(&self, found: Result<Attributes>, reply: ReplyEntry) {
@@ -85,6 +87,13 @@ impl<F: FileSystem> Adapter<F> {
             flags |= FopenFlags::FOPEN_KEEP_CACHE;
         }
         (FileHandle(opened.handle), flags)
+    }
+}
+
+fn answer_empty(done: Result<()>, reply: ReplyEmpty) {
+    match done {
+        Ok(()) => reply.ok(),
+        Err(error) => reply.error(errno(error)),
     }
 }
 
@@ -214,11 +223,11 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.answer_empty(self.ask("unlink", |files| files.unlink(parent.0, name.as_bytes())), reply);
+        answer_empty(self.ask("unlink", |files| files.unlink(parent.0, name.as_bytes())), reply);
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.answer_empty(self.ask("rmdir", |files| files.remove_directory(parent.0, name.as_bytes())), reply);
+        answer_empty(self.ask("rmdir", |files| files.remove_directory(parent.0, name.as_bytes())), reply);
     }
 
     fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
@@ -245,7 +254,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         };
         let moved = self
             .ask("rename", |files| files.rename(parent.0, name.as_bytes(), new_parent.0, new_name.as_bytes(), mode));
-        self.answer_empty(moved, reply);
+        answer_empty(moved, reply);
     }
 
     fn link(&self, _: &Request, ino: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
@@ -330,7 +339,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
     }
 
     fn flush(&self, _: &Request, ino: INodeNo, handle: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        self.answer_empty(self.ask("flush", |files| files.flush(ino.0, handle.0)), reply);
+        answer_empty(self.ask("flush", |files| files.flush(ino.0, handle.0)), reply);
     }
 
     fn release(
@@ -347,11 +356,11 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
             files.release(ino.0, handle.0);
             Ok(())
         });
-        self.answer_empty(done, reply);
+        answer_empty(done, reply);
     }
 
     fn fsync(&self, _: &Request, ino: INodeNo, _: FileHandle, data_only: bool, reply: ReplyEmpty) {
-        self.answer_empty(self.ask("fsync", |files| files.fsync(ino.0, data_only)), reply);
+        self.ask_then("fsync", reply, |files, done| files.fsync_then(ino.0, data_only, done));
     }
 
     fn fallocate(
@@ -372,7 +381,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
             _ => return reply.error(errno(Errno::OPNOTSUPP)),
         };
         let done = self.ask("fallocate", |files| files.allocate(ino.0, handle.0, offset, length, how));
-        self.answer_empty(done, reply);
+        answer_empty(done, reply);
     }
 
     fn lseek(&self, _: &Request, ino: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
@@ -447,11 +456,11 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
             files.release_directory(ino.0, handle.0);
             Ok(())
         });
-        self.answer_empty(done, reply);
+        answer_empty(done, reply);
     }
 
     fn fsyncdir(&self, _: &Request, ino: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.answer_empty(self.ask("fsyncdir", |files| files.fsync_directory(ino.0)), reply);
+        self.ask_then("fsyncdir", reply, |files, done| files.fsync_directory_then(ino.0, done));
     }
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
@@ -486,7 +495,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
             _ => SetXattr::Any,
         };
         let done = self.ask("setxattr", |files| files.set_xattr(caller(request), ino.0, name.as_bytes(), value, how));
-        self.answer_empty(done, reply);
+        answer_empty(done, reply);
     }
 
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
@@ -503,7 +512,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
     }
 
     fn removexattr(&self, _: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.answer_empty(self.ask("removexattr", |files| files.remove_xattr(ino.0, name.as_bytes())), reply);
+        answer_empty(self.ask("removexattr", |files| files.remove_xattr(ino.0, name.as_bytes())), reply);
     }
 
     fn ioctl(

@@ -31,8 +31,8 @@ pub type OnPanic = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct FilesOptions {
     /// What the mount table shows as the source.
     pub source: String,
-    /// Threads that take requests, 1 to 64. One that makes a file durable waits for the device, and whoever waits with it shares its
-    /// flush. Default: 16.
+    /// Threads that take requests, 1 to 64. One of them at a time may make files durable for all that ask; nobody else waits for
+    /// that. Default: 16.
     pub threads: usize,
     /// No writes. Default: writes.
     pub read_only: bool,

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use isotherm_fuse::Ending;
 use isotherm_fuse::files::FilesOptions;
+use isotherm_vfs::Errno;
 use rustix::fs::{
     CWD, FallocateFlags, RenameFlags, SeekFrom, Timespec, Timestamps, XattrFlags, copy_file_range, fallocate, getxattr,
     listxattr, renameat_with, seek, setxattr, utimensat,
@@ -220,6 +221,30 @@ fn a_panic_is_an_error_of_one_request() {
     fs::write(&path, "after").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"after");
     assert_eq!(*heard.lock().unwrap(), ["write"]);
+}
+
+/// One thread serves all of this: nobody but the program waits for what is made durable.
+#[test]
+fn a_sync_waits_for_its_answer_and_keeps_nobody_else_waiting() {
+    let Some(files) = Files::with(&FilesOptions { threads: 1, ..FilesOptions::default() }) else { return };
+    let synced = [0, 1, 2].map(|number| {
+        let file = File::create(files.path().join(number.to_string())).unwrap();
+        file.write_all_at(b"content", 0).unwrap();
+        file
+    });
+    files.asked.hold_answers();
+    let waiting = synced.map(|file| std::thread::spawn(move || file.sync_all()));
+    let answers = files.asked.held_answers(3);
+    fs::write(files.path().join("other"), "content").unwrap();
+    assert!(waiting.iter().all(|thread| !thread.is_finished()), "it was answered too early");
+    // One that is dropped, as by a panic, is an error too.
+    for (answer, how) in answers.into_iter().zip([Some(Ok(())), Some(Err(Errno::NOSPC)), None]) {
+        if let Some(how) = how {
+            answer(how);
+        }
+    }
+    let told = waiting.map(|thread| thread.join().unwrap().map_or_else(|error| error.raw_os_error().unwrap(), |()| 0));
+    assert_eq!(BTreeSet::from(told), BTreeSet::from([0, libc::ENOSPC, libc::EIO]));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use isotherm_fuse::Mounted;
 use isotherm_fuse::files::{FilesOptions, mount};
 use isotherm_vfs::memory::MemoryFileSystem;
 use isotherm_vfs::{
-    Allocation, Attributes, Caller, Change, DirectoryEntry, FileSystem, Handle, Ino, NewNode, OpenFlags, Opened,
+    Allocation, Attributes, Caller, Change, DirectoryEntry, Done, FileSystem, Handle, Ino, NewNode, OpenFlags, Opened,
     RenameMode, Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
 };
 use tempfile::TempDir;
@@ -20,6 +20,8 @@ pub struct Observed {
     files: MemoryFileSystem,
     counts: Mutex<BTreeMap<&'static str, usize>>,
     panics_in: Mutex<Option<&'static str>>,
+    /// Answers of `fsync` that are held back, if they are.
+    held: Mutex<Option<Vec<Done>>>,
 }
 
 impl Observed {
@@ -30,6 +32,23 @@ impl Observed {
 
     pub fn panic_in(&self, request: Option<&'static str>) {
         *self.panics_in.lock().unwrap() = request;
+    }
+
+    /// From now on no `fsync` is answered.
+    pub fn hold_answers(&self) {
+        *self.held.lock().unwrap() = Some(Vec::new());
+    }
+
+    /// Takes the answers that are held back, when there are so many, and holds back others.
+    pub fn held_answers(&self, count: usize) -> Vec<Done> {
+        loop {
+            let mut held = self.held.lock().unwrap();
+            match &mut *held {
+                Some(answers) if answers.len() == count => return std::mem::take(answers),
+                _ => drop(held),
+            }
+            std::thread::yield_now();
+        }
     }
 
     fn heed(&self, request: &'static str) {
@@ -84,6 +103,13 @@ impl FileSystem for Observed {
         fn statistics(&self) -> Result<VolumeStatistics>;
         fn sync(&self) -> Result<()>;
         fn is_read_only(&self) -> bool;
+    }
+
+    fn fsync_then(&self, ino: Ino, data_only: bool, done: Done) {
+        match &mut *self.held.lock().unwrap() {
+            Some(answers) => answers.push(done),
+            None => done(self.fsync(ino, data_only)),
+        }
     }
 
     /// As if a mebibyte were free, in pieces of 4 KiB.

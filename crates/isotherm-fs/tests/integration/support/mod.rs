@@ -3,6 +3,7 @@
 pub mod damage;
 pub mod driver;
 pub mod failing;
+pub mod gated;
 pub mod history;
 pub mod model;
 pub mod operation;
