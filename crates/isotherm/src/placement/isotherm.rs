@@ -123,7 +123,13 @@ struct IdleBlocks {
 impl IdleBlocks {
     fn new(idle_after: u64) -> Self {
         let itself = std::array::from_fn(|stream| stream as u8);
-        Self { goes_to: itself, is_open: [false; MOST_STREAMS as usize], used: [0; MOST_STREAMS as usize], now: 0, idle_after }
+        Self {
+            goes_to: itself,
+            is_open: [false; MOST_STREAMS as usize],
+            used: [0; MOST_STREAMS as usize],
+            now: 0,
+            idle_after,
+        }
     }
 
     /// Where a page of `stream` goes.

@@ -82,12 +82,12 @@ impl Gains {
 impl Isotherm {
     fn new(context: &VictimContext) -> Self {
         let pages = context.blocks as usize * context.pages_per_block as usize;
-        let lifetimes =
-            LifetimeOptions::of_drive(context.logical_pages, context.blocks, context.pages_per_block);
+        let lifetimes = LifetimeOptions::of_drive(context.logical_pages, context.blocks, context.pages_per_block);
         let over_provisioning = f64::from(lifetimes.spare_pages) / f64::from(lifetimes.logical_pages.max(1));
         Self {
             lifetimes,
-            gains: [1.0 + over_provisioning, EXPONENT_TOGETHER].map(|exponent| Gains::new(context.pages_per_block, exponent)),
+            gains: [1.0 + over_provisioning, EXPONENT_TOGETHER]
+                .map(|exponent| Gains::new(context.pages_per_block, exponent)),
             die_together: false,
             owners: memory::table(pages, NOT_DATA),
             rates: vec![UNKNOWN_RATE; context.blocks as usize],
@@ -221,7 +221,13 @@ mod tests {
     const PAGES_PER_BLOCK: u32 = 64;
 
     fn of(logical_pages: u32, blocks: u32) -> Isotherm {
-        Isotherm::new(&VictimContext { blocks, pages_per_block: PAGES_PER_BLOCK, logical_pages, seed: 1, external: None })
+        Isotherm::new(&VictimContext {
+            blocks,
+            pages_per_block: PAGES_PER_BLOCK,
+            logical_pages,
+            seed: 1,
+            external: None,
+        })
     }
 
     #[test]
