@@ -51,6 +51,8 @@ const COLD_ENDS: u32 = 20;
 const FEWEST_WITH_A_MEAN: u32 = 4;
 /// Parts of a drive write after which an open block that was not written to is idle.
 const IDLE_PARTS: u64 = 16;
+/// Later than any host page write.
+const NONE_OPEN: u64 = u64::MAX;
 /// An octave in codes of death rates.
 const OCTAVE: u32 = 8;
 
@@ -112,8 +114,7 @@ impl ByLifetime {
 struct IdleBlocks {
     /// The stream in whose block the pages of a stream go.
     goes_to: [u8; MOST_STREAMS as usize],
-    /// Whether a stream has an open block, and the host page write before which it was written to last.
-    is_open: [bool; MOST_STREAMS as usize],
+    /// The host page write before which the open block of a stream was written to last; [`NONE_OPEN`] where there is none.
     used: [u64; MOST_STREAMS as usize],
     /// Host page writes so far, and those after which a block is idle.
     now: u64,
@@ -123,34 +124,28 @@ struct IdleBlocks {
 impl IdleBlocks {
     fn new(idle_after: u64) -> Self {
         let itself = std::array::from_fn(|stream| stream as u8);
-        Self {
-            goes_to: itself,
-            is_open: [false; MOST_STREAMS as usize],
-            used: [0; MOST_STREAMS as usize],
-            now: 0,
-            idle_after,
-        }
+        Self { goes_to: itself, used: [NONE_OPEN; MOST_STREAMS as usize], now: 0, idle_after }
     }
 
     /// Where a page of `stream` goes.
     #[inline(always)]
     fn open_for(&mut self, stream: u8) -> StreamId {
         let taken = self.goes_to[usize::from(stream)];
-        self.is_open[usize::from(taken)] = true;
         self.used[usize::from(taken)] = self.now;
         StreamId(taken.into())
     }
 
     /// The open block of `closed` is full: whoever wrote there goes elsewhere, its own stream to the nearest idle block.
     fn close(&mut self, closed: usize) {
-        self.is_open[closed] = false;
+        self.used[closed] = NONE_OPEN;
         for (stream, goes_to) in self.goes_to.iter_mut().enumerate() {
             if usize::from(*goes_to) == closed {
                 *goes_to = stream as u8;
             }
         }
-        let is_idle = |other: &usize| self.is_open[*other] && self.now - self.used[*other] > self.idle_after;
-        let nearest = (0..self.is_open.len()).filter(is_idle).min_by_key(|other| other.abs_diff(closed));
+        let is_idle =
+            |other: &usize| self.now.checked_sub(self.used[*other]).is_some_and(|unused| unused > self.idle_after);
+        let nearest = (0..self.used.len()).filter(is_idle).min_by_key(|other| other.abs_diff(closed));
         if let Some(idle) = nearest {
             self.goes_to[closed] = idle as u8;
             self.used[idle] = self.now;
