@@ -71,7 +71,7 @@ isotherm::section! {
     /// How a trace is brought to a device.
     pub struct Replay("replay") {
         /// What is done with addresses past the device's end: they are refused, wrapped (modulo the size), or the touched pages
-        /// are compacted densely.
+        /// are compacted densely (of a synthetic workload those that were drawn, which are fewer than the pages it names).
         address: AddressMode = "refuse", Kind::Choice(&["refuse", "wrap", "compact"]), option "address";
         /// How full the device is before the measured run: pages that the trace does not touch are written once, and never again,
         /// until they and those of the trace take this share of the logical capacity.
