@@ -35,6 +35,8 @@ pub struct Ssd<F: Ftl> {
     clean_when_idle: bool,
     /// Whether anything below asks who writes.
     wants_sources: bool,
+    /// Whether writes of whole pages go to the FTL in runs.
+    writes_runs: bool,
     /// Whether the placement is told of writes ahead.
     wants_batches: bool,
     host: HostCounters,
@@ -64,6 +66,7 @@ impl<F: Ftl> Ssd<F> {
             log2_page_bytes,
             clean_when_idle,
             wants_sources: ftl.wants_sources(),
+            writes_runs: ftl.writes_runs(),
             wants_batches: ftl.wants_batches(),
             ftl,
             host: HostCounters::default(),
@@ -366,18 +369,61 @@ where
     /// Carries out `batch`, whose first request is number `first` of what was submitted.
     #[inline(always)]
     fn carry_out_all(&mut self, batch: &[Request], first: usize) -> Result<(), DeviceError> {
-        for (index, request) in batch.iter().enumerate() {
-            if index % GROUP == 0 {
-                self.prefetch_groups(&batch[index..]);
+        for start in (0..batch.len()).step_by(GROUP) {
+            let rest = &batch[start..];
+            self.prefetch_groups(rest);
+            if self.writes_runs
+                && let Some(group) = rest.first_chunk::<GROUP>()
+                && let Some(lpns) = self.whole_pages(group)
+            {
+                self.write_group(&lpns)?;
+                continue;
             }
-            self.begin(request.arrival_ns)?;
-            self.carry_out(first + index, request)?;
-            if request.durable {
-                self.make_durable()?;
+            for (index, request) in rest.iter().take(GROUP).enumerate() {
+                self.begin(request.arrival_ns)?;
+                self.carry_out(first + start + index, request)?;
+                if request.durable {
+                    self.make_durable()?;
+                }
+                self.end(request.op)?;
             }
-            self.end(request.op)?;
         }
         Ok(())
+    }
+
+    /// The pages that the requests of a group write, if each of them writes one whole page and no more is asked.
+    #[inline(always)]
+    fn whole_pages(&self, group: &[Request; GROUP]) -> Option<[Lpn; GROUP]> {
+        let page_bytes = 1u64 << self.log2_page_bytes;
+        let is_plain = |request: &Request| {
+            request.op == Op::Write
+                && !request.durable
+                && request.length == page_bytes
+                && request.offset & (page_bytes - 1) == 0
+                && request.offset < self.capacity_bytes
+        };
+        group.iter().all(is_plain).then(|| group.map(|request| self.page_of(request.offset)))
+    }
+
+    /// Writes whole pages, in runs as long as an open block has room.
+    #[inline(always)]
+    fn write_group(&mut self, lpns: &[Lpn]) -> Result<(), DeviceError> {
+        let mut rest = lpns;
+        loop {
+            let written = self.ftl.write_run(rest);
+            self.count_pages(written);
+            let Some((lpn, others)) = rest[written..].split_first() else { return Ok(()) };
+            self.ftl.write(*lpn, (), Cause::Host)?;
+            self.count_pages(1);
+            rest = others;
+        }
+    }
+
+    /// The host has written so many whole pages.
+    #[inline(always)]
+    fn count_pages(&mut self, pages: usize) {
+        self.host.pages_written += pages as u64;
+        self.host.bytes_written += (pages as u64) << self.log2_page_bytes;
     }
 
     /// Carries out `batch`, and tells the placement of its writes ahead. A request that discards pages ends what can be told.

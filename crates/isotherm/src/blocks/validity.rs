@@ -102,6 +102,19 @@ impl Validity {
         BlockState::ALL[(left >> STATE_SHIFT) as usize]
     }
 
+    /// As [`Validity::clear`]; says instead whether the block is closed and at most `most` of its pages are still valid.
+    #[inline(always)]
+    pub(crate) fn clear_below(&mut self, at: Ppn, most: u32) -> bool {
+        const CLOSED: u64 = (BlockState::Closed as u64) << STATE_SHIFT;
+        debug_assert!(self.is_valid(at), "{at:?} is invalidated twice");
+        let (header, word, bit) = self.locate(at);
+        self.words[word] &= !(1 << bit);
+        let left = self.words[header] - 1;
+        self.words[header] = left;
+        // Of the other states, those below wrap around and those above lie beyond any count.
+        left.wrapping_sub(CLOSED) <= u64::from(most)
+    }
+
     /// The `count` pages of one block from `first` on, none of which is valid, become so.
     #[inline(always)]
     pub(crate) fn set_run(&mut self, first: Ppn, count: u32) {
@@ -198,6 +211,13 @@ mod tests {
                         own[..free].fill(true);
                     }
                     2 => validity.set_state(block, BlockState::ALL[at as usize % BlockState::ALL.len()]),
+                    3 if flags[at as usize] => {
+                        let left = validity.count(block) - 1;
+                        let most = random.below(u64::from(pages)) as u32;
+                        let expected = validity.state(block) == BlockState::Closed && left <= most;
+                        assert_eq!(validity.clear_below(Ppn(at), most), expected);
+                        flags[at as usize] = false;
+                    }
                     _ if flags[at as usize] => {
                         validity.clear(Ppn(at));
                         flags[at as usize] = false;

@@ -356,6 +356,12 @@ impl<F: Ftl, O: BufferObserver> Ftl for WriteBuffer<F, O> {
         self.ftl.logical_pages()
     }
     /// What is written soon is looked up here; the map below hears of it when it is evicted.
+    fn writes_runs(&self) -> bool {
+        false
+    }
+    fn write_run(&mut self, _: &[Lpn]) -> usize {
+        0
+    }
     fn wants_batches(&self) -> bool {
         // Pages reach the placement when the buffer lets them go.
         false

@@ -62,6 +62,12 @@ pub trait Ftl {
     /// # Errors
     /// No space, or faults of the medium.
     fn write(&mut self, lpn: Lpn, page: PageRef<'_, Self::Medium>, cause: Cause) -> Result<(), DeviceError>;
+    /// Whether [`Ftl::write_run`] is of use: pages hold nothing, host writes neither fail nor take time as long as an open block
+    /// has room, and nobody below wants to hear of each by itself.
+    fn writes_runs(&self) -> bool;
+    /// Writes pages of the host, in order: as many as an open block has room for, from the first on. Returns
+    /// how many, which may be none; the next is to be written by [`Ftl::write`]. Only where [`Ftl::writes_runs`].
+    fn write_run(&mut self, lpns: &[Lpn]) -> usize;
     /// Forgets the content of `pages` pages from `lpn` on.
     ///
     /// # Errors

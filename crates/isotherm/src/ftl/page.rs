@@ -141,6 +141,17 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
         Ok(())
     }
 
+    fn writes_runs(&self) -> bool {
+        self.store.appends_runs()
+    }
+
+    #[inline(always)]
+    fn write_run(&mut self, lpns: &[Lpn]) -> usize {
+        let (at, count) = self.store.append_run(lpns);
+        self.map.commit_run(&lpns[..count], at, &mut self.store);
+        count
+    }
+
     fn trim(&mut self, lpn: Lpn, pages: u32) -> Result<(), DeviceError> {
         let sequence = self.store.next_sequence();
         for lpn in lpn.0..lpn.0 + pages {

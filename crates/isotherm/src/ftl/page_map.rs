@@ -1,7 +1,7 @@
 //! The map of every logical page and its tombstones: what the page-mapped FTL keeps in DRAM, and what a demand-paged FTL
 //! keeps in its translation pages.
 
-use crate::address::{BlockId, Lpn, StreamId};
+use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::device::DeviceError;
 use crate::memory;
 use crate::nand::{Kind, Medium, Move, Owner};
@@ -60,7 +60,7 @@ impl PageMap {
     pub(super) fn commit<M: Medium, P: Placement, V: VictimPolicy>(
         &mut self,
         lpn: Lpn,
-        at: crate::address::Ppn,
+        at: Ppn,
         store: &mut BlockStore<M, P, V>,
     ) {
         // Read only now: making room may have moved the old page.
@@ -72,6 +72,30 @@ impl PageMap {
                 self.tombstones.forget(old, store);
             }
         }
+    }
+
+    /// As [`PageMap::commit`] for pages that were written one after the other from `at` on.
+    #[inline(always)]
+    pub(super) fn commit_run<M: Medium, P: Placement, V: VictimPolicy>(
+        &mut self,
+        lpns: &[Lpn],
+        at: Ppn,
+        store: &mut BlockStore<M, P, V>,
+    ) {
+        let heeded = store.heeded();
+        let mut dead = 0;
+        for (lpn, at) in lpns.iter().zip(at.0..) {
+            let old = std::mem::replace(&mut self.entries[lpn.0 as usize], MapEntry::page(Ppn(at)));
+            match old.mapped() {
+                Some(old) => {
+                    store.invalidate_heeded(old, heeded);
+                    dead += 1;
+                }
+                None => self.tombstones.forget(old, store),
+            }
+        }
+        store.count_invalidated(dead);
+        self.mapped_pages += lpns.len() as u64 - dead;
     }
 
     /// Logs the trim of `lpn`; false if it held no data.

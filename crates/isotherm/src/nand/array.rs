@@ -4,6 +4,7 @@
 //! the content of pages that the FTL composed.
 
 use super::clock::NoClock;
+use super::content::Content as _;
 use super::payload::{HeapBytes, NoBytes, Payload};
 use super::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef, copy_each};
 use crate::address::{BlockId, Geometry, Lpn, Ppn};
@@ -136,6 +137,18 @@ impl<P: Payload> NandArray<P> {
         self.owners[at.0 as usize] = owner;
     }
 
+    /// Claims the next `count` pages of a block, and gives room for their owners: one check of the order for all of them, which
+    /// stay in the block and begin at its next page.
+    #[inline(always)]
+    fn claim_run(&mut self, first: Ppn, count: usize) -> &mut [Owner] {
+        let next = &mut self.next_pages[self.geometry.block_of(first).0 as usize];
+        let index = self.geometry.index_in_block(first);
+        let fits = index as usize + count <= self.geometry.pages_per_block() as usize;
+        assert!(fits && index == u32::from(*next), "NAND order broken at {first:?}: next is {next}");
+        *next += count as u16;
+        &mut self.owners[first.0 as usize..][..count]
+    }
+
     fn must_be_programmed(&self, at: Ppn) {
         let next = self.next_pages[self.geometry.block_of(at).0 as usize];
         assert!(self.geometry.index_in_block(at) < u32::from(next), "read of unprogrammed {at:?}");
@@ -221,20 +234,30 @@ impl<P: Payload> Medium for NandArray<P> {
         if self.recovery.is_some() {
             return copy_each(self, moves, target, cause);
         }
-        // One check of the order for the whole run: it stays in the block, and begins at its next page.
-        let next = &mut self.next_pages[self.geometry.block_of(target).0 as usize];
-        let index = self.geometry.index_in_block(target);
-        let fits = index as usize + moves.len() <= self.geometry.pages_per_block() as usize;
-        assert!(fits && index == u32::from(*next), "NAND order broken at {target:?}: next is {next}");
         let (copied, result) = copy_content(&mut self.payload, moves, target, cause);
         let moves = &moves[..copied];
-        *next += moves.len() as u16;
-        let owners = &mut self.owners[target.0 as usize..][..moves.len()];
-        for (owner, entry) in owners.iter_mut().zip(moves) {
+        for (owner, entry) in self.claim_run(target, moves.len()).iter_mut().zip(moves) {
             *owner = entry.owner;
         }
         self.counters.copies[cause] += moves.len() as u64;
         (copied, result)
+    }
+
+    #[inline(always)]
+    fn programs_runs(&self) -> bool {
+        P::Content::HOLDS_NOTHING
+    }
+
+    #[inline(always)]
+    fn program_run(&mut self, lpns: &[Lpn], target: Ppn, sequence: u64, cause: Cause) {
+        for (owner, lpn) in self.claim_run(target, lpns.len()).iter_mut().zip(lpns) {
+            *owner = Owner::new(Kind::Data, lpn.0);
+        }
+        self.counters.programs[cause] += lpns.len() as u64;
+        if let Some(recovery) = &mut self.recovery {
+            let sequences = &mut recovery.sequences[target.0 as usize..][..lpns.len()];
+            sequences.iter_mut().zip(sequence..).for_each(|(kept, number)| *kept = number);
+        }
     }
 
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {

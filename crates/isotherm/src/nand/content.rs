@@ -7,6 +7,8 @@ use std::ops::Range;
 
 /// What pages hold.
 pub trait Content: Sized + Send + 'static {
+    /// Whether pages hold nothing, so that there is nothing to be kept.
+    const HOLDS_NOTHING: bool;
     /// A page to be programmed.
     type Page<'a>: Copy;
     /// Room for a page to be read.
@@ -70,6 +72,7 @@ pub trait Frames<C: Content> {
 pub struct Nothing;
 
 impl Content for Nothing {
+    const HOLDS_NOTHING: bool = true;
     type Page<'a> = ();
     type PageMut<'a> = ();
     type Data<'a> = ();
@@ -104,6 +107,7 @@ impl Frames<Self> for Nothing {
 pub struct Bytes;
 
 impl Content for Bytes {
+    const HOLDS_NOTHING: bool = false;
     type Page<'a> = &'a [u8];
     type PageMut<'a> = &'a mut [u8];
     type Data<'a> = &'a [u8];

@@ -125,6 +125,12 @@ impl<M: Medium> Medium for Faulty<M> {
     fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>) {
         copy_each(self, moves, target, cause)
     }
+    fn programs_runs(&self) -> bool {
+        false
+    }
+    fn program_run(&mut self, _: &[Lpn], _: Ppn, _: u64, _: Cause) {
+        unreachable!("each program meets its own fate");
+    }
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
         match self.fate(self.plan.erase_failures) {
             Fate::Succeeds => self.inner.erase(block, cause),

@@ -170,6 +170,11 @@ pub trait Medium: Sized {
     /// Copies the pages of `moves` to consecutive pages of one block from `target` on, and says how many were copied before
     /// a failure. [`copy_each`] serves media that can do no better than one page at a time.
     fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>);
+    /// Whether pages hold nothing and programs neither fail nor take time, so that [`Medium::program_run`] may stand for many.
+    fn programs_runs(&self) -> bool;
+    /// Programs pages of data: those of `lpns` go to consecutive pages of one block from `target` on, with sequence numbers from
+    /// `sequence` on. Only where [`Medium::programs_runs`].
+    fn program_run(&mut self, lpns: &[Lpn], target: Ppn, sequence: u64, cause: Cause);
     /// Erases a block.
     ///
     /// # Errors

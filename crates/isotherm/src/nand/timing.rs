@@ -347,6 +347,13 @@ impl<M: Medium> Medium for Timed<M> {
         }
         (copied, result)
     }
+    fn programs_runs(&self) -> bool {
+        matches!(self.clock.model, Model::Off) && self.inner.programs_runs()
+    }
+    #[inline(always)]
+    fn program_run(&mut self, lpns: &[Lpn], target: Ppn, sequence: u64, cause: Cause) {
+        self.inner.program_run(lpns, target, sequence, cause);
+    }
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
         self.clock.record_erase(block);
         self.inner.erase(block, cause)

@@ -72,7 +72,7 @@ pub enum VictimSource {
 ///
 /// # Contract
 /// - Streams lie in `0..streams()`; the collector's copies go to at most `gc_streams()` different ones at a time.
-/// - `host` is called once for every host page write, in order; `gc` once for every page of host data that a collection copies.
+/// - `host` is called once for every host page write, in order, unless `host_to` names a stream; `gc` once for every page of host data that a collection copies.
 ///   Where a collection fails halfway, pages for which `gc` was called stay where they were, and so does their block.
 /// - Every block of `on_close` is named by one `on_reclaim` at most, with the same stream, and by none before.
 /// - Choices depend on the calls so far and the seed alone.
@@ -87,6 +87,11 @@ pub trait Placement {
     }
     /// Stream of a page that the host writes. A placement that judges by the history records the write there.
     fn host(&mut self, write: &HostWrite, history: &mut PageHistory) -> StreamId;
+    /// Stream of every page that the host writes, where neither page nor time matters. [`Placement::host`] need not be asked then.
+    /// The same as long as it lives.
+    fn host_to(&self) -> Option<StreamId> {
+        None
+    }
     /// Stream of every page that the collector copies, where the page does not matter. [`Placement::gc`] is not asked then.
     fn copies_to(&self) -> Option<StreamId> {
         None
@@ -222,6 +227,10 @@ macro_rules! placements {
             #[inline(always)]
             fn host(&mut self, write: &HostWrite, history: &mut PageHistory) -> StreamId {
                 match self { $(Self::$variant(placement) => placement.host(write, history),)* Self::$other(placement) => placement.host(write, history) }
+            }
+            #[inline(always)]
+            fn host_to(&self) -> Option<StreamId> {
+                match self { $(Self::$variant(placement) => placement.host_to(),)* Self::$other(placement) => placement.host_to() }
             }
             fn copies_to(&self) -> Option<StreamId> {
                 match self { $(Self::$variant(placement) => placement.copies_to(),)* Self::$other(placement) => placement.copies_to() }

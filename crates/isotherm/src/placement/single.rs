@@ -28,6 +28,9 @@ impl Placement for Single {
     fn host(&mut self, _: &HostWrite, _: &mut PageHistory) -> StreamId {
         StreamId(0)
     }
+    fn host_to(&self) -> Option<StreamId> {
+        Some(StreamId(0))
+    }
     fn copies_to(&self) -> Option<StreamId> {
         Some(StreamId(0))
     }

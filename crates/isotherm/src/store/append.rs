@@ -40,6 +40,60 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         Ok(at)
     }
 
+    /// Whether [`BlockStore::append_run`] is of use: nothing below wants to hear of each host write by itself.
+    pub fn appends_runs(&self) -> bool {
+        self.placement.host_to().is_some()
+            && !self.watches_pages
+            && self.options.age != AgeBase::LastInvalidation
+            && self.medium.programs_runs()
+    }
+
+    /// Programs as many pages of host data as need no look at anything but the open block, and advances the clock: the first of
+    /// `lpns`, up to the last page but one of the block. Returns where the first of them went and how many there were. Only where
+    /// [`BlockStore::appends_runs`].
+    #[inline(always)]
+    pub(crate) fn append_run(&mut self, lpns: &[Lpn]) -> (Ppn, usize) {
+        let stream = self.placement.host_to().expect("runs are appended where the page does not matter");
+        let open = &mut self.open[usize::from(stream.0)];
+        let at = Ppn(open.next);
+        let room = (open.end - open.next).saturating_sub(1) as usize;
+        let count = lpns.len().min(room);
+        if count == 0 || (self.free.len() as u32) < self.options.floor || !self.failing.is_empty() {
+            return (at, 0);
+        }
+        let pages = count as u64;
+        self.medium.program_run(&lpns[..count], at, self.sequence + 1, Cause::Host);
+        open.next += count as u32;
+        self.blocks.validity.set_run(at, count as u32);
+        self.sequence += pages;
+        self.used_pages += pages;
+        self.valid_pages += pages;
+        self.now += pages;
+        (at, count)
+    }
+
+    /// What the victim policy says of deaths that it need not hear of, for [`BlockStore::invalidate_heeded`].
+    #[inline(always)]
+    pub(crate) fn heeded(&self) -> u32 {
+        self.victim.heeds_up_to()
+    }
+
+    /// As [`BlockStore::invalidate`] for the old page of one that a run replaced, but that it is counted by
+    /// [`BlockStore::count_invalidated`], for the whole run at once.
+    #[inline(always)]
+    pub(crate) fn invalidate_heeded(&mut self, at: Ppn, heeded: u32) {
+        if self.blocks.validity.clear_below(at, heeded) {
+            self.victim.on_invalidate(self.medium.geometry().block_of(at), &self.blocks);
+        }
+    }
+
+    /// So many pages hold no current data any more.
+    #[inline(always)]
+    pub(crate) fn count_invalidated(&mut self, pages: u64) {
+        self.valid_pages -= pages;
+        self.counters.invalidated_pages += pages;
+    }
+
     /// Programs a page that the FTL composed. Room must have been made, or the collector's reserve is used.
     ///
     /// # Errors

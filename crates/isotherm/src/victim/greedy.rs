@@ -138,6 +138,11 @@ impl VictimPolicy for Greedy {
         self.within.offer(block, blocks, |block, _| emptiness(blocks, block));
     }
 
+    #[inline(always)]
+    fn heeds_up_to(&self) -> u32 {
+        if self.within.is_empty() { self.ceiling.max(0) as u32 } else { u32::MAX }
+    }
+
     fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
         self.within.remove(block);
         if self.lists.contains(block) {

@@ -30,7 +30,8 @@ pub enum Written {
 ///
 /// # Contract
 /// - A block enters with `on_close` and leaves with `on_remove`; between the two it may lose pages (`on_invalidate`, called
-///   after its count of valid pages went down by one).
+///   after its count of valid pages went down by one, or later by as many as died with it). Deaths that leave more valid pages
+///   in it than `heeds_up_to` may be kept from the policy.
 /// - A policy that wants a history also `watches_pages`.
 /// - To a policy that `watches_pages`, every page programmed is told by `on_program`, by `on_copies` when it moves, and by
 ///   `on_page_death` when it is overwritten or trimmed.
@@ -41,6 +42,11 @@ pub trait VictimPolicy {
     fn on_close(&mut self, block: BlockId, blocks: &BlockTable);
     /// A page of a closed block became invalid.
     fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable);
+    /// Valid pages above which it makes no difference to the policy that a block lost one, until the next pick.
+    #[inline(always)]
+    fn heeds_up_to(&self) -> u32 {
+        u32::MAX
+    }
     /// Whether the policy keeps something for every page; the same as long as it lives.
     fn watches_pages(&self) -> bool {
         false
@@ -135,6 +141,10 @@ macro_rules! victims {
             #[inline(always)]
             fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
                 match self { $(Self::$variant(policy) => policy.on_invalidate(block, blocks),)* Self::$other(policy) => policy.on_invalidate(block, blocks) }
+            }
+            #[inline(always)]
+            fn heeds_up_to(&self) -> u32 {
+                match self { $(Self::$variant(policy) => policy.heeds_up_to(),)* Self::$other(policy) => policy.heeds_up_to() }
             }
             fn watches_pages(&self) -> bool {
                 match self { $(Self::$variant(policy) => policy.watches_pages(),)* Self::$other(policy) => policy.watches_pages() }

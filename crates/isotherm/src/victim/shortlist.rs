@@ -74,6 +74,12 @@ impl Shortlists {
         Self { lists: Vec::new(), scored: Vec::with_capacity(blocks as usize) }
     }
 
+    /// Whether no list was asked for yet.
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
+
     /// A closed block that is not full is new, or has lost a page.
     #[inline(always)]
     pub(super) fn offer(&mut self, block: BlockId, blocks: &BlockTable, score: impl Fn(BlockId, u64) -> f64) {

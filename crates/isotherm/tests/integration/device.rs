@@ -123,6 +123,35 @@ fn the_same_seed_gives_the_same_counters_and_time_does_not_change_them() {
     }
 }
 
+/// Without a clock, writes of whole pages go to the open block in runs: the device must be the same, block by block, as with a clock, by
+/// which each write is a request by itself. Runs end at blocks of every size, and at trims and flushes.
+#[test]
+fn writes_in_runs_leave_the_device_as_writes_one_by_one() {
+    let after = |sets: &[&str]| {
+        let mut device = device(4 * MIB, sets);
+        device.submit(&[request(Op::Write, 0, 3 * MIB)]).unwrap();
+        let mut requests = random_writes(5, 1024, 30_000);
+        let mut random = Random::new(6);
+        for _ in 0..300 {
+            let at = random.below(29_990) as usize;
+            requests[at].op = [Op::Trim, Op::Flush, Op::Read, Op::WriteZeroes][random.below(4) as usize];
+            requests[at + 1].length /= 2;
+            requests[at + 2].durable = true;
+        }
+        device.submit(&requests).unwrap();
+        device.check().unwrap();
+        let snapshot = device.snapshot();
+        (snapshot.host, snapshot.medium, snapshot.collector, snapshot.mapped_pages, device.blocks())
+    };
+    for policies in [["placement=single", "gc.victim=greedy"], ["placement=host_gc", "gc.victim=cost_benefit"]] {
+        for pages_per_block in ["device.pages_per_block=4", "device.pages_per_block=16", "device.pages_per_block=64"] {
+            let run = |mode| after(&[policies[0], policies[1], pages_per_block, mode, "device.over_provisioning=0.25"]);
+            let (in_runs, one_by_one) = (run("timing.mode=none"), run("timing.mode=serial"));
+            assert!(in_runs == one_by_one, "{policies:?}, {pages_per_block}");
+        }
+    }
+}
+
 #[test]
 fn placements_that_divide_space_repeat_themselves_and_keep_to_their_counters() {
     // 1024 pages in 80 blocks of 16; the first eighth receives seven eighths of the writes.

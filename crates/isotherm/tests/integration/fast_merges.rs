@@ -59,6 +59,12 @@ impl Medium for Recorder {
     fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>) {
         copy_each(self, moves, target, cause)
     }
+    fn programs_runs(&self) -> bool {
+        false
+    }
+    fn program_run(&mut self, _: &[Lpn], _: Ppn, _: u64, _: Cause) {
+        unreachable!("each program is written down by itself");
+    }
     fn prefetch_owner(&self, _: Ppn) {}
     fn prefetch_block(&self, _: BlockId) {}
     fn clock(&self) -> &NoClock {

@@ -193,6 +193,12 @@ impl<F: MappingSpace<Side = MapSide>> Ftl for Partition<F> {
     fn logical_pages(&self) -> u32 {
         self.buffer.logical_pages()
     }
+    fn writes_runs(&self) -> bool {
+        false
+    }
+    fn write_run(&mut self, _: &[Lpn]) -> usize {
+        0
+    }
     fn wants_batches(&self) -> bool {
         self.buffer.wants_batches()
     }

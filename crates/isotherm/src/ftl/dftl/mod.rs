@@ -226,6 +226,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
         self.map.layout.logical_pages
     }
 
+    fn writes_runs(&self) -> bool {
+        false
+    }
+    fn write_run(&mut self, _: &[Lpn]) -> usize {
+        0
+    }
     fn wants_batches(&self) -> bool {
         self.store.placement().wants_batches()
     }

@@ -409,6 +409,12 @@ impl<M: Medium, O: LogObserver> Ftl for FastFtl<M, O> {
         self.entries.len() as u32
     }
 
+    fn writes_runs(&self) -> bool {
+        false
+    }
+    fn write_run(&mut self, _: &[Lpn]) -> usize {
+        0
+    }
     fn wants_batches(&self) -> bool {
         false
     }
