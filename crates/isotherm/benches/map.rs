@@ -10,7 +10,7 @@ mod measure;
 use isotherm::build::{Environment, build};
 use isotherm::cause::Cause;
 use isotherm::device::Replay;
-use isotherm::hotness::kmeans::{Clusterer, Init, cost};
+use isotherm::hotness::kmeans::{Init, Spacing, centroids, cost};
 use isotherm::placement::AsaCounters;
 use isotherm::random::Random;
 use isotherm::request::{Op, Request};
@@ -122,24 +122,17 @@ fn cluster(samples: usize) {
     let exponential = |random: &mut Random, mean: f64| (-random.unit().max(1e-12).ln() * mean).ceil() as u32;
     let values: Vec<u32> =
         (0..samples).map(|i| exponential(&mut random, if i % 10 == 0 { 1.2e5 } else { 9.4e6 })).collect();
-    let mut clusterer = Clusterer::default();
-    let mut centroids_from = |init| {
-        clusterer.add(&values);
-        clusterer.cluster(3, init)
-    };
-    let least = cost(&values, &centroids_from(Init::Exact));
+    let from = |init| centroids(&values, 3, init, Spacing::Relative);
+    let least = cost(&values, &from(Init::Exact));
     for (name, init) in [("sorted", Init::Sorted), ("exact", Init::Exact)] {
-        let mut centroids = Vec::new();
+        let mut found = Vec::new();
         let times = (0..9).map(|_| {
             let start = cpu_ns();
-            centroids = centroids_from(init);
+            found = from(init);
             (cpu_ns() - start) / 1e6
         });
         let time = median(times);
-        println!(
-            "cluster {samples:8} {name:7} {time:8.3} ms, {:.3} of the least cost",
-            cost(&values, &centroids) / least
-        );
+        println!("cluster {samples:8} {name:7} {time:8.3} ms, {:.3} of the least cost", cost(&values, &found) / least);
     }
 }
 

@@ -34,12 +34,6 @@ impl Bits {
         *word != before
     }
 
-    /// Adds `index` if `wanted`, without a branch that could be mispredicted.
-    #[inline(always)]
-    pub fn insert_if(&mut self, index: u32, wanted: bool) {
-        self.words[index as usize / 64] |= u64::from(wanted) << (index % 64);
-    }
-
     /// Takes `index` out; whether it was in the set.
     #[inline(always)]
     pub fn remove(&mut self, index: u32) -> bool {
@@ -67,6 +61,25 @@ impl Bits {
         self.words[high] &= kept_above;
     }
 
+    /// Whether something in `first..end` is in this set and not in `other`, a set of the same length.
+    #[inline(always)]
+    pub fn exceeds(&self, other: &Self, first: u32, end: u32) -> bool {
+        if first >= end {
+            return false;
+        }
+        let (low, high) = (first as usize / 64, (end - 1) as usize / 64);
+        (low..=high).any(|index| {
+            let mut inside = u64::MAX;
+            if index == low {
+                inside &= u64::MAX << (first % 64);
+            }
+            if index == high {
+                inside &= u64::MAX >> (63 - (end - 1) % 64);
+            }
+            self.words[index] & !other.words[index] & inside != 0
+        })
+    }
+
     /// Everything in the set, in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().enumerate().flat_map(|(index, word)| {
@@ -91,6 +104,19 @@ mod tests {
             assert!((0..300).all(|i| bits.insert(i)));
             bits.remove_range(first, end);
             assert_eq!(bits.iter().collect::<Vec<_>>(), (0..first).chain(end..300).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_set_exceeds_another_in_the_ranges_that_hold_the_difference() {
+        let (mut large, mut small) = (Bits::new(300), Bits::new(300));
+        (0..300).step_by(7).for_each(|i| _ = large.insert(i));
+        (0..300).step_by(7).filter(|i| *i != 133).for_each(|i| _ = small.insert(i));
+        for (first, end) in [(0, 300), (133, 134), (128, 192), (100, 134), (133, 300), (60, 260)] {
+            assert!(large.exceeds(&small, first, end) && !small.exceeds(&large, first, end), "{first}..{end}");
+        }
+        for (first, end) in [(0, 133), (134, 300), (133, 133), (64, 128), (192, 256)] {
+            assert!(!large.exceeds(&small, first, end), "{first}..{end}");
         }
     }
 

@@ -3,7 +3,7 @@
 //! The traces of the project are replayed, and with the variable ISOTHERM_TRACES further captures; at eight points of each,
 //! the recency of 16,384 random pages is clustered both ways. `--nocapture` prints the ratios of their costs.
 
-use isotherm::hotness::kmeans::{Clusterer, Init, cost};
+use isotherm::hotness::kmeans::{Init, Spacing, centroids, cost};
 use isotherm::random::Random;
 use isotherm::request::Op;
 use isotherm_eval::TraceSource;
@@ -35,7 +35,7 @@ fn ratios(trace: &Path) -> Vec<(f64, f64)> {
     let source = TraceSource::new(trace.to_str().unwrap());
     let every = source.survey(PAGE_BYTES, false).unwrap().page_writes.div_ceil(POINTS);
     let mut pages: BTreeMap<u64, Recency> = BTreeMap::new();
-    let (mut now, mut random, mut clusterer) = (0, Random::new(1), Clusterer::default());
+    let (mut now, mut random) = (0, Random::new(1));
     let mut ratios = Vec::new();
     source
         .for_each(|batch| {
@@ -46,7 +46,7 @@ fn ratios(trace: &Path) -> Vec<(f64, f64)> {
                     *page = (now, Some(now - page.0).filter(|recency| *recency > 0));
                     if now % every == 0 {
                         let known: Vec<u32> = pages.values().filter_map(|p| p.1).map(|irr| irr as u32).collect();
-                        ratios.extend(compare(&known, &mut random, &mut clusterer));
+                        ratios.extend(compare(&known, &mut random));
                     }
                 }
             }
@@ -56,15 +56,12 @@ fn ratios(trace: &Path) -> Vec<(f64, f64)> {
     ratios
 }
 
-fn compare(known: &[u32], random: &mut Random, clusterer: &mut Clusterer) -> Option<(f64, f64)> {
+fn compare(known: &[u32], random: &mut Random) -> Option<(f64, f64)> {
     if known.is_empty() {
         return None;
     }
     let samples: Vec<u32> = (0..SAMPLES).map(|_| known[random.below(known.len() as u64) as usize]).collect();
-    let mut cost_after = |init| {
-        clusterer.add(&samples);
-        cost(&samples, &clusterer.cluster(3, init))
-    };
+    let cost_after = |init| cost(&samples, &centroids(&samples, 3, init, Spacing::Relative));
     let (sorted, exact) = (cost_after(Init::Sorted), cost_after(Init::Exact));
     // The best of many starts of Lloyd's iteration, as a bound that does not come from the dynamic programme.
     let least = (0..40).fold(sorted.min(exact), |least, _| least.min(cost(&samples, &lloyd(&samples, random))));

@@ -1,14 +1,14 @@
 //! K-means on one axis, as ASA-FTL clusters recency (section 3.4; the initial centroids follow its reference 18), and the
 //! exact optimum that it can be held against.
 //!
-//! - `sorted`: three runs of equal count of the values in rising order give the first centroids, their means; Lloyd's
-//!   iteration follows until no value changes its cluster. All it asks is how many values lie below a bound, and their sum.
-//!   A value is chained to those of its interval, of 128 to a power of two, as it comes; an answer is then the sum of what
-//!   lies in lower intervals and a walk along one chain. Nothing is sorted or moved: O(n) in all, and O(n) an iteration at
-//!   worst, where most values lie within a hundredth of each other.
-//! - `exact`: clusters of an optimal solution are runs of the sorted values, and the best cut in front of the last run moves
-//!   only to the right as values are added (Wang & Song, "Ckmeans.1d.dp"; Gronlund et al.), so that divide and conquer finds
-//!   all of them in O(K n log n).
+//! - [`Histogram`]: three runs of equal count of the values in rising order give the first centroids, their means; Lloyd's
+//!   iteration follows until no value changes its cluster. All it asks is how many values lie below a bound, and their sum,
+//!   so that values are kept by interval, of 256 to a power of two, as a count and an exact sum. The values of an interval
+//!   are clustered as one, at their mean, which moves centroids by a fraction of what another sample would. Values come
+//!   and go in O(1), an iteration takes O(K), whatever their number.
+//! - the exact optimum: its clusters are runs of the sorted values, and the best cut in front of the last run moves only to
+//!   the right as values are added (Wang & Song, "Ckmeans.1d.dp"; Gronlund et al.), so that divide and conquer finds all
+//!   of them in O(K n log n).
 //!
 //! Values are integers, so that sums are exact whatever their order.
 
@@ -21,42 +21,30 @@ pub enum Init {
     Exact,
 }
 
-/// Takes values as they come, clusters them, and keeps its tables for the next time.
-#[derive(Clone, Default, Debug)]
-pub struct Clusterer {
-    groups: Groups,
-    optimum: Optimum,
+/// How intervals of values are spaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spacing {
+    /// So many for each power of two.
+    Relative,
+    /// All of one width, for values that are logarithms.
+    Even,
 }
 
-impl Clusterer {
-    /// Takes more values.
-    #[inline(always)]
-    pub fn add(&mut self, values: &[u32]) {
-        self.groups.add(values);
-    }
-
-    /// The values taken since the last clustering, in their order.
-    pub fn values(&self) -> &[u32] {
-        &self.groups.values
-    }
-
-    /// The centroids of at most `clusters` clusters of the values taken, in rising order; fewer where there are fewer
-    /// different values. Clears them.
-    ///
-    /// # Panics
-    /// If there is no value, or no cluster is asked for.
-    pub fn cluster(&mut self, clusters: usize, init: Init) -> Vec<f64> {
-        assert!(!self.values().is_empty() && clusters > 0, "there is nothing to cluster");
-        let centroids = match init {
-            Init::Sorted => {
-                self.groups.sum_up();
-                let first = self.groups.equal_runs(clusters);
-                self.groups.iterate(first)
-            }
-            Init::Exact => self.optimum.find(&self.groups.values, clusters),
-        };
-        self.groups.clear();
-        centroids
+/// The centroids of at most `clusters` clusters of `values`, in rising order; fewer where there are fewer different values.
+///
+/// # Panics
+/// If there is no value, or no cluster is asked for.
+pub fn centroids(values: &[u32], clusters: usize, init: Init, spacing: Spacing) -> Vec<f64> {
+    match init {
+        Init::Sorted => {
+            let mut histogram = Histogram::new(spacing);
+            values.iter().for_each(|value| histogram.add(*value));
+            histogram.centroids(clusters)
+        }
+        Init::Exact => {
+            assert!(!values.is_empty() && clusters > 0, "there is nothing to cluster");
+            Optimum::default().find(values, clusters)
+        }
     }
 }
 
@@ -67,103 +55,111 @@ pub fn cost(samples: &[u32], centroids: &[f64]) -> f64 {
 }
 
 /// Binary digits of a value, below its first, that tell its interval.
-const DIGITS: u32 = 7;
+const DIGITS: u32 = 8;
 /// Intervals: so many for each power of two, and one for what is rounded up to 2^32.
 const INTERVALS: usize = (32 << DIGITS) + 1;
+/// Intervals that are summed up together.
+const GROUP: usize = 32;
 
-/// The interval of a value; a larger value is never in a lower one.
-#[inline(always)]
-fn interval(value: u32) -> usize {
-    // A float's exponent and first digits are the logarithm that is wanted. Rounding it keeps the order.
-    let bits = |value: f32| value.to_bits() >> (f32::MANTISSA_DIGITS - 1 - DIGITS);
-    (bits(value as f32).saturating_sub(bits(1.0))) as usize
-}
-
-/// What is known of an interval of values.
-#[derive(Clone, Copy, Default, Debug)]
-struct Interval {
-    /// Sum of the values in it and, once they are summed up, of those in lower ones instead.
-    sum: u64,
-    /// How many they are.
-    count: u32,
-    /// The last value that came, counted from one; 0 if there is none.
-    last: u32,
-}
-
-/// Values, chained by interval.
+/// Values by interval: how many, and their sum.
 #[derive(Clone, Debug)]
-struct Groups {
-    values: Vec<u32>,
-    /// For each value, the one before it in its interval, counted from one.
-    previous: Vec<u32>,
-    /// The intervals, and one that stands for the end.
-    intervals: Box<[Interval]>,
-    /// A place to find the smallest of a few values.
-    few: Vec<u32>,
+pub struct Histogram {
+    spacing: Spacing,
+    counts: Box<[u32]>,
+    sums: Box<[u64]>,
+    /// The same by [`GROUP`] intervals.
+    groups: Box<[(u32, u64)]>,
 }
 
-impl Default for Groups {
-    fn default() -> Self {
-        let intervals = vec![Interval::default(); INTERVALS + 1].into();
-        Self { values: Vec::new(), previous: Vec::new(), intervals, few: Vec::new() }
-    }
-}
-
-impl Groups {
-    fn clear(&mut self) {
-        self.values.clear();
-        self.previous.clear();
-        self.intervals.fill(Interval::default());
+impl Histogram {
+    /// No values.
+    pub fn new(spacing: Spacing) -> Self {
+        Self {
+            spacing,
+            counts: vec![0; INTERVALS].into(),
+            sums: vec![0; INTERVALS].into(),
+            groups: vec![(0, 0); INTERVALS.div_ceil(GROUP)].into(),
+        }
     }
 
+    /// The interval of a value; a larger value is never in a lower one.
     #[inline(always)]
-    fn add(&mut self, values: &[u32]) {
-        let first = self.values.len();
-        self.values.extend_from_slice(values);
-        self.previous.resize(self.values.len(), 0);
-        for (index, (value, previous)) in (first as u32 + 1..).zip(values.iter().zip(&mut self.previous[first..])) {
-            let interval = &mut self.intervals[interval(*value)];
-            interval.sum += u64::from(*value);
-            interval.count += 1;
-            *previous = std::mem::replace(&mut interval.last, index);
+    fn interval(&self, value: u32) -> usize {
+        // A float's exponent and first digits are the logarithm that is wanted. Rounding it keeps the order.
+        let bits = |value: f32| value.to_bits() >> (f32::MANTISSA_DIGITS - 1 - DIGITS);
+        match self.spacing {
+            Spacing::Relative => bits(value as f32).saturating_sub(bits(1.0)) as usize,
+            Spacing::Even => (value >> (27 - DIGITS)) as usize,
         }
     }
 
-    /// Turns counts and sums of intervals into those of what lies below.
-    fn sum_up(&mut self) {
-        let (mut count, mut sum) = (0, 0);
-        for interval in &mut self.intervals {
-            count += std::mem::replace(&mut interval.count, count);
-            sum += std::mem::replace(&mut interval.sum, sum);
+    /// A value more.
+    #[inline(always)]
+    pub fn add(&mut self, value: u32) {
+        let interval = self.interval(value);
+        self.counts[interval] += 1;
+        self.sums[interval] += u64::from(value);
+        let group = &mut self.groups[interval / GROUP];
+        *group = (group.0 + 1, group.1 + u64::from(value));
+    }
+
+    /// One value less, of those that were added.
+    #[inline(always)]
+    pub fn remove(&mut self, value: u32) {
+        let interval = self.interval(value);
+        self.counts[interval] -= 1;
+        self.sums[interval] -= u64::from(value);
+        let group = &mut self.groups[interval / GROUP];
+        *group = (group.0 - 1, group.1 - u64::from(value));
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> u32 {
+        self.groups.iter().map(|group| group.0).sum()
+    }
+
+    /// Memory of the tables.
+    pub fn bytes(&self) -> u64 {
+        let bytes = self.counts.len() * size_of::<u32>() + self.sums.len() * size_of::<u64>();
+        (bytes + self.groups.len() * size_of::<(u32, u64)>()) as u64
+    }
+
+    /// The centroids of at most `clusters` clusters, in rising order; fewer where fewer intervals have values.
+    ///
+    /// # Panics
+    /// If there is no value, or no cluster is asked for.
+    pub fn centroids(&self, clusters: usize) -> Vec<f64> {
+        let mut below = Vec::with_capacity(self.groups.len() + 1);
+        let mut all = (0, 0);
+        for group in &self.groups {
+            below.push(all);
+            all = (all.0 + group.0, all.1 + group.1);
         }
+        below.push(all);
+        assert!(all.0 > 0 && clusters > 0, "there is nothing to cluster");
+        let values = Cumulated { histogram: self, below, all };
+        values.iterate(values.equal_runs(clusters))
     }
+}
 
-    /// Count and sum of all values.
-    fn all(&self) -> (u32, u64) {
-        let end = self.intervals[INTERVALS];
-        (end.count, end.sum)
-    }
+/// A histogram, and for each group of it the count and the sum of what lies in lower ones.
+struct Cumulated<'a> {
+    histogram: &'a Histogram,
+    below: Vec<(u32, u64)>,
+    all: (u32, u64),
+}
 
-    /// The values of an interval.
-    fn inside(&self, interval: usize) -> impl Iterator<Item = u32> + '_ {
-        let mut at = self.intervals[interval].last;
-        std::iter::from_fn(move || {
-            let index = at.checked_sub(1)? as usize;
-            at = self.previous[index];
-            Some(self.values[index])
-        })
-    }
-
+impl Cumulated<'_> {
     /// Means of `clusters` runs of as many values each.
-    fn equal_runs(&mut self, clusters: usize) -> Vec<f64> {
-        let samples = self.values.len();
+    fn equal_runs(&self, clusters: usize) -> Vec<f64> {
+        let samples = self.all.0 as usize;
         let mut centroids = Vec::with_capacity(clusters);
-        let mut before = (0, 0);
+        let mut before = (0, 0.0);
         for run in 1..=clusters {
             let cut = samples * run / clusters;
             if cut > before.0 {
                 let sum = self.smallest(cut as u32);
-                centroids.push((sum - before.1) as f64 / (cut - before.0) as f64);
+                centroids.push((sum - before.1) / (cut - before.0) as f64);
                 before = (cut, sum);
             }
         }
@@ -171,46 +167,50 @@ impl Groups {
         centroids
     }
 
-    /// Sum of the `count` smallest values.
-    fn smallest(&mut self, count: u32) -> u64 {
-        let at = self.intervals.partition_point(|interval| interval.count <= count) - 1;
-        let Interval { sum, count: below, .. } = self.intervals[at];
-        let missing = (count - below) as usize;
-        if missing == 0 {
-            return sum;
+    /// Sum of the `count` smallest values, at least one.
+    fn smallest(&self, count: u32) -> f64 {
+        let group = self.below.partition_point(|below| below.0 < count) - 1;
+        let (mut below, mut sum) = self.below[group];
+        let mut interval = group * GROUP;
+        while below + self.histogram.counts[interval] < count {
+            below += self.histogram.counts[interval];
+            sum += self.histogram.sums[interval];
+            interval += 1;
         }
-        let mut few = std::mem::take(&mut self.few);
-        few.clear();
-        few.extend(self.inside(at));
-        few.select_nth_unstable(missing - 1);
-        let sum = sum + few[..missing].iter().map(|value| u64::from(*value)).sum::<u64>();
-        self.few = few;
-        sum
+        let mean = self.histogram.sums[interval] as f64 / f64::from(self.histogram.counts[interval]);
+        sum as f64 + mean * f64::from(count - below)
     }
 
     /// How many values are at most `bound`, and their sum.
     fn up_to(&self, bound: f64) -> (u32, u64) {
-        let bound = bound as u32;
-        let at = interval(bound);
-        let Interval { sum, count, .. } = self.intervals[at];
-        let inside = self.inside(at).filter(|value| *value <= bound);
-        inside.fold((count, sum), |(count, sum), value| (count + 1, sum + u64::from(value)))
+        let Histogram { counts, sums, .. } = self.histogram;
+        let interval = self.histogram.interval(bound as u32);
+        let lower = interval / GROUP * GROUP..interval;
+        let (mut count, mut sum) = self.below[interval / GROUP];
+        count += counts[lower.clone()].iter().sum::<u32>();
+        sum += sums[lower].iter().sum::<u64>();
+        if sums[interval] as f64 <= bound * f64::from(counts[interval]) {
+            (count, sum) = (count + counts[interval], sum + sums[interval]);
+        }
+        (count, sum)
     }
 
     /// Lloyd's iteration: the centroids once no value changes its cluster.
     fn iterate(&self, mut centroids: Vec<f64>) -> Vec<f64> {
-        let mut cuts: Vec<(u32, u64)> = Vec::new();
+        let (mut cuts, mut next): (Vec<(u32, u64)>, Vec<(u32, u64)>) = (Vec::new(), Vec::new());
         loop {
             // A value halfway between two centroids goes to the lower one.
-            let mut next = vec![(0, 0)];
+            next.clear();
+            next.push((0, 0));
             next.extend(centroids.windows(2).map(|w| self.up_to(w[0] + (w[1] - w[0]) / 2.0)));
-            next.push(self.all());
+            next.push(self.all);
             next.dedup_by_key(|cut| cut.0);
-            if next.iter().map(|cut| cut.0).eq(cuts.iter().map(|cut| cut.0)) {
+            if next == cuts {
                 return centroids;
             }
-            centroids = next.windows(2).map(|w| (w[1].1 - w[0].1) as f64 / f64::from(w[1].0 - w[0].0)).collect();
-            cuts = next;
+            centroids.clear();
+            centroids.extend(next.windows(2).map(|w| (w[1].1 - w[0].1) as f64 / f64::from(w[1].0 - w[0].0)));
+            std::mem::swap(&mut cuts, &mut next);
         }
     }
 }
@@ -326,12 +326,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn cluster(values: &[u32], clusters: usize, init: Init) -> Vec<f64> {
-        cluster_with(&mut Clusterer::default(), values, clusters, init)
-    }
-
-    fn cluster_with(clusterer: &mut Clusterer, values: &[u32], clusters: usize, init: Init) -> Vec<f64> {
-        clusterer.add(values);
-        clusterer.cluster(clusters, init)
+        centroids(values, clusters, init, Spacing::Relative)
     }
 
     fn mean(values: &[u32]) -> f64 {
@@ -384,19 +379,65 @@ mod tests {
         }
     }
 
+    /// The least value of the interval of `value`.
+    fn least(value: u32, spacing: Spacing) -> u32 {
+        match spacing {
+            Spacing::Relative => {
+                value >> value.max(1).ilog2().saturating_sub(DIGITS) << value.max(1).ilog2().saturating_sub(DIGITS)
+            }
+            Spacing::Even => value >> (27 - DIGITS) << (27 - DIGITS),
+        }
+    }
+
     proptest! {
         // A value that lies just halfway between two centroids is rare.
         #![proptest_config(ProptestConfig::with_cases(3000))]
         #[test]
-        fn grouped_values_cluster_as_sorted_ones_do(
+        fn one_value_an_interval_clusters_as_sorted_values_do(
             values in prop::collection::vec(prop_oneof![0u32..20, 0u32..1000, 0u32..1 << 30], 1..300),
+            others in prop::collection::vec(0u32..1 << 30, 0..50),
             clusters in 1usize..5,
+            spacing in prop_oneof![Just(Spacing::Relative), Just(Spacing::Even)],
         ) {
-            let samples = values;
-            let mut sorted = samples.clone();
+            let mut sorted: Vec<u32> = values.iter().map(|value| least(*value, spacing)).collect();
+            let mut histogram = Histogram::new(spacing);
+            // Some come and go again.
+            others.iter().chain(&sorted).for_each(|value| histogram.add(*value));
+            others.iter().for_each(|value| histogram.remove(*value));
+            prop_assert_eq!(histogram.count() as usize, values.len());
             sorted.sort_unstable();
-            let grouped = cluster(&samples, clusters, Init::Sorted);
-            prop_assert_eq!(grouped, plain_lloyd(&sorted, clusters));
+            prop_assert_eq!(histogram.centroids(clusters), plain_lloyd(&sorted, clusters));
+        }
+    }
+
+    #[test]
+    fn intervals_move_centroids_by_less_than_another_sample_does() {
+        // The recency of pages of uniform traffic over a million pages, and of 90/10.
+        for hot_share in [1.0, 0.1] {
+            let mut random = Random::new(7);
+            let mut sample = || -> Vec<u32> {
+                let mean = |hot| {
+                    if hot_share == 1.0 {
+                        1e6
+                    } else if hot {
+                        1.1e5
+                    } else {
+                        9e6
+                    }
+                };
+                let mut values: Vec<u32> = (0..16_384)
+                    .map(|_| (-random.unit().max(1e-12).ln() * mean(random.chance(hot_share))).ceil() as u32)
+                    .collect();
+                values.sort_unstable();
+                values
+            };
+            let values = sample();
+            let (grouped, plain) = (cluster(&values, 3, Init::Sorted), plain_lloyd(&values, 3));
+            let off = |other: &[f64]| other.iter().zip(&plain).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
+            let others = (0..8).map(|_| off(&plain_lloyd(&sample(), 3))).sum::<f64>() / 8.0;
+            println!("off by {} grouped, by {others} with other samples", off(&grouped));
+            assert!(off(&grouped) < others / 3.0, "off by {}, other samples by {others}", off(&grouped));
+            assert!(cost(&values, &grouped) / cost(&values, &plain) < 1.0001);
         }
     }
 
@@ -408,9 +449,8 @@ mod tests {
         samples.extend((0..900).map(|i| 1000 + i % 100));
         samples.extend((0..60).map(|i| 30_000 + i * 10));
         samples.extend((0..5).map(|i| 400_000 + i * 1000));
-        let mut clusterer = Clusterer::default();
-        let sorted = cost(&samples, &cluster_with(&mut clusterer, &samples, 3, Init::Sorted));
-        let exact = cost(&samples, &cluster_with(&mut clusterer, &samples, 3, Init::Exact));
+        let sorted = cost(&samples, &cluster(&samples, 3, Init::Sorted));
+        let exact = cost(&samples, &cluster(&samples, 3, Init::Exact));
         assert!(sorted / exact > 2.0, "{sorted} / {exact}");
     }
 
@@ -419,19 +459,6 @@ mod tests {
         for init in [Init::Sorted, Init::Exact] {
             assert_eq!(cluster(&[7; 9], 3, init), [7.0]);
             assert_eq!(cluster(&[9, 7, 7, 9, 9], 3, init), [7.0, 9.0]);
-        }
-    }
-
-    #[test]
-    fn a_clusterer_may_be_used_again() {
-        let mut random = Random::new(1);
-        let mut clusterer = Clusterer::default();
-        for count in [5000, 10, 700] {
-            let samples: Vec<u32> = (0..count).map(|_| (random.unit().powi(4) * 1e6) as u32).collect();
-            for init in [Init::Exact, Init::Sorted] {
-                let again = cluster_with(&mut clusterer, &samples, 3, init);
-                assert_eq!(again, cluster(&samples, 3, init));
-            }
         }
     }
 }

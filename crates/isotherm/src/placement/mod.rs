@@ -6,6 +6,7 @@
 mod rate_classes;
 
 use crate::address::{BlockId, Lpn, StreamId};
+use crate::bits::Bits;
 use crate::blocks::{BlockTable, Streams};
 use crate::registry::{Entry, Parameters, PolicyName, SpecError, find};
 use crate::stats::Snapshot;
@@ -136,11 +137,11 @@ pub trait Placement {
     /// Brings what choices for `lpns` read towards the cache. Many at a time, because each call is a dispatch.
     #[inline(always)]
     fn prefetch(&self, _lpns: impl Iterator<Item = Lpn>) {}
-    /// Pages whose metadata the last host write read at random. An FTL that keeps this metadata on flash charges the reads,
+    /// Pages whose metadata the last host write read, if it did. An FTL that keeps this metadata on flash charges the reads,
     /// then calls [`forget_metadata_reads`](Placement::forget_metadata_reads).
     #[inline(always)]
-    fn metadata_reads(&self) -> &[Lpn] {
-        &[]
+    fn metadata_reads(&self) -> Option<&Bits> {
+        None
     }
     /// The reads have been charged.
     fn forget_metadata_reads(&mut self) {}
@@ -274,7 +275,7 @@ macro_rules! placements {
                 match self { $(Self::$variant(placement) => placement.prefetch(lpns),)* Self::$other(placement) => placement.prefetch(lpns) }
             }
             #[inline(always)]
-            fn metadata_reads(&self) -> &[Lpn] {
+            fn metadata_reads(&self) -> Option<&Bits> {
                 match self { $(Self::$variant(placement) => placement.metadata_reads(),)* Self::$other(placement) => placement.metadata_reads() }
             }
             fn forget_metadata_reads(&mut self) {

@@ -139,6 +139,12 @@ impl Cmt {
         self.resident.contains(lpn.0)
     }
 
+    /// Whether the entry of one of `lpns` that is in `wanted` is not in DRAM. Changes nothing.
+    #[inline(always)]
+    pub fn lacks_some(&self, wanted: &Bits, lpns: std::ops::Range<u32>) -> bool {
+        wanted.exceeds(&self.resident, lpns.start, lpns.end)
+    }
+
     /// Brings the place of `lpn` towards the cache.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {

@@ -288,7 +288,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
     fn write(&mut self, lpn: Lpn, page: PageRef<'_, M>, cause: Cause) -> Result<(), DeviceError> {
         self.touch(lpn, true, self.options.write_miss == WriteMiss::Fetch)?;
         let stream = self.store.place(lpn, self.map.pages.is_mapped(lpn));
-        if !self.store.placement().metadata_reads().is_empty() {
+        if self.store.placement().metadata_reads().is_some() {
             self.map.read_samples(&mut self.store)?;
         }
         make_room(&mut self.store, &mut self.map, stream)?;

@@ -74,6 +74,9 @@ enum Update {
     One(u32),
 }
 
+/// Sampled translation pages ahead of the one that is read whose owners are prefetched.
+const PAGES_AHEAD: usize = 12;
+
 /// The demand-paged map: the whole of it, and what of it is in DRAM, dirty, and where on flash.
 #[derive(Clone, Debug)]
 pub struct DemandMap {
@@ -92,7 +95,7 @@ pub struct DemandMap {
     pending: Vec<u32>,
     is_pending: Vec<bool>,
     /// Translation pages that a sample of the placement needs; empty between operations.
-    sampled: Bits,
+    sampled: Vec<u32>,
     writeback: Writeback,
     /// Collections read translation pages before they copy, because the placement needs what they hold.
     reads_before_copies: bool,
@@ -115,7 +118,7 @@ impl DemandMap {
             cached: memory::zeroed_table(layout.pages() as usize),
             pending: Vec::with_capacity(layout.pages() as usize),
             is_pending: memory::zeroed_table(layout.pages() as usize),
-            sampled: Bits::new(layout.pages() as usize),
+            sampled: Vec::new(),
             writeback: options.writeback,
             reads_before_copies: options.reads_before_copies,
             moved: Vec::new(),
@@ -191,16 +194,20 @@ impl DemandMap {
         &mut self,
         store: &mut BlockStore<M, P, V>,
     ) -> Result<(), DeviceError> {
-        for lpn in store.placement().metadata_reads() {
-            self.sampled.insert_if(self.layout.page_of(lpn.0), !self.cache.contains(*lpn));
-        }
+        let Some(sampled) = store.placement().metadata_reads() else { return Ok(()) };
+        let not_cached = |page: &u32| self.cache.lacks_some(sampled, self.layout.lpns(*page));
+        let mut pages = std::mem::take(&mut self.sampled);
+        pages.clear();
+        pages.extend((0..self.layout.pages()).filter(not_cached));
         store.placement_mut().forget_metadata_reads();
-        for page in 0..self.layout.pages() {
-            if self.sampled.remove(page) {
-                self.read(page, store, Cause::Sampling)?;
+        let read = pages.iter().enumerate().try_for_each(|(index, page)| {
+            if let Some(coming) = pages.get(index + PAGES_AHEAD) {
+                store.medium().prefetch_owner(self.directory[*coming as usize]);
             }
-        }
-        Ok(())
+            self.read(*page, store, Cause::Sampling)
+        });
+        self.sampled = pages;
+        read
     }
 
     /// LPNs for which the translation page read last says something else than the map.

@@ -8,21 +8,30 @@
 //!
 //! Settled here, since the paper leaves it open: copies never count as writes of a page; writes that had no recency before
 //! count in neither term of the ratio; the first clustering runs once a sample may be expected to find a hundredth of its
-//! size, at least three, of pages with a recency; samples are drawn with replacement, or every page once where there are no
-//! more pages than samples. Recency is counted modulo 2^32. O(1) a write beside clusterings.
+//! size, at least three, of pages with a recency; pages are sampled without replacement, or all where there are no more pages
+//! than samples. Recency is counted modulo 2^32.
+//!
+//! Uniform traffic has one write in two in another cluster than before, and so is clustered every 1000 writes, in which few
+//! pages change their recency. A clustering therefore draws anew only a part of its sample, a 64th for every 1000 writes since the
+//! last one, so that sampled pages are others after 64 looks; and the recency of the sampled pages is kept in a histogram, which
+//! their writes keep up to date. The drive would read them all, and is charged for that. O(1) a write beside clusterings,
+//! which take O(pages drawn anew).
 
 mod counters;
+mod sample;
 
 pub use counters::{AsaCounters, AsaResults};
 
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
+use crate::bits::Bits;
 use crate::cause::Cause;
-use crate::hotness::kmeans::{Clusterer, Init, cost};
+use crate::hotness::kmeans::{Histogram, Init, Spacing, centroids, cost};
 use crate::memory;
 use crate::random::Random;
 use crate::registry::{Entry, Kind, Parameter, Parameters, parse_integer};
 use crate::stats::Snapshot;
+use sample::Sample;
 
 /// No end, or a number of host page writes.
 const UPDATE_UNTIL: &[Kind] = &[Kind::word(&["always"]), Kind::integer(0..=1_000_000_000_000)];
@@ -99,6 +108,17 @@ impl AsaOptions {
             audit: parameters.boolean("audit"),
         }
     }
+
+    /// How intervals of what is clustered are spaced: relative to the recency in both cases.
+    fn spacing(&self) -> Spacing {
+        if self.logarithmic { Spacing::Even } else { Spacing::Relative }
+    }
+
+    /// What is clustered of a recency.
+    #[inline(always)]
+    fn scaled(&self, irr: u32) -> u32 {
+        if self.logarithmic { (libm::log(f64::from(irr)) * STEPS_PER_UNIT) as u32 } else { irr }
+    }
 }
 
 /// Where the recency of pages is kept, which decides who is charged for it.
@@ -117,9 +137,12 @@ const CLUSTERS: usize = 3;
 /// Page writes between two looks at the share of misses.
 const CHECK_INTERVAL: u32 = 1000;
 
-/// Samples are drawn so many at a time, and their recency is prefetched while that of those before is read: they lie
-/// anywhere in a table larger than the processor's caches.
-const SAMPLES_AHEAD: usize = 32;
+/// Looks after which the whole sample is another one.
+const LOOKS_A_SAMPLE: u64 = 64;
+
+/// Pages are drawn so many at a time, and their recency is prefetched before the first is read: they lie anywhere in a table
+/// larger than the processor's caches.
+const DRAWN_AT_ONCE: usize = 32;
 
 /// Steps of a logarithm of recency that is clustered: that of the largest, 22.2, makes the largest integer that fits.
 const STEPS_PER_UNIT: f64 = (1u64 << 27) as f64;
@@ -156,8 +179,11 @@ pub struct Asa {
     misses: u64,
     clustered_at: u64,
     random: Random,
-    clusterer: Clusterer,
-    sampled: Vec<Lpn>,
+    sample: Sample,
+    /// What is clustered: the recency of the sampled pages that have one.
+    sampled: Histogram,
+    /// A clustering has read the sample, which nobody was charged for yet.
+    has_read_sample: bool,
     counters: AsaCounters,
 }
 
@@ -177,8 +203,9 @@ impl Asa {
             misses: 0,
             clustered_at: 0,
             random: Random::new(seed),
-            clusterer: Clusterer::default(),
-            sampled: Vec::new(),
+            sample: Sample::new(options.samples, logical_pages),
+            sampled: Histogram::new(options.spacing()),
+            has_read_sample: false,
             counters: AsaCounters::default(),
         }
     }
@@ -224,44 +251,67 @@ impl Asa {
         }
     }
 
-    /// Draws samples, and gives those that have a recency to the clusterer.
-    fn sample(&mut self) {
-        let pages = self.pages.len() as u64;
-        let all = u64::from(self.options.samples) >= pages;
-        self.counters.samples += self.sampled_at_once() as u64;
-        self.sampled.resize(self.sampled_at_once(), Lpn(0));
-        let mut next = 0;
-        // A copy, because it stays in registers.
-        let mut random = self.random.clone();
-        let mut drawn: &[Lpn] = &[];
-        for coming in self.sampled.chunks_mut(SAMPLES_AHEAD) {
-            for sample in &mut *coming {
-                let lpn = if all { next } else { random.below(pages) as u32 };
-                memory::prefetch(&self.pages, lpn as usize);
-                *sample = Lpn(lpn);
-                next += 1;
+    /// Draws a part of the sample anew, after so many writes since the last time; all of it at first.
+    fn draw(&mut self, writes: u64) {
+        if self.sample.lpns().is_empty() {
+            self.sample.draw(&mut self.random);
+            for lpn in self.sample.lpns() {
+                count(&mut self.sampled, &self.options, self.pages[lpn.0 as usize].irr);
             }
-            read(drawn, &self.pages, &self.options, &mut self.clusterer);
-            drawn = coming;
+            return;
         }
-        read(drawn, &self.pages, &self.options, &mut self.clusterer);
-        self.random = random;
+        let (size, pages) = (u64::from(self.sample.size()), self.pages.len() as u64);
+        if size == pages {
+            return;
+        }
+        let mut left = (writes / u64::from(CHECK_INTERVAL) * size).div_ceil(LOOKS_A_SAMPLE).min(size) as usize;
+        let mut drawn = [Lpn(0); DRAWN_AT_ONCE];
+        while left > 0 {
+            let drawn = &mut drawn[..left.min(DRAWN_AT_ONCE)];
+            for (ahead, drawn) in drawn.iter_mut().enumerate() {
+                *drawn = Lpn(self.random.below(pages) as u32);
+                memory::prefetch(&self.pages, drawn.0 as usize);
+                memory::prefetch(&self.pages, self.sample.leaving(ahead).0 as usize);
+            }
+            for came in &*drawn {
+                if let Some(gone) = self.sample.exchange(*came) {
+                    let [gone, came] = [gone, *came].map(|lpn| self.pages[lpn.0 as usize].irr);
+                    self.recount(gone, came);
+                }
+            }
+            left -= drawn.len();
+        }
     }
 
-    /// Samples that one clustering takes.
-    fn sampled_at_once(&self) -> usize {
-        (self.options.samples as usize).min(self.pages.len())
+    /// A sampled recency becomes another.
+    #[inline(always)]
+    fn recount(&mut self, old: u32, new: u32) {
+        if old != INFINITE {
+            self.sampled.remove(self.options.scaled(old));
+        }
+        count(&mut self.sampled, &self.options, new);
+    }
+
+    /// A sampled page was written.
+    #[inline(never)]
+    fn rewrite_sampled(&mut self, old: u32, new: u32) {
+        self.recount(old, new);
     }
 
     fn cluster(&mut self, now: u64) {
-        self.sample();
+        self.draw(now - self.clustered_at);
         self.clustered_at = now;
-        if self.clusterer.values().is_empty() {
+        self.has_read_sample = true;
+        self.counters.samples += u64::from(self.sample.size());
+        if self.sampled.count() == 0 {
             return;
         }
         self.counters.clusterings += 1;
         self.starts_hot = 0;
-        let centroids = self.clusterer.cluster(CLUSTERS, self.options.init);
+        let centroids = match self.options.init {
+            Init::Sorted => self.sampled.centroids(CLUSTERS),
+            Init::Exact => self.centroids_of(self.sample.lpns().iter().copied()).1,
+        };
         if self.options.audit {
             self.audit(&centroids);
         }
@@ -277,18 +327,18 @@ impl Asa {
 }
 
 impl Asa {
+    /// What is clustered of those of `lpns` that have a recency, and its centroids.
+    fn centroids_of(&self, lpns: impl Iterator<Item = Lpn>) -> (Vec<u32>, Vec<f64>) {
+        let known = lpns.map(|lpn| self.pages[lpn.0 as usize].irr).filter(|irr| *irr != INFINITE);
+        let values: Vec<u32> = known.map(|irr| self.options.scaled(irr)).collect();
+        let centroids = centroids(&values, CLUSTERS, self.options.init, self.options.spacing());
+        (values, centroids)
+    }
+
     /// Adds how much more the centroids of a sample cost over all pages than those that all pages would have given.
     fn audit(&mut self, of_sample: &[f64]) {
-        let mut all = Clusterer::default();
-        let mut drawn = [Lpn(0); SAMPLES_AHEAD];
-        for first in (0..self.pages.len()).step_by(SAMPLES_AHEAD) {
-            let lpns = first..self.pages.len().min(first + SAMPLES_AHEAD);
-            let drawn = &mut drawn[..lpns.len()];
-            drawn.iter_mut().zip(lpns).for_each(|(drawn, lpn)| *drawn = Lpn(lpn as u32));
-            read(drawn, &self.pages, &self.options, &mut all);
-        }
-        let values = all.values().to_vec();
-        let least = cost(&values, &all.cluster(CLUSTERS, self.options.init));
+        let (values, of_all) = self.centroids_of((0..self.pages.len() as u32).map(Lpn));
+        let least = cost(&values, &of_all);
         if least > 0.0 {
             self.counters.audited_clusterings += 1;
             self.counters.excess_cost_sum += cost(&values, of_sample) / least - 1.0;
@@ -296,22 +346,12 @@ impl Asa {
     }
 }
 
-/// Gives the recency of the sampled pages that have one to the clusterer; at most `SAMPLES_AHEAD`.
+/// Counts a sampled recency, if it is one.
 #[inline(always)]
-fn read(sampled: &[Lpn], pages: &[Recency], options: &AsaOptions, clusterer: &mut Clusterer) {
-    let mut values = [0; SAMPLES_AHEAD];
-    let mut found = 0;
-    for lpn in sampled {
-        let irr = pages[lpn.0 as usize].irr;
-        values[found] = irr;
-        // Added up, because whether a page has a recency may be anyone's guess.
-        found += usize::from(irr != INFINITE);
+fn count(sampled: &mut Histogram, options: &AsaOptions, irr: u32) {
+    if irr != INFINITE {
+        sampled.add(options.scaled(irr));
     }
-    let values = &mut values[..found];
-    if options.logarithmic {
-        values.iter_mut().for_each(|value| *value = (libm::log(f64::from(*value)) * STEPS_PER_UNIT) as u32);
-    }
-    clusterer.add(values);
 }
 
 /// A recency as one byte holds it, its exponent and three binary digits: the middle of what the byte may mean.
@@ -343,6 +383,9 @@ impl Placement for Asa {
         self.pages[write.lpn.0 as usize] = Recency { last_write: clock, irr };
         self.finite_pages += u64::from(irr != INFINITE);
         self.finite_pages -= u64::from(page.irr != INFINITE);
+        if self.sample.contains(write.lpn) {
+            self.rewrite_sampled(page.irr, irr);
+        }
         let stream = self.stream_of(write.lpn, irr);
         if self.has_clusters() && irr != INFINITE && page.irr != INFINITE {
             let missed = u64::from(self.stream(page.irr) != stream);
@@ -363,11 +406,11 @@ impl Placement for Asa {
         lpns.for_each(|lpn| memory::prefetch(&self.pages, lpn.0 as usize));
     }
     #[inline(always)]
-    fn metadata_reads(&self) -> &[Lpn] {
-        &self.sampled
+    fn metadata_reads(&self) -> Option<&Bits> {
+        self.has_read_sample.then(|| self.sample.set())
     }
     fn forget_metadata_reads(&mut self) {
-        self.sampled.clear();
+        self.has_read_sample = false;
     }
     fn fill_snapshot(&self, snapshot: &mut Snapshot) {
         // The map reads what is sampled and not cached; nobody else has samples.
@@ -381,7 +424,7 @@ impl Placement for Asa {
         }
     }
     fn simulator_bytes(&self) -> u64 {
-        self.pages.len() as u64 * 8 + u64::from(self.options.samples) * 4
+        self.pages.len() as u64 * 8 + self.sample.bytes() + self.sampled.bytes()
     }
 }
 

@@ -42,16 +42,37 @@ fn everything_is_cold_before_the_first_clustering_and_then_pages_part() {
 }
 
 #[test]
-fn the_recency_of_every_sampled_page_that_has_one_is_clustered() {
-    for (samples, pages) in [(500, 300), (500, 1000), (3, 1000), (33, 1000)] {
-        let mut asa = asa(&format!("samples={samples}"), pages);
-        let mut now = 0;
-        rounds(&mut asa, &mut now, 1, 0..pages, 1);
-        rounds(&mut asa, &mut now, 3, 0..50, pages);
-        asa.sample();
-        assert_eq!(asa.sampled.len() as u32, samples.min(pages));
-        let known = asa.sampled.iter().map(|lpn| asa.pages[lpn.0 as usize].irr).filter(|irr| *irr != INFINITE);
-        assert_eq!(asa.clusterer.values(), known.collect::<Vec<_>>());
+fn what_is_clustered_is_the_recency_of_the_sampled_pages_that_have_one() {
+    for (samples, pages) in [(500, 300), (500, 1000), (3, 1000), (33, 1000), (999, 1000)] {
+        for scale in ["raw", "log"] {
+            let mut asa = asa(&format!("samples={samples},threshold=0,scale={scale}"), pages);
+            let mut now = 0;
+            rounds(&mut asa, &mut now, 1, 0..pages, 1);
+            rounds(&mut asa, &mut now, 100, 0..50, 20);
+            assert!(asa.counters.clusterings > 1);
+            let lpns: std::collections::BTreeSet<u32> = asa.sample.lpns().iter().map(|lpn| lpn.0).collect();
+            assert_eq!(lpns.len() as u32, samples.min(pages), "no page is sampled twice");
+            assert_eq!(asa.sample.set().iter().collect::<Vec<_>>(), lpns.iter().copied().collect::<Vec<_>>());
+            let mut expected = Histogram::new(asa.options.spacing());
+            lpns.iter().for_each(|lpn| count(&mut expected, &asa.options, asa.pages[*lpn as usize].irr));
+            assert_eq!(format!("{:?}", asa.sampled), format!("{expected:?}"), "{samples} of {pages}");
+        }
+    }
+}
+
+#[test]
+fn the_sample_is_another_one_after_64_looks_whether_they_clustered_or_not() {
+    for looks in [[1; 64].as_slice(), &[64], &[16; 4]] {
+        let mut asa = asa("samples=640", 100_000);
+        asa.draw(0);
+        let before = asa.sample.set().clone();
+        let kept = |asa: &Asa| asa.sample.lpns().iter().filter(|lpn| before.contains(lpn.0)).count();
+        let (last, others) = looks.split_last().unwrap();
+        others.iter().for_each(|looks| asa.draw(looks * 1000));
+        assert!(looks.len() == 1 || kept(&asa) > 0);
+        asa.draw(last * 1000);
+        // Some pages are drawn again, and a page drawn that is sampled already changes nothing.
+        assert!(kept(&asa) < 20, "{} of 640 pages are still sampled", kept(&asa));
     }
 }
 
