@@ -7,6 +7,7 @@ use crate::address::Lpn;
 use crate::cause::Cause;
 use crate::device::{BlockDevice, BlockView, DeviceError, Observe, Replay};
 use crate::ftl::Ftl;
+use crate::memory;
 use crate::nand::Medium;
 use crate::nand::clock::Clock as _;
 use crate::nand::content::{Bytes, Content, Frames, Nothing, Run as _};
@@ -19,6 +20,9 @@ use hdrhistogram::Histogram;
 /// which needs the entries to have arrived. A prefetch that misses the TLB holds up what follows it; side by side the
 /// misses of a group overlap, while between one write and the next they would come one after the other.
 const GROUP: usize = 8;
+
+/// Groups that requests themselves are prefetched ahead.
+const GROUPS_AHEAD: usize = 8;
 
 /// What the pages of an FTL hold.
 type ContentOf<F> = <<F as Ftl>::Medium as Medium>::Content;
@@ -132,9 +136,14 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Prefetches for the two groups of requests that follow the one that `batch` begins with.
+    /// Prefetches for the two groups of requests that follow the one that `batch` begins with, and the requests of a later one: a long
+    /// batch is not in the near caches either.
     #[inline(always)]
     fn prefetch_groups(&self, batch: &[Request]) {
+        const REQUESTS_PER_LINE: usize = 64 / size_of::<Request>();
+        for index in (0..GROUP).step_by(REQUESTS_PER_LINE) {
+            memory::prefetch(batch, GROUPS_AHEAD * GROUP + index);
+        }
         self.ftl.prefetch_entries(&self.first_pages(batch, 2 * GROUP));
         self.ftl.prefetch_pages(&self.first_pages(batch, GROUP));
     }

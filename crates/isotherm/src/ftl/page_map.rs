@@ -94,7 +94,7 @@ impl PageMap {
                 None => self.tombstones.forget(old, store),
             }
         }
-        store.count_invalidated(dead);
+        store.count_run(lpns.len(), dead);
         self.mapped_pages += lpns.len() as u64 - dead;
     }
 

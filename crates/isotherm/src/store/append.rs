@@ -50,7 +50,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
 
     /// Programs as many pages of host data as need no look at anything but the open block, and advances the clock: the first of
     /// `lpns`, up to the last page but one of the block. Returns where the first of them went and how many there were. Only where
-    /// [`BlockStore::appends_runs`].
+    /// [`BlockStore::appends_runs`]; [`BlockStore::count_run`] ends the run.
     #[inline(always)]
     pub(crate) fn append_run(&mut self, lpns: &[Lpn]) -> (Ppn, usize) {
         let stream = self.placement.host_to().expect("runs are appended where the page does not matter");
@@ -67,7 +67,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         self.blocks.validity.set_run(at, count as u32);
         self.sequence += pages;
         self.used_pages += pages;
-        self.valid_pages += pages;
         self.now += pages;
         (at, count)
     }
@@ -78,8 +77,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         self.victim.heeds_up_to()
     }
 
-    /// As [`BlockStore::invalidate`] for the old page of one that a run replaced, but that it is counted by
-    /// [`BlockStore::count_invalidated`], for the whole run at once.
+    /// As [`BlockStore::invalidate`] for the old page of one that a run replaced, but that [`BlockStore::count_run`] counts it.
     #[inline(always)]
     pub(crate) fn invalidate_heeded(&mut self, at: Ppn, heeded: u32) {
         if self.blocks.validity.clear_below(at, heeded) {
@@ -87,11 +85,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         }
     }
 
-    /// So many pages hold no current data any more.
+    /// A run of so many pages was appended, and so many old ones hold no current data any more.
     #[inline(always)]
-    pub(crate) fn count_invalidated(&mut self, pages: u64) {
-        self.valid_pages -= pages;
-        self.counters.invalidated_pages += pages;
+    pub(crate) fn count_run(&mut self, appended: usize, dead: u64) {
+        self.valid_pages = self.valid_pages + appended as u64 - dead;
+        self.counters.invalidated_pages += dead;
     }
 
     /// Programs a page that the FTL composed. Room must have been made, or the collector's reserve is used.

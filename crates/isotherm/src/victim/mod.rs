@@ -30,8 +30,8 @@ pub enum Written {
 ///
 /// # Contract
 /// - A block enters with `on_close` and leaves with `on_remove`; between the two it may lose pages (`on_invalidate`, called
-///   after its count of valid pages went down by one, or later by as many as died with it). Deaths that leave more valid pages
-///   in it than `heeds_up_to` may be kept from the policy.
+///   after its count of valid pages went down by one). Deaths that leave more valid pages in it than `heeds_up_to` may be kept
+///   from the policy.
 /// - A policy that wants a history also `watches_pages`.
 /// - To a policy that `watches_pages`, every page programmed is told by `on_program`, by `on_copies` when it moves, and by
 ///   `on_page_death` when it is overwritten or trimmed.
