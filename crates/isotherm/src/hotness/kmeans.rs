@@ -197,7 +197,8 @@ impl Cumulated<'_> {
 
     /// Lloyd's iteration: the centroids once no value changes its cluster.
     fn iterate(&self, mut centroids: Vec<f64>) -> Vec<f64> {
-        let (mut cuts, mut next): (Vec<(u32, u64)>, Vec<(u32, u64)>) = (Vec::new(), Vec::new());
+        let mut cuts: Vec<(u32, u64)> = Vec::new();
+        let mut next: Vec<(u32, u64)> = Vec::new();
         loop {
             // A value halfway between two centroids goes to the lower one.
             next.clear();
