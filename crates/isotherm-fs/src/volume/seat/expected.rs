@@ -4,6 +4,10 @@
 //! them wait for the whole of its flush, and from then on the threads take turns in two halves of which each waits for the other's
 //! flush. So whoever is about to write waits for as many as there were the last time, for no longer than a flush takes: it costs at
 //! most what it may save. One that asks alone never waits.
+//!
+//! For the same reason there is one flush at a time, though a device may take several: with two in the air each is of half as many
+//! requests, and what a group costs (a plan, a write, a flush, threads that wake up) is paid twice as often. A `fdatasync` of a file
+//! waits besides for every page of it that is being written, those of the other flush included.
 
 use std::time::Duration;
 
