@@ -62,6 +62,8 @@ pub struct Isotherm {
     die_together: bool,
     /// The block whose turn is next.
     turn: u32,
+    /// Owners of the pages that are looked up.
+    looked_up: Vec<u32>,
 }
 
 /// `(invalid pages)^2` over the number of live pages with an exponent, by that number.
@@ -95,6 +97,7 @@ impl Isotherm {
             looked: vec![0; context.blocks as usize],
             shortlists: Shortlists::with_room(context.blocks),
             turn: 0,
+            looked_up: Vec::with_capacity(context.pages_per_block as usize),
         }
     }
 
@@ -115,20 +118,27 @@ impl Isotherm {
         if valid == 0 || valid == blocks.pages_per_block() {
             return;
         }
-        let (mut sum, mut looked_up) = (0.0, 0);
-        let owners = &self.owners;
+        let lifetimes = history.lifetimes();
+        let (owners, looked_up) = (&self.owners, &mut self.looked_up);
         let step = step.min(valid);
         let mut skipped = self.choices % step;
+        looked_up.clear();
+        // What is known of pages lies anywhere in a large table: it is fetched side by side before the first is read.
         blocks.validity.for_each_valid(block, |at| {
             skipped += 1;
             if skipped < step {
                 return;
             }
-            (skipped, looked_up) = (0, looked_up + 1);
+            skipped = 0;
             let owner = owners[at.0 as usize];
-            sum += if owner == NOT_DATA { f64::from(UNKNOWN_RATE) } else { history.lifetimes().rate(Lpn(owner)) };
+            if owner != NOT_DATA {
+                lifetimes.prefetch([Lpn(owner)].into_iter());
+            }
+            looked_up.push(owner);
         });
-        self.rates[index] = (sum / f64::from(looked_up)) as f32;
+        let rate = |owner| if owner == NOT_DATA { f64::from(UNKNOWN_RATE) } else { lifetimes.rate(Lpn(owner)) };
+        let sum = looked_up.iter().map(|owner| rate(*owner)).sum::<f64>();
+        self.rates[index] = (sum / looked_up.len() as f64) as f32;
         let (gains, rates) = (&self.gains[usize::from(self.die_together)], &self.rates);
         self.shortlists.offer(block, blocks, |block, _| score(gains, rates, blocks, block));
     }
