@@ -4,6 +4,7 @@ use super::error::SpecError;
 use super::kind::{Kind, parse_boolean, parse_integer};
 use super::name::{PolicyName, WRAPPED};
 use super::parameter::Parameter;
+use super::suggest::closest;
 use crate::quantity::{ByteSize, Share};
 
 /// The parameters of one policy, checked against its table: unknown keys and values that their kind does not allow are
@@ -27,13 +28,7 @@ impl<'a> Parameters<'a> {
         for (i, (key, value)) in policy.parameters.iter().enumerate() {
             let declared = table.iter().find(|p| p.key == key);
             if !wraps && declared.is_none() {
-                let known: Vec<_> = table.iter().map(|p| p.key).collect();
-                let fix = if known.is_empty() {
-                    "it takes none".to_owned()
-                } else {
-                    format!("it takes {}", known.join(", "))
-                };
-                return Err(SpecError::new(&policy.name, format!("unknown parameter \"{key}\""), fix));
+                return Err(unknown(&policy.name, table, key, value));
             }
             if policy.parameters[..i].iter().any(|(k, _)| k == key) {
                 return Err(SpecError::new(&policy.name, format!("\"{key}\" is given twice"), "give it once"));
@@ -124,5 +119,46 @@ impl<'a> Parameters<'a> {
     pub fn is(&self, key: &str, name: &str) -> bool {
         assert!(self.declared(key).kind.has_name(name), "{}: {key} has no name {name}", self.policy.name);
         self.text(key) == name
+    }
+}
+
+/// The error that a policy has no parameter `key`. A bare word, which would name the policy that another one is built around, is a key or
+/// a value whose other half is missing.
+fn unknown(policy: &str, table: &[Parameter], key: &str, value: &str) -> SpecError {
+    let keys = table.iter().map(|parameter| parameter.key);
+    let all = keys.clone().collect::<Vec<_>>().join(", ");
+    let takes = if all.is_empty() { "it takes none".to_owned() } else { format!("it takes {all}") };
+    if key == WRAPPED {
+        return SpecError::new(policy, format!("\"{value}\" is not KEY=VALUE"), takes);
+    }
+    let fix = match closest(key, keys) {
+        Some(meant) => format!("did you mean \"{meant}\"? {takes}"),
+        None => takes,
+    };
+    SpecError::new(policy, format!("unknown parameter \"{key}\""), fix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &[Parameter] = &[Parameter::integer("groups", 1..=8, "4"), Parameter::integer("sample", 1..=8, "4")];
+
+    #[test]
+    fn what_a_policy_does_not_take_is_told_with_what_it_takes() {
+        for (given, table, expected) in [
+            (
+                "sfs:greups=3",
+                TABLE,
+                "sfs: unknown parameter \"greups\"; did you mean \"groups\"? it takes groups, sample",
+            ),
+            ("sfs:colour=3", TABLE, "sfs: unknown parameter \"colour\"; it takes groups, sample"),
+            ("sfs:groups", TABLE, "sfs: \"groups\" is not KEY=VALUE; it takes groups, sample"),
+            ("greedy:fast", &[], "greedy: \"fast\" is not KEY=VALUE; it takes none"),
+        ] {
+            let name: PolicyName = given.parse().unwrap();
+            let refused = Parameters::new(&name, table).err().expect("it is refused");
+            assert_eq!(refused.to_string(), expected);
+        }
     }
 }
