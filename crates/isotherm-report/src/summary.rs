@@ -156,7 +156,7 @@ fn regime(runs: &[&RunResult]) -> String {
     let size =
         |run: &RunResult| format!("{:.0} MiB", (run.device.logical_pages * run.device.page_bytes) as f64 / 1_048_576.0);
     let spare = |run: &RunResult| match &run.spec.log {
-        Some(log) => format!("log {} full", log.utilisation),
+        Some(log) => format!("log {:.0} % full", log.utilisation.0 * 100.0),
         None => format!("spare {:.1} %", run.device.spare * 100.0),
     };
     let seed = |run: &RunResult| format!("seed {}", run.seed);
