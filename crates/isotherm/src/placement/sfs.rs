@@ -9,7 +9,7 @@
 //! Segments of a device are far smaller than the paper's 32 MB, and more: quantising as many as the log does before each
 //! of them would cost hundreds of times the write itself, so that `sample` is smaller here.
 //!
-//! O(groups) a page, O(sample x groups) a segment.
+//! O(groups) a page, and as much as a part of the sample takes for each segment.
 
 use super::{AnyPlacement, BuildPlacement, GcCopy, HostWrite, PageHistory, Placement};
 use crate::address::{Lpn, StreamId};
@@ -40,8 +40,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
         let log2_file_pages = (FILE_BYTES / context.page_bytes).max(1).ilog2();
         Ok(AnyPlacement::SfsGroups(SfsGroups {
             age: parameters.choice("age", AgeFrom::NAMES),
-            pages: memory::table(context.logical_pages as usize, Default::default()),
-            segment_of: memory::table(context.logical_pages as usize, NOWHERE),
+            pages: memory::table(context.logical_pages as usize, Page::default()),
             files: Files::new(context.logical_pages, log2_file_pages),
             quantiser: Quantiser::new(quantiser, context.seed),
             segments: SegmentSums::new(context.blocks, context.pages_per_block),
@@ -55,6 +54,21 @@ const FILE_BYTES: u32 = 1 << 20;
 
 /// Mark of no segment.
 const NOWHERE: u32 = u32::MAX;
+
+/// What is known of a page: on one line of the processor's cache, since all of it is needed at once.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
+struct Page {
+    heat: Heat,
+    /// The segment that it lies in, or [`NOWHERE`].
+    segment: u32,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { heat: Heat::default(), segment: NOWHERE }
+    }
+}
 
 /// Live pages of one segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,9 +131,7 @@ impl SegmentSums {
 #[derive(Clone, Debug)]
 pub struct SfsGroups {
     age: AgeFrom,
-    pages: Vec<Heat>,
-    /// The segment that each page lies in, or [`NOWHERE`].
-    segment_of: Vec<u32>,
+    pages: Vec<Page>,
     files: Files,
     quantiser: Quantiser,
     segments: SegmentSums,
@@ -133,29 +145,36 @@ impl SfsGroups {
     /// Takes a page out of the segment where it lies.
     #[inline(always)]
     fn leave(&mut self, lpn: Lpn) {
-        let segment = std::mem::replace(&mut self.segment_of[lpn.0 as usize], NOWHERE);
+        let page = &mut self.pages[lpn.0 as usize];
+        let segment = std::mem::replace(&mut page.segment, NOWHERE);
         if segment != NOWHERE {
-            self.segments.remove(segment, self.pages[lpn.0 as usize]);
+            self.segments.remove(segment, page.heat);
         }
     }
 
-    /// Puts a page of this hotness into its group's segment.
+    /// Puts a page into its group's segment.
     #[inline(always)]
     fn enter(&mut self, lpn: Lpn) -> StreamId {
-        let (heat, now) = (self.pages[lpn.0 as usize], self.now as Time);
-        let hotness = if heat.writes <= 1 { self.files.hotness(lpn.0, now) } else { heat.hotness(now) };
+        let (page, now) = (&mut self.pages[lpn.0 as usize], self.now as Time);
+        let hotness = if page.heat.writes <= 1 { self.files.hotness(lpn.0, now) } else { page.heat.hotness(now) };
         let group = self.quantiser.group(hotness);
         if self.open[group] == NOWHERE {
             self.open[group] = self.segments.open();
         }
         let segment = self.open[group];
-        self.segment_of[lpn.0 as usize] = segment;
-        if self.segments.add(segment, heat) {
-            self.open[group] = NOWHERE;
-            let (segments, now) = (&self.segments, self.now);
-            self.quantiser.update(segments.segments.len(), now, |index| segments.hotness(index, now));
+        page.segment = segment;
+        if self.segments.add(segment, page.heat) {
+            self.fill(group);
         }
         StreamId(group as u16)
+    }
+
+    /// A group has filled its segment.
+    #[inline(never)]
+    fn fill(&mut self, group: usize) {
+        self.open[group] = NOWHERE;
+        let (segments, now) = (&self.segments, self.now);
+        self.quantiser.update(segments.segments.len(), now, |index| segments.hotness(index, now));
     }
 }
 
@@ -170,7 +189,7 @@ impl Placement for SfsGroups {
     fn host(&mut self, write: &HostWrite, _: &mut PageHistory) -> StreamId {
         self.leave(write.lpn);
         self.now = write.now;
-        self.pages[write.lpn.0 as usize].on_write(write.now as Time, self.age);
+        self.pages[write.lpn.0 as usize].heat.on_write(write.now as Time, self.age);
         self.files.on_write(write.lpn.0, write.now as Time, self.age);
         self.enter(write.lpn)
     }
@@ -181,19 +200,21 @@ impl Placement for SfsGroups {
     }
     fn on_trim(&mut self, lpn: Lpn) {
         self.leave(lpn);
-        self.pages[lpn.0 as usize] = Heat::default();
+        self.pages[lpn.0 as usize].heat = Heat::default();
     }
     #[inline(always)]
     fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
         for lpn in lpns {
             memory::prefetch(&self.pages, lpn.0 as usize);
-            memory::prefetch(&self.segment_of, lpn.0 as usize);
         }
     }
     fn memory_bytes(&self) -> u64 {
         let pages = self.pages.len() * (size_of::<Heat>() + 4);
         let segments = self.segments.segments.capacity() * size_of::<Segment>() + self.segments.free.capacity() * 4;
         (pages + segments) as u64 + self.files.bytes()
+    }
+    fn simulator_bytes(&self) -> u64 {
+        self.memory_bytes() + (self.pages.len() * (size_of::<Page>() - size_of::<Heat>() - 4)) as u64
     }
 }
 
@@ -222,7 +243,7 @@ mod tests {
     fn write(placement: &mut SfsGroups, lpn: u32, now: u64) -> u16 {
         placement
             .host(
-                &HostWrite { lpn: Lpn(lpn), now, rewrite: placement.pages[lpn as usize].writes > 0 },
+                &HostWrite { lpn: Lpn(lpn), now, rewrite: placement.pages[lpn as usize].heat.writes > 0 },
                 &mut PageHistory::default(),
             )
             .0
@@ -260,16 +281,16 @@ mod tests {
             let kind = random.below(20);
             if kind == 0 {
                 placement.on_trim(Lpn(lpn));
-            } else if kind == 1 && placement.pages[lpn as usize].writes > 0 {
+            } else if kind == 1 && placement.pages[lpn as usize].heat.writes > 0 {
                 placement.gc(&GcCopy { lpn: Lpn(lpn), now, from: StreamId(0), stamp: 0 }, &PageHistory::default());
             } else {
                 write(&mut placement, lpn, now);
             }
         }
         let mut found = vec![(0, HeatSums::default()); placement.segments.segments.len()];
-        for (heat, segment) in placement.pages.iter().zip(&placement.segment_of).filter(|p| *p.1 != NOWHERE) {
-            found[*segment as usize].0 += 1;
-            found[*segment as usize].1.add(*heat);
+        for page in placement.pages.iter().filter(|page| page.segment != NOWHERE) {
+            found[page.segment as usize].0 += 1;
+            found[page.segment as usize].1.add(page.heat);
         }
         for (segment, found) in placement.segments.segments.iter().zip(found) {
             assert_eq!((segment.live, segment.heat), found);

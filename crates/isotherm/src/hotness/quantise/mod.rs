@@ -5,7 +5,7 @@
 //! centre without segments. Left where it is, it never finds any again: a log's first segments are hotter than
 //! all later ones, since hotness is writes over age and ages have just begun to count ([`EmptyGroup`]). *Equi-width* cuts the range of hotness
 //! into equal parts, *equi-height* the segments into equal counts. A time costs O(segments x groups); above
-//! `sample_max`, segments are sampled at even distances, from a start that moves.
+//! `sample_max`, so many stand for all, of which a part is asked for anew each time ([`sample`]): that costs O(part), where lines move little.
 //!
 //! Departure, switched by `distinct`: where nothing differs, centres still do, by chance, and blocks fall into groups by chance;
 //! groups that wait for a segment's worth of blocks then cost space for nothing. A block's hotness is a count over
@@ -14,9 +14,13 @@
 //! tells a population of one hotness: K-means parts a normal one into two whose centres lie 1.6 standard deviations apart, into
 //! more that lie nearer. 0 is the published way.
 
+mod sample;
+
 use super::lifetime::MEAN_RATE;
 use crate::random::Random;
 use crate::registry::{Parameter, Parameters};
+use sample::Sample;
+use std::ops::{AddAssign, SubAssign};
 
 /// How the lines are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -150,6 +154,8 @@ pub struct Quantiser {
     bounds: Vec<f64>,
     /// Of the segments looked at, in the scale's measure.
     hotnesses: Vec<f64>,
+    /// Those that stand for all, where there are too many.
+    sample: Option<Sample>,
 }
 
 impl Quantiser {
@@ -166,6 +172,7 @@ impl Quantiser {
             centres: Vec::with_capacity(options.groups),
             bounds,
             hotnesses: Vec::new(),
+            sample: None,
         }
     }
 
@@ -197,18 +204,35 @@ impl Quantiser {
         if self.options.groups == 1 || self.options.criterion == Criterion::Isotherm {
             return;
         }
-        let step = segments.div_ceil(self.options.sample_max).max(1);
-        let start = if step > 1 { self.random.below(step as u64) as usize } else { 0 };
         self.hotnesses.clear();
-        self.hotnesses
-            .extend((start..segments).step_by(step).filter_map(hotness).map(|h| self.options.scale.measure(h)));
-        if self.hotnesses.is_empty() {
+        if segments > self.options.sample_max {
+            let sample = self.sample.get_or_insert_with(|| Sample::new(self.options.scale));
+            sample.look(self.options.sample_max, segments, &mut self.random, hotness);
+        } else {
+            self.sample = None;
+            self.hotnesses.extend((0..segments).filter_map(hotness).map(|h| self.options.scale.measure(h)));
+        }
+        match self.sample.take() {
+            Some(mut sample) => {
+                self.draw_lines(&mut sample, now);
+                self.sample = Some(sample);
+            }
+            None => {
+                let mut hotnesses = std::mem::take(&mut self.hotnesses);
+                self.draw_lines(&mut hotnesses, now);
+                self.hotnesses = hotnesses;
+            }
+        }
+    }
+
+    fn draw_lines(&mut self, segments: &mut impl Segments, now: u64) {
+        if segments.count() == 0 {
             return;
         }
         match self.options.criterion {
-            Criterion::Iterative => self.refine(),
-            Criterion::EquiWidth => self.cut_range(),
-            Criterion::EquiHeight => self.cut_counts(),
+            Criterion::Iterative => self.refine(segments),
+            Criterion::EquiWidth => self.cut_range(&segments.measures()),
+            Criterion::EquiHeight => self.cut_counts(segments.measures()),
             Criterion::Isotherm => {}
         }
         self.bounds.iter_mut().for_each(|bound| *bound = self.options.scale.hotness(*bound));
@@ -230,33 +254,27 @@ impl Quantiser {
         }
     }
 
-    fn refine(&mut self) {
-        if self.centres.len() < self.options.groups || self.hotnesses.len() <= self.options.groups {
+    fn refine(&mut self, segments: &mut impl Segments) {
+        if self.centres.len() < self.options.groups || segments.count() <= self.options.groups {
             // Too little to refine: any segments will do as centres.
-            let count = self.hotnesses.len() as u64;
             self.centres.clear();
             for _ in 0..self.options.groups {
-                self.centres.push(self.hotnesses[self.random.below(count) as usize]);
+                self.centres.push(segments.any(&mut self.random));
             }
             self.centres.sort_unstable_by(f64::total_cmp);
         }
-        let all = below(&self.hotnesses, f64::INFINITY);
         for _ in 0..ROUNDS {
             self.bound_between_centres();
             let mut moved = false;
-            let mut lower = Sum::default();
-            for (group, centre) in self.centres.iter_mut().enumerate() {
-                let upper = self.bounds.get(group).map_or(all, |bound| below(&self.hotnesses, *bound));
-                let count = upper.count - lower.count;
-                if count > 0 {
-                    let mean = (upper.sum - lower.sum) / f64::from(count);
+            for (centre, own) in self.centres.iter_mut().zip(segments.parted(&self.bounds)) {
+                if own.count > 0 {
+                    let mean = own.sum / f64::from(own.count);
                     moved |= mean != *centre;
                     *centre = mean;
                 } else if self.options.empty == EmptyGroup::Repicks {
                     moved = true;
-                    *centre = self.hotnesses[self.random.below(self.hotnesses.len() as u64) as usize];
+                    *centre = segments.any(&mut self.random);
                 }
-                lower = upper;
             }
             if !moved {
                 break;
@@ -272,11 +290,9 @@ impl Quantiser {
         self.bounds.extend(self.centres.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0));
     }
 
-    fn cut_range(&mut self) {
-        let (least, most) = self
-            .hotnesses
-            .iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), h| (least.min(*h), most.max(*h)));
+    fn cut_range(&mut self, measures: &[f64]) {
+        let (least, most) =
+            measures.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), h| (least.min(*h), most.max(*h)));
         let width = (most - least) / self.options.groups as f64;
         self.bounds.clear();
         self.bounds.extend((1..self.options.groups).map(|i| least + width * i as f64));
@@ -284,21 +300,71 @@ impl Quantiser {
         self.centres.extend((0..self.options.groups).map(|i| least + width * (i as f64 + 0.5)));
     }
 
-    fn cut_counts(&mut self) {
-        self.hotnesses.sort_unstable_by(f64::total_cmp);
-        let (count, groups) = (self.hotnesses.len(), self.options.groups);
+    fn cut_counts(&mut self, mut measures: Vec<f64>) {
+        measures.sort_unstable_by(f64::total_cmp);
+        let (count, groups) = (measures.len(), self.options.groups);
         self.bounds.clear();
-        self.bounds.extend((1..groups).map(|i| self.hotnesses[i * count / groups]));
+        self.bounds.extend((1..groups).map(|i| measures[i * count / groups]));
         self.centres.clear();
-        self.centres.extend((0..groups).map(|i| self.hotnesses[(2 * i + 1) * count / (2 * groups)]));
+        self.centres.extend((0..groups).map(|i| measures[(2 * i + 1) * count / (2 * groups)]));
+    }
+}
+
+/// The segments that are looked at, in the scale's measure.
+trait Segments {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// Any of them; there is at least one.
+    fn any(&self, random: &mut Random) -> f64;
+    /// How many lie in each group, and their sum: group 0 below the first bound, group 1 from there on, and so on. Bounds ascend.
+    fn parted(&mut self, bounds: &[f64]) -> [Sum; MAX_GROUPS];
+    /// All of them.
+    fn measures(&self) -> Vec<f64>;
+}
+
+/// All segments.
+impl Segments for Vec<f64> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+    fn any(&self, random: &mut Random) -> f64 {
+        self[random.below(self.len() as u64) as usize]
+    }
+    fn parted(&mut self, bounds: &[f64]) -> [Sum; MAX_GROUPS] {
+        let mut parted = [Sum::default(); MAX_GROUPS];
+        let mut lower = Sum::default();
+        for (own, bound) in parted.iter_mut().zip(bounds.iter().chain([&f64::INFINITY])) {
+            let upper = below(self, *bound);
+            *own = upper;
+            *own -= lower;
+            lower = upper;
+        }
+        parted
+    }
+    fn measures(&self) -> Self {
+        self.clone()
     }
 }
 
 /// Some numbers' sum and count.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Sum {
     sum: f64,
     count: u32,
+}
+
+impl AddAssign for Sum {
+    fn add_assign(&mut self, other: Self) {
+        self.sum += other.sum;
+        self.count += other.count;
+    }
+}
+
+impl SubAssign for Sum {
+    fn sub_assign(&mut self, other: Self) {
+        self.sum -= other.sum;
+        self.count -= other.count;
+    }
 }
 
 /// The numbers below a bound. What lies between two bounds is the difference of two of these: the lower one's numbers are the smaller
