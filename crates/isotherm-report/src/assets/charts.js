@@ -34,13 +34,14 @@
     published: series.origin === "published",
   });
 
-  const axisOption = (axis, paint, { showMinLabel, showMaxLabel, ...extra }) => ({
+  const axisOption = (axis, paint, { ticks, ...extra }) => ({
     type: axis.scale === "logarithmic" ? "log" : "value",
     name: axisTitle(axis),
     nameTextStyle: { color: paint.soft, fontSize: 12 },
-    axisLabel: { color: paint.soft, fontSize: 11, formatter: tick, hideOverlap: true, showMinLabel, showMaxLabel },
+    axisLabel: { color: paint.soft, fontSize: 11, formatter: tick, hideOverlap: true, customValues: ticks },
     axisLine: { show: true, lineStyle: { color: paint.line } },
-    axisTick: { show: false },
+    // Lines across the chart stand at these too.
+    axisTick: { show: false, customValues: ticks },
     splitLine: { lineStyle: { color: paint.line, opacity: 0.6 } },
     ...extra,
   });
@@ -82,21 +83,37 @@
     return limits;
   };
 
-  /** Round ends and steps; `tight` ends the axis where the numbers do, as what lies along it wants it. */
+  const clean = (n) => Number(n.toPrecision(12));
+
+  /** The multiples of `step` from `min` to `max`. */
+  const multiples = (step, min, max) => {
+    const [first, last] = [Math.ceil(min / step - 1e-9), Math.floor(max / step + 1e-9)];
+    return Array.from({ length: last - first + 1 }, (_, i) => clean((first + i) * step));
+  };
+
+  /** Powers of ten from `min` to `max`, with twos and fives where those are few. */
+  const powers = (min, max) => {
+    const exponents = multiples(1, Math.floor(Math.log10(min)), Math.log10(max));
+    const within = (digits) => exponents.flatMap((e) => digits.map((d) => clean(d * 10 ** e))).filter((n) => n >= min && n <= max);
+    const tens = within([1]);
+    return tens.length > 2 ? tens : within([1, 2, 5]);
+  };
+
+  /** Ends and round ticks; `tight` ends the axis where the numbers do, as what lies along it wants it, otherwise ends are round. */
   const rangeOption = (axis, limits, wanted, tight = false) => {
     const [least, most] = limits.get(axisTitle(axis)) ?? [0, 1];
     if (axis.scale === "logarithmic") {
-      if (tight && most > least) return { min: least, max: most };
-      return { min: 10 ** Math.floor(Math.log10(least)), max: 10 ** Math.ceil(Math.log10(most)) };
+      const [floor, ceiling] = [Math.floor(Math.log10(least)), Math.ceil(Math.log10(most))];
+      const [min, max] = tight && most > least ? [least, most] : [10 ** floor, 10 ** Math.max(ceiling, floor + 1)];
+      return { min, max, ticks: powers(min, max) };
     }
     // Where nought is near it belongs in the picture; where it is far, the differences do.
     const low = !tight && least > 0 && least < 0.4 * most ? 0 : least;
     const step = roundStep(most > low ? most - low : Math.abs(most) || 1, wanted);
-    const clean = (n) => Number(n.toPrecision(12));
     const [floor, ceiling] = [Math.floor(low / step + 1e-9) * step, Math.ceil(most / step - 1e-9) * step];
-    const isTight = tight && most > low;
-    const [min, max] = isTight ? [low, most] : [floor, ceiling > floor ? ceiling : floor + step];
-    return { min: clean(min), max: clean(max), interval: clean(step), showMinLabel: min === floor, showMaxLabel: !isTight || max === ceiling };
+    // A hair beyond the last number: the sum of a stack is added up in another order, and would be cut off.
+    const [min, max] = tight && most > low ? [low, most + (most - low) * 1e-9] : [floor, ceiling > floor ? ceiling : floor + step].map(clean);
+    return { min, max, ticks: multiples(step, min, max) };
   };
 
   const below = { nameLocation: "middle", nameGap: 28 };
@@ -174,7 +191,7 @@
     return {
       ...frame(paint),
       grid: { left: namesAbove(chart, width) ? 8 : NAMES_PX + 8, right: Math.max(48, 7 * longest + 10), top: chart.rules.length ? 22 : 6, bottom: 46 },
-      xAxis: axisOption(chart.value, paint, { ...below, ...rangeOption(chart.value, limits, width < NARROW_PX ? 4 : 8) }),
+      xAxis: axisOption(chart.value, paint, { ...below, ...rangeOption(chart.value, limits, width < NARROW_PX ? 4 : 8, true) }),
       yAxis: {
         type: "category", inverse: true, data: chart.categories,
         axisLabel: categoryLabel(chart, paint, width), z: 3,

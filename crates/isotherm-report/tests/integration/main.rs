@@ -1,6 +1,7 @@
 //! The report as a reader gets it: rendered to a file and opened in a real headless Chromium.
 
 mod browser;
+mod charts;
 mod fixture;
 
 use browser::Browser;
