@@ -278,7 +278,8 @@ fn draw_plane(picture: &mut Picture, chart: &Plane) {
                 "<path d=\"{path}\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\" opacity=\"{opacity}\"/>"
             ));
         }
-        if series.mark == Mark::Points || series.points.len() <= 24 && series.origin != Origin::Theory {
+        let few = series.points.len() <= 24 && series.origin != Origin::Theory && series.mark != Mark::Steps;
+        if series.mark == Mark::Points || few {
             let fill = if series.origin == Origin::Published { "none" } else { ink };
             for (at, (px, py)) in series.points.iter().enumerate() {
                 let Some(py) = py.filter(|py| is_shown(*py, &y) && is_shown(*px, &x)) else { continue };

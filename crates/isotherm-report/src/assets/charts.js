@@ -312,7 +312,7 @@
     const series = chart.series.filter((s) => !hidden.has(s.name)).map((s) => {
       const { colour, dash, symbol, published } = look(s, paint);
       // Few runs show where they are; a formula is not known at its ends alone.
-      const few = s.points.length <= 24 && (s.origin !== "theory" || s.points.length === 1);
+      const few = s.mark !== "steps" && s.points.length <= 24 && (s.origin !== "theory" || s.points.length === 1);
       const pale = s.invalid !== undefined && s.invalid.every(Boolean);
       const data = s.points.map((value, i) => ({ value, itemStyle: { opacity: isPale(s, i) ? PALE : 1 } }));
       const common = { name: s.name, data, symbol, symbolSize: 7, itemStyle: { color: colour } };
