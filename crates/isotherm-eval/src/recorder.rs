@@ -1,8 +1,9 @@
 //! Counters over time, recorded while a run goes on.
 //!
-//! A run's length is not known in advance, so time is cut into windows that start small; whenever there are too many, pairs
-//! are joined and the window doubles. In the end 48 to 96 windows cover the run. A window ends with the batch that fills it;
-//! a snapshot of the device is taken then.
+//! A run's length is not known in advance, so time is cut into windows that start small; whenever there are too many, the
+//! window doubles and those are joined that it spans. In the end 48 to 96 windows cover the run. Windows end at the multiples
+//! of their width, each with the request that reaches it, so that their widths differ by a request at most, however large
+//! requests are; a snapshot of the device is taken there.
 
 use crate::results::Series;
 use isotherm::cause::{ByCause, Cause};
@@ -55,7 +56,9 @@ pub struct Recorder {
     /// One sample at the end of each whole replay of the trace.
     replays: Vec<Sample>,
     window: u64,
-    pages_in_window: u64,
+    /// Pages that the host wrote since the start, and the number of them that ends the open window.
+    pages: u64,
+    window_end: u64,
     log2_page_bytes: u32,
 }
 
@@ -67,37 +70,46 @@ impl Recorder {
             samples: Vec::with_capacity(WINDOWS_MAX),
             replays: Vec::new(),
             window: FIRST_WINDOW,
-            pages_in_window: 0,
+            pages: 0,
+            window_end: FIRST_WINDOW,
             log2_page_bytes: page_bytes.trailing_zeros(),
         }
     }
 
-    /// Host page writes that the open window still takes: the size of batch to ask for.
+    /// Host page writes that fill the open window.
     pub fn room(&self) -> u64 {
-        self.window - self.pages_in_window
+        self.window_end - self.pages
     }
 
-    /// Counts `pages` that the host wrote.
+    /// Counts `pages` that the host wrote. A window that they fill is to be closed before more are counted.
     pub fn count(&mut self, pages: u64) {
-        self.pages_in_window += pages;
+        self.pages += pages;
     }
 
     /// Whether the window is full, so that [`close_window`](Self::close_window) is due.
     pub fn window_is_full(&self) -> bool {
-        self.pages_in_window >= self.window
+        self.pages >= self.window_end
     }
 
     /// Ends the open window with the counters as they are now.
     pub fn close_window(&mut self, now: &Snapshot) {
         self.samples.push(Sample::of(now));
-        self.pages_in_window = 0;
-        if self.samples.len() == WINDOWS_MAX {
-            for i in 0..WINDOWS_MAX / 2 {
-                self.samples[i] = self.samples[2 * i + 1];
-            }
-            self.samples.truncate(WINDOWS_MAX / 2);
+        while self.samples.len() >= WINDOWS_MAX {
             self.window *= 2;
+            self.join_windows();
         }
+        self.window_end = (self.pages / self.window + 1) * self.window;
+    }
+
+    /// Keeps the first sample at or behind each multiple of the window.
+    fn join_windows(&mut self) {
+        let mut reached = 0;
+        self.samples.retain(|sample| {
+            let whole = (sample.host_pages - self.start.host_pages) / self.window;
+            let is_first = whole > reached;
+            reached = whole;
+            is_first
+        });
     }
 
     /// Marks the end of a whole replay of the trace.
@@ -107,11 +119,13 @@ impl Recorder {
 
     /// Ends the recording.
     pub fn finish(mut self, end: &Snapshot) -> Recording {
-        if self.pages_in_window > 0 {
-            self.close_window(end);
-        } else if let Some(last) = self.samples.last_mut() {
+        let end = Sample::of(end);
+        match self.samples.last_mut() {
             // Reads and trims after the last write belong to its window.
-            *last = Sample::of(end);
+            Some(last) if last.host_pages == end.host_pages => *last = end,
+            _ if self.pages > 0 => self.samples.push(end),
+            // Nobody counted: only the start and the end are known.
+            _ => {}
         }
         Recording {
             start: self.start,
@@ -249,12 +263,12 @@ mod tests {
         s
     }
 
-    /// Feeds `total` single-page writes in the numbers that the recorder asks for; the device amplifies by 2 from half of them on.
-    fn record(total: u64) -> Recording {
+    /// Feeds `total` pages in requests of `request`; the device amplifies by 2 from half of them on.
+    fn record(total: u64, request: u64) -> Recording {
         let mut recorder = Recorder::new(&snapshot(0, 0), 4096);
         let mut done = 0;
         while done < total {
-            let count = recorder.room().min(4096).min(total - done);
+            let count = request.min(total - done);
             recorder.count(count);
             done += count;
             if recorder.window_is_full() {
@@ -267,7 +281,7 @@ mod tests {
     #[test]
     fn windows_cover_the_run_exactly_whatever_its_length() {
         for total in [1, 63, 64, 5000, 6144, 6145, 1_000_003] {
-            let recording = record(total);
+            let recording = record(total, 1);
             let series = recording.series();
             assert_eq!(*series.host_pages_written.last().unwrap(), total);
             let host: u64 =
@@ -278,8 +292,22 @@ mod tests {
     }
 
     #[test]
+    fn windows_are_equally_wide_but_for_a_request() {
+        for request in [1, 3, 64, 100, 257, 1024] {
+            let series = record(1_000_003, request).series();
+            let ends = &series.host_pages_written;
+            assert!((WINDOWS_MAX / 2..=WINDOWS_MAX).contains(&ends.len()), "{} windows", ends.len());
+            let (_, whole) = ends.split_last().unwrap();
+            for (window, end) in (1..).zip(whole) {
+                let beyond = end - window * series.window_host_pages;
+                assert!(beyond < request, "window {window} of requests of {request} ends {beyond} pages too late");
+            }
+        }
+    }
+
+    #[test]
     fn parts_show_where_write_amplification_changes() {
-        let parts = record(1_000_000).parts(&snapshot(0, 0), 4);
+        let parts = record(1_000_000, 1).parts(&snapshot(0, 0), 4);
         for (part, expected) in parts.into_iter().zip([1.0, 1.0, 2.0, 2.0]) {
             assert!((part.unwrap() - expected).abs() < 0.05, "{part:?} instead of {expected}");
         }

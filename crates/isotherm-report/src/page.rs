@@ -7,7 +7,7 @@ use crate::figure::Figure;
 pub struct Page {
     /// Title of the document and its first heading.
     pub title: String,
-    /// The answer, in a sentence or two under the title.
+    /// The answer, in a sentence or two under the title; lines stay apart.
     pub lead: String,
     /// Version of isotherm that made the results, for the foot of the page.
     pub version: String,

@@ -1,7 +1,8 @@
 //! The figures of runs: which numbers are drawn, in which panel, under which name and colour.
 
 use crate::figure::{
-    Axis, BarSeries, Bars, Chart, Figure, HeatMap, Histogram, HistogramSeries, Origin, Panel, Plane, PlaneSeries, Rule,
+    Axis, BarSeries, Bars, Chart, Figure, HeatMap, Histogram, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries,
+    Rule,
 };
 use crate::table::number;
 use isotherm_eval::results::{BlockHistogram, LatencyBucket, RunResult};
@@ -264,20 +265,32 @@ pub(crate) fn amplification_over_time(arrangement: &Arrangement) -> Option<Figur
     });
     figure(
         "Write amplification over time",
-        "Each point is the end of one window of host writes, the first begins at 0. A line that has become level is steady; one that still moves says that the run was too short to judge by.",
+        "Each step is a window of host writes, as long as the step and as high as the write amplification within it. A line that has become level is steady; one that still moves says that the run was too short to judge by.",
         panels,
     )
 }
 
-/// A line over the windows of a run, in `unit` host pages: each at its end, and the first at its beginning too, because it may be long.
+/// A line over the windows of a run, in `unit` host pages.
 pub(crate) fn windows(run: &RunResult, values: &[Option<f64>], unit: f64) -> PlaneSeries {
-    let ends = run.series.ends_to_draw().iter().zip(values);
-    let mut points: Vec<(f64, Option<f64>)> = ends.map(|(pages, value)| (*pages as f64 / unit, *value)).collect();
-    if let Some((_, first)) = points.first().copied() {
-        points.insert(0, (0.0, first));
-    }
+    let points = steps(run.series.ends_to_draw(), values, unit);
     let invalid = flags(points.iter().map(|_| !run.verdict.valid));
-    PlaneSeries { points, invalid, ..PlaneSeries::default() }
+    PlaneSeries { mark: Mark::Steps, points, invalid, ..PlaneSeries::default() }
+}
+
+/// A value holds from where its window begins to where it ends.
+fn steps(ends: &[u64], values: &[Option<f64>], unit: f64) -> Vec<(f64, Option<f64>)> {
+    let mut points: Vec<(f64, Option<f64>)> = Vec::new();
+    let mut begin = 0.0;
+    for (pages, value) in ends.iter().zip(values) {
+        let end = *pages as f64 / unit;
+        // A step reaches back to the point before it, which there may not be.
+        if value.is_some() && points.last().is_none_or(|before| before.1.is_none()) {
+            points.push((begin, *value));
+        }
+        points.push((end, *value));
+        begin = end;
+    }
+    points
 }
 
 /// Victims by their invalid share.
@@ -456,6 +469,14 @@ pub(crate) fn values_at<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_has_its_value_from_its_beginning_to_its_end() {
+        let points = steps(&[10, 20, 30, 40], &[Some(1.0), Some(2.0), None, Some(3.0)], 10.0);
+        let (first, second) = ([(0.0, Some(1.0)), (1.0, Some(1.0))], [(2.0, Some(2.0)), (3.0, None)]);
+        let last = [(3.0, Some(3.0)), (4.0, Some(3.0))];
+        assert_eq!(points, [first, second, last].concat());
+    }
 
     #[test]
     fn the_share_of_slower_requests_falls_to_none() {

@@ -71,33 +71,80 @@ fn figures<const N: usize>(title: &str, figures: [Option<crate::figure::Figure>;
     Section::new(title, figures.into_iter().flatten().map(Block::Figure).collect())
 }
 
-/// The answer in a sentence: who writes least, and against whom. Runs that are not valid do not compete.
+/// The answer: a sentence for each trace, on a line of its own. What runs under different traces is not to be compared.
 fn lead(runs: &[RunResult]) -> String {
-    let none_valid = runs.iter().all(|r| !r.verdict.valid);
-    let competes = |r: &&RunResult| r.verdict.valid || none_valid;
-    let amplified: Vec<(&RunResult, f64)> =
-        runs.iter().filter(competes).filter_map(|r| Some((r, r.write_amplification?))).collect();
+    let mut traces: Vec<(&str, Vec<Contender>)> = Vec::new();
+    for run in runs {
+        let entry = match traces.iter().position(|(trace, _)| *trace == run.trace) {
+            Some(at) => &mut traces[at].1,
+            None => {
+                traces.push((&run.trace, Vec::new()));
+                &mut traces.last_mut().expect("it was pushed").1
+            }
+        };
+        entry.push(Contender::of(run));
+    }
+    let sentences = traces.iter().map(|(_, contenders)| answer(contenders));
+    sentences.collect::<Vec<_>>().join("\n")
+}
+
+/// A run that competes with the others of its trace.
+struct Contender<'a> {
+    /// What it is called beside others of its trace.
+    name: &'a str,
+    /// The name of its trace and what parts it from the run's, where there are several.
+    trace: &'a str,
+    amplification: Option<f64>,
+    victims: u64,
+    valid: bool,
+}
+
+impl<'a> Contender<'a> {
+    fn of(run: &'a RunResult) -> Self {
+        // Labels of runs under several traces begin with the trace.
+        let is_prefix = |name: &str| run.label.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
+        let trace = run.axes.get("trace").and_then(|name| name.as_str()).filter(|name| is_prefix(name));
+        let (trace, name) = run.label.split_at(trace.map_or(0, |name| name.len() + 2));
+        Self { name, trace, amplification: run.write_amplification, victims: run.gc_count, valid: run.verdict.valid }
+    }
+}
+
+/// Who writes least under one trace, and against whom. Runs that are not valid do not compete.
+fn answer(runs: &[Contender]) -> String {
+    let none_valid = runs.iter().all(|r| !r.valid);
+    let competes = |r: &&Contender| r.valid || none_valid;
+    // Runs that differ in their seed alone have the same name, and compete by their mean.
+    let mut names: Vec<&str> = Vec::new();
+    for run in runs.iter().filter(competes) {
+        if !names.contains(&run.name) {
+            names.push(run.name);
+        }
+    }
+    let mean = |name: &&str| {
+        let own = runs.iter().filter(competes).filter(|run| run.name == *name);
+        let own: Vec<f64> = own.filter_map(|run| run.amplification).collect();
+        (!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64)
+    };
+    let amplified: Vec<(&str, f64)> = names.iter().filter_map(|name| Some((*name, mean(name)?))).collect();
     let best = amplified.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     let worst = amplified.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let answer = match (best, worst) {
-        (Some((run, wa)), _) if runs.len() == 1 => format!(
-            "{}: {} pages programmed for each page that the host wrote, {} victims collected.",
-            run.label,
+        (Some((name, wa)), _) if runs.len() == 1 => format!(
+            "{name}: {} pages programmed for each page that the host wrote, {} victims collected.",
             number(*wa),
-            number(run.gc_count as f64)
+            number(runs[0].victims as f64)
         ),
         (Some((best, least)), Some((worst, most))) if most > least => format!(
-            "{} writes least: {} pages programmed for each page that the host wrote, {} less than {} with {}.",
-            best.label,
+            "{best} writes least: {} pages programmed for each page that the host wrote, {} less than {worst} with {}.",
             number(*least),
             percent(1.0 - least / most),
-            worst.label,
             number(*most)
         ),
         (Some((_, wa)), _) => format!("Write amplification is {} on every device that can be judged.", number(*wa)),
         (None, _) => "The host wrote nothing, so write amplification has no value.".to_owned(),
     };
-    if none_valid { format!("Not to be trusted, see below: {answer}") } else { answer }
+    let trace = runs.first().map_or("", |run| run.trace);
+    if none_valid { format!("{trace}Not to be trusted, see below: {answer}") } else { format!("{trace}{answer}") }
 }
 
 fn caption(runs: &[RunResult]) -> String {
@@ -160,6 +207,8 @@ fn grouped<'a>(said: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
     for (label, text) in said {
         match lines.iter_mut().find(|l| l.0 == text) {
+            // Runs that differ in their seed alone have the same label.
+            Some(line) if line.1.contains(&label) => {}
             Some(line) => line.1.push(label),
             None => lines.push((text, vec![label])),
         }
@@ -272,6 +321,34 @@ fn device_facts(device: &DeviceSummary) -> Vec<Fact> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn contender(name: &'static str, amplification: f64, valid: bool) -> Contender<'static> {
+        Contender { name, trace: "mail: ", amplification: Some(amplification), victims: 7, valid }
+    }
+
+    #[test]
+    fn what_is_not_valid_does_not_compete() {
+        let runs = [contender("a", 1.5, true), contender("b", 2.0, true), contender("c", 1.0, false)];
+        let told = "a writes least: 1.500 pages programmed for each page that the host wrote, 25 % less than b with 2.";
+        assert_eq!(answer(&runs), format!("mail: {told}"));
+        let none = answer(&[contender("a", 1.5, false), contender("b", 2.0, false)]);
+        assert_eq!(none, format!("mail: Not to be trusted, see below: {told}"));
+    }
+
+    #[test]
+    fn seeds_of_a_device_compete_by_their_mean() {
+        let runs = [contender("a", 1.0, true), contender("b", 1.5, true), contender("a", 2.5, true)];
+        let told =
+            "b writes least: 1.500 pages programmed for each page that the host wrote, 14.29 % less than a with 1.750.";
+        assert_eq!(answer(&runs), format!("mail: {told}"));
+    }
+
+    #[test]
+    fn a_label_is_named_once_for_each_reason() {
+        let said = [("a", "x"), ("a", "x"), ("b", "x"), ("a", "y"), ("b", "x")];
+        let lines = grouped(said.into_iter().map(|(label, reason)| (label, reason.to_owned())));
+        assert_eq!(lines, ["a \u{b7} b: x", "a: y"]);
+    }
 
     #[test]
     fn facts_that_differ_are_told_with_each_value() {

@@ -1,7 +1,7 @@
 //! Figures as SVG files, for papers and pages of one's own: the same descriptions that the report's script draws, still and on
 //! white. Colours are those of the report's style sheet.
 
-use crate::figure::{Axis, Bars, Chart, Figure, HeatMap, Histogram, Mark, Origin, Panel, Plane, Scale};
+use crate::figure::{Axis, Bars, Chart, Figure, HeatMap, Histogram, Mark, Origin, Panel, Plane, Rule, Scale};
 use crate::table::number;
 use std::fmt::Write as _;
 
@@ -32,6 +32,86 @@ fn slot_colour(slot: usize) -> &'static str {
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// About how wide a text is.
+fn width_of(text: &str) -> f64 {
+    LETTER * text.chars().count() as f64
+}
+
+/// The place of a text: its left and right end, its top and bottom.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Place {
+    x: [f64; 2],
+    y: [f64; 2],
+}
+
+impl Place {
+    /// Of a text that begins at `x` on the line at `y`.
+    fn of(x: f64, y: f64, text: &str) -> Self {
+        Self { x: [x, x + width_of(text)], y: [y - 11.0, y + 3.0] }
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        let overlap = |a: [f64; 2], b: [f64; 2]| a[0] < b[1] && b[0] < a[1];
+        overlap(self.x, other.x) && overlap(self.y, other.y)
+    }
+}
+
+/// What is left of a stretch without those that are taken.
+fn without(stretch: [f64; 2], mut taken: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
+    taken.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    let mut pieces = Vec::new();
+    let mut start = stretch[0];
+    for [low, high] in taken {
+        pieces.push([start, low.min(stretch[1])]);
+        start = start.max(high);
+    }
+    pieces.push([start, stretch[1]]);
+    pieces.retain(|[low, high]| low < high);
+    pieces
+}
+
+/// Where the labels of upright lines stand: each beside the top of its line, on the lowest line of text above `top` on which it
+/// meets no other label and no line to one above it.
+fn flags(rules: &[Rule], at: &Reach, top: f64) -> Vec<Place> {
+    let mut order: Vec<usize> = (0..rules.len()).collect();
+    order.sort_by(|a, b| rules[*b].value.total_cmp(&rules[*a].value));
+    let mut places: Vec<(usize, Place)> = Vec::new();
+    for rule in order {
+        let (x, label) = (at.at(rules[rule].value), rules[rule].label.as_str());
+        let fits = x + 3.0 + width_of(label) <= WIDTH;
+        let start = if fits { x + 3.0 } else { x - 3.0 - width_of(label) };
+        let mut place = Place::of(start, top - 4.0, label);
+        let is_crossed = |place: &Place, (rule, other): &(usize, Place)| {
+            let line = at.at(rules[*rule].value);
+            other.y[0] < place.y[0] && place.x[0] < line && line < place.x[1]
+        };
+        while places.iter().any(|other| other.1.meets(&place) || is_crossed(&place, other)) {
+            place.y = place.y.map(|y| y - LINE);
+        }
+        places.push((rule, place));
+    }
+    places.sort_by_key(|(rule, _)| *rule);
+    places.into_iter().map(|(_, place)| place).collect()
+}
+
+/// Where the labels of level lines stand: each on its line, as far to the right as it meets no other, and higher where there is no
+/// room.
+fn ridges(rules: &[Rule], at: &Reach, across: &Reach) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    for rule in rules {
+        let width = width_of(&rule.label);
+        let mut place = Place::of(across.to - width, at.at(rule.value) - 4.0, &rule.label);
+        while let Some(other) = places.iter().find(|other| other.meets(&place)) {
+            place.x = [other.x[0] - 10.0 - width, other.x[0] - 10.0];
+            if place.x[0] < across.from {
+                place = Place { x: [across.to - width, across.to], y: place.y.map(|y| y - LINE) };
+            }
+        }
+        places.push(place);
+    }
+    places
 }
 
 /// A picture that grows downwards.
@@ -72,7 +152,7 @@ impl Picture {
     fn legend(&mut self, names: &[(&str, usize)]) {
         let mut x = LEFT;
         for (name, slot) in names {
-            let width = 22.0 + LETTER * name.chars().count() as f64;
+            let width = 22.0 + width_of(name);
             if x > LEFT && x + width > WIDTH - RIGHT {
                 (x, self.y) = (LEFT, self.y + LINE);
             }
@@ -162,9 +242,14 @@ fn draw_plane(picture: &mut Picture, chart: &Plane) {
         y.least = 0.0;
     }
     plane(picture, (&x, &title_of(&chart.x)), (&y, &title_of(&chart.y)));
-    for rule in &chart.rules {
-        picture.line((x.from, y.at(rule.value)), (x.to, y.at(rule.value)), colour("soft"));
-        picture.text((x.to, y.at(rule.value) - 4.0), "end", "soft", &rule.label);
+    let labels = ridges(&chart.rules, &y, &x);
+    for (rule, label) in chart.rules.iter().zip(&labels) {
+        let at = y.at(rule.value);
+        let crossed = labels.iter().filter(|label| label.y[0] < at && at < label.y[1]).map(|label| label.x);
+        for [from, to] in without([x.from, x.to], crossed.collect()) {
+            picture.line((from, at), (to, at), colour("soft"));
+        }
+        picture.text((label.x[0], label.y[1] - 3.0), "start", "soft", &rule.label);
     }
     for series in &chart.series {
         let ink = slot_colour(series.slot);
@@ -193,7 +278,8 @@ fn draw_plane(picture: &mut Picture, chart: &Plane) {
                 "<path d=\"{path}\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\" opacity=\"{opacity}\"/>"
             ));
         }
-        if series.mark == Mark::Points || series.points.len() <= 24 && series.origin != Origin::Theory {
+        let few = series.points.len() <= 24 && series.origin != Origin::Theory && series.mark != Mark::Steps;
+        if series.mark == Mark::Points || few {
             let fill = if series.origin == Origin::Published { "none" } else { ink };
             for (at, (px, py)) in series.points.iter().enumerate() {
                 let Some(py) = py.filter(|py| is_shown(*py, &y) && is_shown(*px, &x)) else { continue };
@@ -240,7 +326,11 @@ fn draw_bars(picture: &mut Picture, chart: &Bars) {
     let rules = chart.rules.iter().map(|rule| rule.value);
     // The numbers at the ends of the bars stand within the picture.
     let x = Reach::new(&chart.value, values.chain(sums).chain(rules).chain([0.0]), 16.0, WIDTH - 80.0);
-    let top = picture.y + 12.0;
+    // Labels of rules stand above the bars, on as many lines as they take.
+    let highest = flags(&chart.rules, &x, 0.0).into_iter().map(|label| label.y[0]).fold(-12.0, f64::min);
+    let top = picture.y - highest;
+    let labels = flags(&chart.rules, &x, top);
+    let mut texts: Vec<Place> = labels.clone();
     let height = (LINE + BAR * in_group as f64 + 6.0) * chart.categories.len() as f64;
     for tick in x.ticks() {
         picture.line((x.at(tick), top), (x.at(tick), top + height), colour("line"));
@@ -249,6 +339,7 @@ fn draw_bars(picture: &mut Picture, chart: &Bars) {
     let mut y = top;
     for (at, category) in chart.categories.iter().enumerate() {
         picture.text((x.from, y + 13.0), "start", "ink", category);
+        texts.push(Place::of(x.from, y + 13.0, category));
         y += LINE;
         let mut from = 0.0;
         for series in &chart.series {
@@ -266,19 +357,26 @@ fn draw_bars(picture: &mut Picture, chart: &Bars) {
                 from = start + value;
                 if !chart.stacked {
                     picture.text((x.at(value) + 4.0, y + 10.0), "start", "soft", &number(value));
+                    texts.push(Place::of(x.at(value) + 4.0, y + 10.0, &number(value)));
                 }
             }
             y += if chart.stacked { 0.0 } else { BAR };
         }
         if chart.stacked {
             picture.text((x.at(from) + 4.0, y + 10.0), "start", "ink", &number(sum(at)));
+            texts.push(Place::of(x.at(from) + 4.0, y + 10.0, &number(sum(at))));
             y += BAR;
         }
         y += 6.0;
     }
-    for rule in &chart.rules {
-        picture.line((x.at(rule.value), top), (x.at(rule.value), top + height), colour("soft"));
-        picture.text((x.at(rule.value) + 3.0, top - 1.0), "start", "soft", &rule.label);
+    for (rule, label) in chart.rules.iter().zip(&labels) {
+        let at = x.at(rule.value);
+        // The line leaves out what is written across it.
+        let crossed = texts.iter().filter(|text| text.x[0] < at && at < text.x[1]).map(|text| text.y);
+        for [from, to] in without([label.y[0], top + height], crossed.collect()) {
+            picture.line((at, from), (at, to), colour("soft"));
+        }
+        picture.text((label.x[0], label.y[1] - 3.0), "start", "soft", &rule.label);
     }
     picture.text(((x.from + x.to) / 2.0, top + height + 34.0), "middle", "soft", &title_of(&chart.value));
     picture.y = top + height + 44.0;
@@ -361,6 +459,69 @@ mod tests {
         assert_eq!(path.matches('M').count(), 2, "the line begins again behind the gap: {path}");
         assert!(path.contains("opacity=\"0.4\"") && path.contains(colour("s0")), "{path}");
         assert!(text.contains("T &amp; U") && text.contains("a &lt;b&gt;"));
+    }
+
+    fn rules(values: &[f64]) -> Vec<Rule> {
+        values.iter().map(|value| Rule { label: "winXP_55GB (published)".into(), value: *value }).collect()
+    }
+
+    fn assert_apart(places: &[Place]) {
+        for (at, place) in places.iter().enumerate() {
+            assert!(place.x[0] >= 0.0 && place.x[1] <= WIDTH, "{place:?} is in the picture");
+            assert!(places[..at].iter().all(|other| !other.meets(place)), "{place:?} lies on another");
+        }
+    }
+
+    #[test]
+    fn labels_of_rules_lie_apart() {
+        let close = rules(&[1.438, 1.102, 1.006, 1.013, 1.0131, 1.8]);
+        let x = Reach::new(&Axis::linear("", ""), [0.0, 1.8].into_iter(), 16.0, WIDTH - 80.0);
+        assert_apart(&flags(&close, &x, 90.0));
+        let y = Reach::new(&Axis::linear("", ""), [0.0, 1.8].into_iter(), 300.0, 60.0);
+        let places = ridges(&close, &y, &x);
+        assert_apart(&places);
+        assert_eq!(
+            places[2].y,
+            Place::of(0.0, y.at(1.006) - 4.0, "").y,
+            "a label stands on its line where there is room"
+        );
+    }
+
+    #[test]
+    fn the_line_of_a_rule_crosses_no_text() {
+        let bars = Bars {
+            categories: vec!["a name that reaches far across the picture".into(), "short".into()],
+            value: Axis::linear("x", ""),
+            series: vec![crate::figure::BarSeries { values: vec![Some(10.0), Some(0.9)], ..Default::default() }],
+            rules: rules(&[1.0]),
+            ..Bars::default()
+        };
+        let panels = vec![Panel { title: String::new(), chart: Chart::Bars(bars) }];
+        let text = svg(&Figure { title: String::new(), caption: String::new(), panels });
+        let number = |line: &str, key: &str| -> f64 {
+            line.split(&format!(" {key}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+        };
+        let drawn = |tag: &'static str| text.lines().filter(move |line| line.starts_with(tag));
+        let soft = colour("soft");
+        let pieces: Vec<(f64, [f64; 2])> = drawn("<line")
+            .filter(|line| line.contains(soft) && line.contains("stroke=") && number(line, "x1") == number(line, "x2"))
+            .map(|line| (number(line, "x1"), [number(line, "y1"), number(line, "y2")]))
+            .collect();
+        assert_eq!(pieces.len(), 3, "above the name, between name and number, below the number: {text}");
+        for line in drawn("<text").filter(|line| line.contains("\"start\"")) {
+            let written = line.split('>').nth(1).unwrap().split('<').next().unwrap();
+            let place = Place::of(number(line, "x"), number(line, "y"), written);
+            let crosses = |(x, y): &(f64, [f64; 2])| place.meets(&Place { x: [*x, *x], y: *y });
+            assert!(!pieces.iter().any(crosses), "a line crosses {written:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_is_left_out_of_a_stretch() {
+        assert_eq!(without([0.0, 10.0], vec![[8.0, 12.0], [2.0, 4.0], [3.0, 5.0]]), [[0.0, 2.0], [5.0, 8.0]]);
+        assert_eq!(without([0.0, 10.0], vec![[-1.0, 11.0]]), [[0.0; 2]; 0]);
+        assert_eq!(without([0.0, 10.0], Vec::new()), [[0.0, 10.0]]);
+        assert_eq!(without([0.0, 10.0], vec![[12.0, 14.0], [-3.0, -1.0]]), [[0.0, 10.0]]);
     }
 
     #[test]

@@ -142,7 +142,7 @@ impl Session<'_> {
             let (mut first_ns, mut last_ns) = (None, 0);
             loop {
                 batch.clear();
-                if reader.fill(&mut batch, self.recorder.room().min(BATCH as u64) as usize)? == 0 {
+                if reader.fill(&mut batch, BATCH)? == 0 {
                     break;
                 }
                 self.control.go_on()?;
@@ -194,35 +194,63 @@ impl Session<'_> {
 
     /// Carries out one batch, cut where the last window starts.
     fn step(&mut self, batch: &mut Vec<Request>) -> Result<Stopped, EvalError> {
-        let trace = &self.prepared.spec.trace.name;
         let page_bytes = u64::from(self.device.page_bytes());
         let pages = batch.iter().map(|request| page_writes(request, page_bytes)).sum();
         let before = self.pages;
         self.pages += pages;
-        self.recorder.count(pages);
-        let mut rest = 0;
+        let (mut rest, mut rest_pages) = (0, pages);
         self.cut_at = None;
         if self.mark.is_none() && self.pages > self.prepared.last_window_from {
             let length = batch.len();
-            rest = cut_at_page(batch, self.prepared.last_window_from - before, self.device.page_bytes());
+            let first_pages = self.prepared.last_window_from - before;
+            rest = cut_at_page(batch, first_pages, self.device.page_bytes());
+            rest_pages -= first_pages;
             self.cut_at = (batch.len() > length).then_some(rest);
-            if let stopped @ Some(_) = submit(self.device, &batch[..rest], trace, self.requests + 1)? {
+            if let stopped @ Some(_) = self.submit(&batch[..rest], first_pages, self.requests + 1)? {
                 return Ok(stopped);
             }
             self.mark = Some((self.device.snapshot(), self.device.latencies().clone()));
             self.device.reset_latencies();
         }
-        let stopped = submit(self.device, &batch[rest..], trace, self.requests + rest as u64 + 1)?;
+        let stopped = self.submit(&batch[rest..], rest_pages, self.requests + rest as u64 + 1)?;
         self.control.pages_done.fetch_add(pages, Ordering::Relaxed);
-        if self.recorder.window_is_full() {
-            self.recorder.close_window(&self.device.snapshot());
-        }
         Ok(stopped)
+    }
+
+    /// Submits requests that write `pages` in all, of which the first is number `number` of the trace, in parts that end where a
+    /// window of the recording does.
+    fn submit(&mut self, requests: &[Request], mut pages: u64, mut number: u64) -> Result<Stopped, EvalError> {
+        let trace = &self.prepared.spec.trace.name;
+        let page_bytes = u64::from(self.device.page_bytes());
+        let mut rest = requests;
+        while pages >= self.recorder.room() {
+            let (end, written) = part_that_writes(rest, self.recorder.room(), page_bytes);
+            self.recorder.count(written);
+            if let stopped @ Some(_) = submit(self.device, &rest[..end], trace, number)? {
+                return Ok(stopped);
+            }
+            self.recorder.close_window(&self.device.snapshot());
+            (rest, pages, number) = (&rest[end..], pages - written, number + end as u64);
+        }
+        self.recorder.count(pages);
+        if rest.is_empty() { Ok(None) } else { submit(self.device, rest, trace, number) }
     }
 }
 
 /// Addresses and lengths of block devices are multiples of this.
 const SECTOR_BYTES: u64 = 512;
+
+/// The shortest head of `requests` that writes `pages` or more: its length, and what it writes.
+fn part_that_writes(requests: &[Request], pages: u64, page_bytes: u64) -> (usize, u64) {
+    let mut written = 0;
+    for (at, request) in requests.iter().enumerate() {
+        written += page_writes(request, page_bytes);
+        if written >= pages {
+            return (at + 1, written);
+        }
+    }
+    (requests.len(), written)
+}
 
 /// Cuts a batch after its first `pages` page writes and returns where its second part starts. A request that crosses the cut
 /// becomes two.

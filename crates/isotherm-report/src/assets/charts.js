@@ -6,6 +6,9 @@
   const SYMBOLS = ["circle", "rect", "triangle", "diamond", "emptyCircle", "emptyRect", "emptyTriangle", "emptyDiamond"];
   const DASHES = ["solid", "dashed", "dotted"];
   const SLOTS = 8;
+  // Sizes of letters: of names, and of what stands beside axes and lines.
+  const NAME_PX = 12;
+  const LABEL_PX = 11;
 
   const escapeHtml = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 
@@ -34,13 +37,14 @@
     published: series.origin === "published",
   });
 
-  const axisOption = (axis, paint, { showMinLabel, showMaxLabel, ...extra }) => ({
+  const axisOption = (axis, paint, { ticks, ...extra }) => ({
     type: axis.scale === "logarithmic" ? "log" : "value",
     name: axisTitle(axis),
-    nameTextStyle: { color: paint.soft, fontSize: 12 },
-    axisLabel: { color: paint.soft, fontSize: 11, formatter: tick, hideOverlap: true, showMinLabel, showMaxLabel },
+    nameTextStyle: { color: paint.soft, fontSize: NAME_PX },
+    axisLabel: { color: paint.soft, fontSize: 11, formatter: tick, hideOverlap: true, customValues: ticks },
     axisLine: { show: true, lineStyle: { color: paint.line } },
-    axisTick: { show: false },
+    // Lines across the chart stand at these too.
+    axisTick: { show: false, customValues: ticks },
     splitLine: { lineStyle: { color: paint.line, opacity: 0.6 } },
     ...extra,
   });
@@ -82,21 +86,37 @@
     return limits;
   };
 
-  /** Round ends and steps; `tight` ends the axis where the numbers do, as what lies along it wants it. */
+  const clean = (n) => Number(n.toPrecision(12));
+
+  /** The multiples of `step` from `min` to `max`. */
+  const multiples = (step, min, max) => {
+    const [first, last] = [Math.ceil(min / step - 1e-9), Math.floor(max / step + 1e-9)];
+    return Array.from({ length: last - first + 1 }, (_, i) => clean((first + i) * step));
+  };
+
+  /** Powers of ten from `min` to `max`, with twos and fives where those are few. */
+  const powers = (min, max) => {
+    const exponents = multiples(1, Math.floor(Math.log10(min)), Math.log10(max));
+    const within = (digits) => exponents.flatMap((e) => digits.map((d) => clean(d * 10 ** e))).filter((n) => n >= min && n <= max);
+    const tens = within([1]);
+    return tens.length > 2 ? tens : within([1, 2, 5]);
+  };
+
+  /** Ends and round ticks; `tight` ends the axis where the numbers do, as what lies along it wants it, otherwise ends are round. */
   const rangeOption = (axis, limits, wanted, tight = false) => {
     const [least, most] = limits.get(axisTitle(axis)) ?? [0, 1];
     if (axis.scale === "logarithmic") {
-      if (tight && most > least) return { min: least, max: most };
-      return { min: 10 ** Math.floor(Math.log10(least)), max: 10 ** Math.ceil(Math.log10(most)) };
+      const [floor, ceiling] = [Math.floor(Math.log10(least)), Math.ceil(Math.log10(most))];
+      const [min, max] = tight && most > least ? [least, most] : [10 ** floor, 10 ** Math.max(ceiling, floor + 1)];
+      return { min, max, ticks: powers(min, max) };
     }
     // Where nought is near it belongs in the picture; where it is far, the differences do.
     const low = !tight && least > 0 && least < 0.4 * most ? 0 : least;
     const step = roundStep(most > low ? most - low : Math.abs(most) || 1, wanted);
-    const clean = (n) => Number(n.toPrecision(12));
     const [floor, ceiling] = [Math.floor(low / step + 1e-9) * step, Math.ceil(most / step - 1e-9) * step];
-    const isTight = tight && most > low;
-    const [min, max] = isTight ? [low, most] : [floor, ceiling > floor ? ceiling : floor + step];
-    return { min: clean(min), max: clean(max), interval: clean(step), showMinLabel: min === floor, showMaxLabel: !isTight || max === ceiling };
+    // A hair beyond the last number: the sum of a stack is added up in another order, and would be cut off.
+    const [min, max] = tight && most > low ? [low, most + (most - low) * 1e-9] : [floor, ceiling > floor ? ceiling : floor + step].map(clean);
+    return { min, max, ticks: multiples(step, min, max) };
   };
 
   const below = { nameLocation: "middle", nameGap: 28 };
@@ -116,11 +136,64 @@
     return `<div>${escapeHtml(title)}</div>${rows.map(line).join("")}`;
   };
 
-  const ruleLines = (rules, axisName, paint) => ({
+  const LABEL_LINE_PX = 14;
+  const pen = document.createElement("canvas").getContext("2d");
+  const textWidth = (text, px, paint) => {
+    pen.font = `${px}px ${paint.font}`;
+    return pen.measureText(text).width;
+  };
+
+  const meet = (a, b) => a.x[0] < b.x[1] && b.x[0] < a.x[1] && a.y[0] < b.y[1] && b.y[0] < a.y[1];
+
+  /** What is left of a stretch without those that are taken. */
+  const without = ([from, to], taken) => {
+    const pieces = [];
+    let start = from;
+    for (const [low, high] of [...taken].sort((a, b) => a[0] - b[0])) {
+      if (low > start) pieces.push([start, Math.min(low, to)]);
+      start = Math.max(start, high);
+    }
+    if (start < to) pieces.push([start, to]);
+    return pieces.filter(([low, high]) => high > low && low < to);
+  };
+
+  /** Labels of upright lines at `places`: each a flag beside the top of its line, in the lowest row in which it meets no other flag and no line to one above it. */
+  const flags = (rules, places, width, paint) => {
+    const put = [];
+    const fromRight = rules.map((rule, i) => ({ name: rule.label, at: places[i] })).sort((a, b) => b.at - a.at);
+    for (const flag of fromRight) {
+      const long = textWidth(flag.name, LABEL_PX, paint) + 6;
+      const isLeft = flag.at + long > width;
+      const x = isLeft ? [flag.at - long, flag.at] : [flag.at, flag.at + long];
+      const blocks = (other, row) => (other.row === row && other.x[0] < x[1] && x[0] < other.x[1]) || (other.row > row && x[0] < other.at && other.at < x[1]);
+      let row = 0;
+      while (put.some((other) => blocks(other, row))) row += 1;
+      put.push({ ...flag, isLeft, x, row });
+    }
+    return put;
+  };
+
+  /** Labels of level lines at `places`: each on its line, as far to the right as it meets no other, and higher where there is no room. */
+  const ridges = (rules, places, [left, right], paint) => {
+    const taken = [];
+    return rules.map((rule, i) => {
+      const long = textWidth(rule.label, LABEL_PX, paint) + 6;
+      const box = { x: [right - long, right], y: [places[i] - LABEL_LINE_PX, places[i] - 1] };
+      for (let other = taken.find((t) => meet(t, box)); other; other = taken.find((t) => meet(t, box))) {
+        box.x = [other.x[0] - long, other.x[0]];
+        if (box.x[0] < left) Object.assign(box, { x: [right - long, right], y: box.y.map((y) => y - LABEL_LINE_PX) });
+      }
+      taken.push(box);
+      return { name: rule.label, at: places[i], ...box };
+    });
+  };
+
+  /** Lines in pieces, in pixels; the label stands at the first end of each first piece. */
+  const markLine = (lines, paint) => ({
     silent: true, symbol: "none", animation: false, z: 2,
     lineStyle: { color: paint.soft, type: "dashed", width: 1 },
-    label: { color: paint.soft, fontSize: 11, formatter: ({ name }) => name, position: axisName === "xAxis" ? "start" : "insideEndTop" },
-    data: rules.map((rule) => ({ name: rule.label, [axisName]: rule.value })),
+    label: { show: false, color: paint.soft, fontSize: LABEL_PX, formatter: ({ name }) => name, position: "start", distance: 0, textBorderColor: paint.paper, textBorderWidth: 3 },
+    data: lines.flatMap(({ name, pieces, label }) => pieces.map(([from, to], i) => [{ name, x: from[0], y: from[1], label: i === 0 ? { show: true, ...label } : {} }, { x: to[0], y: to[1] }])),
   });
 
   /** How much of its colour something keeps whose run is not valid. */
@@ -138,13 +211,47 @@
   const namesAbove = (chart, width) => width < NARROW_PX || chart.categories.some((name) => name.length > 30);
   const barHeight = (chart) => (chart.stacked ? 20 : Math.max(10, 20 - 2 * chart.series.length));
   const groupHeight = (chart) => (chart.stacked ? 20 : chart.series.length * barHeight(chart) * 1.15);
+  const bandHeight = (chart, width) => groupHeight(chart) + (namesAbove(chart, width) ? 40 : 16);
+  const FOOT_PX = 46;
 
   const categoryLabel = (chart, paint, width) => {
-    const common = { color: paint.ink, fontSize: 12, interval: 0 };
+    const common = { color: paint.ink, fontSize: NAME_PX, interval: 0 };
     if (!namesAbove(chart, width)) return { ...common, width: NAMES_PX, overflow: "truncate" };
-    // The line at a rule passes behind the names.
-    return { ...common, textBorderColor: paint.paper, textBorderWidth: 3, inside: true, align: "left", verticalAlign: "bottom", margin: 0, padding: [0, 0, groupHeight(chart) / 2 + 7, 0], width: width - 24, overflow: "truncate" };
+    return { ...common, inside: true, align: "left", verticalAlign: "bottom", margin: 0, padding: [0, 0, groupHeight(chart) / 2 + 7, 0], width: width - 24, overflow: "truncate" };
   };
+
+  /** Where the parts of a chart of bars lie, in pixels, and its axis. */
+  const layBars = (chart, width, limits, paint) => {
+    const totals = chart.categories.map((_, i) => chart.series.reduce((sum, s) => sum + (s.values[i] ?? 0), 0));
+    const shown = chart.stacked ? totals : chart.series.flatMap((s) => s.values);
+    // The number at the end of the longest bar stands beside the plane.
+    const longest = Math.max(0, ...shown.map((value) => formatNumber(value).length));
+    const right = width - Math.max(48, 7 * longest + 10);
+    // The name of the axis stands in the middle below the plane, and must not be cut off.
+    const left = Math.max(namesAbove(chart, width) ? 8 : NAMES_PX + 8, textWidth(axisTitle(chart.value), NAME_PX, paint) + 8 - right);
+    const axis = rangeOption(chart.value, limits, width < NARROW_PX ? 4 : 8, true);
+    const at = (value) => left + ((value - axis.min) / (axis.max - axis.min)) * (right - left);
+    const marks = flags(chart.rules, chart.rules.map((rule) => at(rule.value)), width, paint);
+    const rows = Math.max(0, ...marks.map((mark) => mark.row + 1));
+    return { left, right, axis, at, marks, top: 6 + rows * LABEL_LINE_PX, bottom: 6 + rows * LABEL_LINE_PX + bandHeight(chart, width) * chart.categories.length };
+  };
+
+  /** The texts that lie in the plane: names above their bars, and the numbers at the ends of bars. */
+  const textsOfBars = (chart, shown, numbers, width, { left, top, at }, paint) => {
+    const band = bandHeight(chart, width);
+    const height = barHeight(chart);
+    return chart.categories.flatMap((name, i) => {
+      const middle = top + (i + 0.5) * band;
+      const above = middle - groupHeight(chart) / 2 - 7;
+      const names = namesAbove(chart, width) ? [{ x: [left, left + Math.min(width - 24, textWidth(name, NAME_PX, paint)) + 4], y: [above - 16, above + 2] }] : [];
+      const first = chart.stacked ? middle : middle - ((shown.length - 1) * 1.15 * height) / 2;
+      const number = (value, bar) => ({ x: [at(value), at(value) + textWidth(formatNumber(value), NAME_PX, paint) + 8], y: [first + (bar * 1.15 - 0.5) * height, first + (bar * 1.15 + 0.5) * height] });
+      return [...names, ...numbers(i).flatMap((value, bar) => (value === null ? [] : [number(value, bar)]))];
+    });
+  };
+
+  /** Bars of a group, at most, that have their numbers beside them. */
+  const MOST_NUMBERED = 4;
 
   /** Bars lie level, so that names can be read without turning the head. */
   const bars = (chart, paint, width, hidden, limits) => {
@@ -158,23 +265,30 @@
         data: s.values.map((value, i) => ({ value, itemStyle: { opacity: isPale(s, i) ? PALE : 1 } })),
         stack: chart.stacked ? "whole" : undefined,
         itemStyle: published ? { color: "transparent", borderColor: colour, borderWidth: 1.5, borderType: [4, 2] } : { color: colour, borderColor: s.slot >= SLOTS ? paint.ink : paint.paper, borderWidth: s.slot >= SLOTS ? 1.5 : chart.stacked ? 0.5 : 0, borderType: DASHES[Math.floor(s.slot / SLOTS) % DASHES.length] },
-        label: chart.stacked ? undefined : { show: shown.length <= 4, position: "right", color: paint.soft, fontSize: 11, formatter: ({ value }) => formatNumber(value) },
+        label: chart.stacked ? undefined : { show: shown.length <= MOST_NUMBERED, position: "right", color: paint.soft, fontSize: LABEL_PX, formatter: ({ value }) => formatNumber(value) },
       };
     });
     const total = (i) => shown.reduce((sum, s) => sum + (s.values[i] ?? 0), 0);
     if (chart.stacked) {
       // A series without width carries the sum at the end of each stack.
-      const label = { show: true, position: "right", color: paint.ink, fontSize: 12, formatter: ({ dataIndex }) => formatNumber(total(dataIndex)) };
+      const label = { show: true, position: "right", color: paint.ink, fontSize: NAME_PX, formatter: ({ dataIndex }) => formatNumber(total(dataIndex)) };
       series.push({ type: "bar", name: "", stack: "whole", data: chart.categories.map(() => 0), barWidth: height, label, tooltip: { show: false } });
     }
-    if (series.length > 0) series[0].markLine = ruleLines(chart.rules, "xAxis", paint);
-    // The number at the end of the longest bar stands beside the plane.
-    const labels = chart.stacked ? chart.categories.map((_, i) => total(i)) : shown.flatMap((s) => s.values);
-    const longest = Math.max(0, ...labels.map((value) => formatNumber(value).length));
+    const place = layBars(chart, width, limits, paint);
+    const numbers = (i) => (chart.stacked ? [total(i)] : shown.length <= MOST_NUMBERED ? shown.map((s) => s.values[i]) : []);
+    const rowTop = (row) => place.top - (row + 1) * LABEL_LINE_PX;
+    const labels = place.marks.map(({ x, row }) => ({ x, y: [rowTop(row) - 3, rowTop(row - 1)] }));
+    const texts = [...labels, ...textsOfBars(chart, shown, numbers, width, place, paint)];
+    const lines = place.marks.map(({ name, at, row, isLeft }) => {
+      const crossed = texts.filter(({ x }) => x[0] < at && at < x[1]).map(({ y }) => y);
+      const pieces = without([rowTop(row), place.bottom], crossed).map((piece) => piece.map((y) => [at, y]));
+      return { name, pieces, label: { align: isLeft ? "right" : "left", verticalAlign: "top", padding: [0, 3] } };
+    });
+    if (series.length > 0) series[0].markLine = markLine(lines, paint);
     return {
       ...frame(paint),
-      grid: { left: namesAbove(chart, width) ? 8 : NAMES_PX + 8, right: Math.max(48, 7 * longest + 10), top: chart.rules.length ? 22 : 6, bottom: 46 },
-      xAxis: axisOption(chart.value, paint, { ...below, ...rangeOption(chart.value, limits, width < NARROW_PX ? 4 : 8) }),
+      grid: { left: place.left, right: width - place.right, top: place.top, bottom: FOOT_PX, outerBoundsMode: "none" },
+      xAxis: axisOption(chart.value, paint, { ...below, ...place.axis }),
       yAxis: {
         type: "category", inverse: true, data: chart.categories,
         axisLabel: categoryLabel(chart, paint, width), z: 3,
@@ -189,14 +303,16 @@
     };
   };
 
-  const barsHeight = (chart, width) => (groupHeight(chart) + (namesAbove(chart, width) ? 40 : 16)) * chart.categories.length + 74;
+  const barsHeight = (chart, width, limits) => layBars(chart, width, limits, theme()).bottom + FOOT_PX;
+
+  const planeHeight = (chart, width) => Math.min(340, Math.max(230, width * 0.5));
 
   const plane = (chart, paint, width, hidden, limits) => {
     const left = 52;
     const series = chart.series.filter((s) => !hidden.has(s.name)).map((s) => {
       const { colour, dash, symbol, published } = look(s, paint);
       // Few runs show where they are; a formula is not known at its ends alone.
-      const few = s.points.length <= 24 && (s.origin !== "theory" || s.points.length === 1);
+      const few = s.mark !== "steps" && s.points.length <= 24 && (s.origin !== "theory" || s.points.length === 1);
       const pale = s.invalid !== undefined && s.invalid.every(Boolean);
       const data = s.points.map((value, i) => ({ value, itemStyle: { opacity: isPale(s, i) ? PALE : 1 } }));
       const common = { name: s.name, data, symbol, symbolSize: 7, itemStyle: { color: colour } };
@@ -210,12 +326,27 @@
         emphasis: { focus: "series" },
       };
     });
-    if (series.length > 0) series[0].markLine = ruleLines(chart.rules, "yAxis", paint);
+    const upright = rangeOption(chart.y, limits, 5);
+    const [top, bottom] = [30, planeHeight(chart, width) - FOOT_PX];
+    // The name of the level axis stands in the middle below the plane, and must not be cut off.
+    const right = Math.min(width - 18, 2 * width - left - textWidth(axisTitle(chart.x), NAME_PX, paint) - 8);
+    const along = (n) => (chart.y.scale === "logarithmic" ? Math.log(n) : n);
+    const at = (n) => bottom - ((along(n) - along(upright.min)) / (along(upright.max) - along(upright.min))) * (bottom - top);
+    const labels = ridges(chart.rules, chart.rules.map((rule) => at(rule.value)), [left, right], paint);
+    const lines = labels.map((label) => {
+      const crossed = labels.filter(({ y }) => y[0] < label.at && label.at < y[1]).map(({ x }) => x);
+      const visible = without([left, right], crossed);
+      // From the right, where its label stands.
+      const pieces = (visible.length > 0 ? visible : [[left, right]]).reverse().map(([low, high]) => [[high, label.at], [low, label.at]]);
+      const moved = [0, pieces[0][0][0] - label.x[1] + 3, label.at - label.y[1] + 1, 0];
+      return { name: label.name, pieces, label: { align: "right", verticalAlign: "bottom", padding: moved } };
+    });
+    if (series.length > 0) series[0].markLine = markLine(lines, paint);
     return {
       ...frame(paint),
-      grid: { left, right: 18, top: 30, bottom: 46 },
+      grid: { left, right: width - right, top, bottom: FOOT_PX, outerBoundsMode: "none" },
       xAxis: axisOption(chart.x, paint, { ...below, ...rangeOption(chart.x, limits, 6, chart.series.some((s) => s.mark !== "points")) }),
-      yAxis: axisOption(chart.y, paint, { ...above(paint, left), ...rangeOption(chart.y, limits, 5) }),
+      yAxis: axisOption(chart.y, paint, { ...above(paint, left), ...upright }),
       series,
       tooltip: tooltip(paint, (items) => {
         const list = Array.isArray(items) ? items : [items];
@@ -308,7 +439,6 @@
     };
   };
 
-  const planeHeight = (chart, width) => Math.min(340, Math.max(230, width * 0.5));
   const kinds = {
     bars: [bars, barsHeight],
     plane: [plane, planeHeight],
@@ -321,7 +451,7 @@
   const draw = (item) => {
     const width = item.element.clientWidth;
     const [option, height] = kinds[item.chart.kind];
-    item.instance.resize({ width, height: height(item.chart, width) });
+    item.instance.resize({ width, height: height(item.chart, width, item.limits) });
     item.instance.setOption(option(item.chart, theme(), width, item.hidden, item.limits), { notMerge: true });
   };
 

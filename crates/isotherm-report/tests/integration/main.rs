@@ -1,6 +1,7 @@
 //! The report as a reader gets it: rendered to a file and opened in a real headless Chromium.
 
 mod browser;
+mod charts;
 mod fixture;
 
 use browser::Browser;
@@ -91,6 +92,35 @@ fn numbers_on_the_page_are_those_of_the_results() {
     std::thread::sleep(std::time::Duration::from_millis(200));
     assert_eq!(browser.evaluate("document.querySelectorAll('#figure-0 .numbers tbody tr').length"), rows);
     assert_quiet(&mut browser);
+}
+
+#[test]
+fn each_trace_has_an_answer_of_its_own() {
+    let mut results = fixture::compare();
+    let trace = |run: &mut isotherm_eval::RunResult, name: &str| {
+        run.trace = format!("captures/{name}.csv");
+        run.label = format!("{name}: {}", run.label);
+        run.axes.insert("trace".to_owned(), Value::from(name));
+    };
+    // One trace writes twice as much as the other under each device.
+    let mut mail = results.runs.clone();
+    for run in &mut mail {
+        run.write_amplification = run.write_amplification.map(|wa| 2.0 * wa);
+        trace(run, "mail");
+    }
+    results.runs.iter_mut().for_each(|run| trace(run, "shop"));
+    results.runs.extend(mail);
+    let html = render(&results).unwrap();
+    let lead = html.split("<p class=\"lead\">").nth(1).unwrap().split("</p>").next().unwrap();
+    let lines: Vec<&str> = lead.lines().collect();
+    assert_eq!(lines.len(), 2, "{lead}");
+    let less = |line: &str| line.split(" less than").next().unwrap().rsplit(", ").next().unwrap().to_owned();
+    for (line, (name, other)) in lines.iter().zip([("shop: ", "mail"), ("mail: ", "shop")]) {
+        assert!(line.starts_with(name) && line.contains(" writes least: "), "{line}");
+        assert!(!line.contains(other), "a trace is compared with another: {line}");
+        assert_eq!(line.matches(name).count(), 1, "the trace is named once: {line}");
+    }
+    assert_eq!(less(lines[0]), less(lines[1]), "twice of everything is the same gain");
 }
 
 #[test]
