@@ -27,8 +27,8 @@ use std::process::ExitCode;
 /// Arguments of `list`.
 #[derive(Args)]
 pub struct ListArgs {
-    /// What to list
-    kind: Kind,
+    /// What to list; without it, what can be listed
+    kind: Option<Kind>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -84,14 +84,18 @@ struct Row {
 /// Lists.
 pub fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
     if args.schema || args.markdown {
-        if !matches!(args.kind, Kind::Parameters) {
+        if !matches!(args.kind, Some(Kind::Parameters)) {
             bail!("--schema and --markdown are about the keys of a specification: write isotherm list parameters");
         }
         let page = if args.schema { format!("{:#}\n", schema::schema()) } else { reference::markdown() };
         print(&page)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let rows = listed(args.kind);
+    let Some(kind) = args.kind else {
+        print(&kinds(args.json))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let rows = listed(kind);
     print(&if args.json { format!("{:#}\n", Value::from_iter(rows.iter().map(to_json))) } else { to_text(&rows) })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -99,6 +103,20 @@ pub fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
 /// The names of a registry, by the word that lists it.
 pub fn names(list: &str) -> Option<Vec<&'static str>> {
     Some(listed(Kind::from_str(list, false).ok()?).iter().map(|row| row.name).collect())
+}
+
+/// What can be listed: the words that are taken, with their help.
+fn kinds(as_json: bool) -> String {
+    let words: Vec<(String, String)> = Kind::value_variants()
+        .iter()
+        .filter_map(Kind::to_possible_value)
+        .map(|word| (word.get_name().to_owned(), word.get_help().map(ToString::to_string).unwrap_or_default()))
+        .collect();
+    if as_json {
+        let object = |(name, summary): &(String, String)| json!({"name": name, "summary": summary});
+        return format!("{:#}\n", words.iter().map(object).collect::<Value>());
+    }
+    words.iter().map(|(name, summary)| format!("isotherm list {name}\n    {summary}\n")).collect()
 }
 
 fn listed(kind: Kind) -> Vec<Row> {

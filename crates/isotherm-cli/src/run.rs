@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Arguments of `run`.
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  isotherm run synth:zipf,theta=0.99,pages=1Mi,writes=10M --op 7% --victim cost_benefit --json"
+    after_help = "Examples:\n  isotherm run traces/sqlite-wal-ext4.csv.zst --address compact --repeat 4\n  isotherm run synth:zipf,theta=0.99,pages=1Mi,writes=10M --op 7% --victim cost_benefit --json"
 )]
 pub struct RunArgs {
     /// Trace file, `-` for standard input, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
@@ -54,6 +54,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let spec = planned(args, args.replay.run_spec(args.reading.source(trace)?, device)?)?;
     let survey = needs_survey(&spec).then(|| survey(&spec)).transpose()?;
     let prepared = prepare(&spec, survey.as_ref())?;
+    if !args.json {
+        let profile = spec.trace.profile(spec.device.device.page_size.0)?;
+        print(&output::wrapped(&profile.sanity_line(), output::width(), 2))?;
+    }
     let control = progress::interruptible()?;
     let total = survey.map(|s| s.page_writes * u64::from(spec.replay.repeat));
     let result = progress::with_bar(&control, total, || prepared.run(&control))?;
@@ -223,19 +227,7 @@ fn text(result: &RunResult) -> String {
     let mut line = |name: &str, value: String| {
         writeln!(text, "{name:<NAMES$}{value}").expect("writing to a string cannot fail");
     };
-    let timed = result.latency_ns.read.count + result.latency_ns.write.count > 0;
-    if let Some(note) = result.latency_note.as_ref().filter(|_| timed) {
-        line("", note.clone());
-    }
-    if result.latency_ns.read_unmapped_count > 0 {
-        line(
-            "",
-            format!(
-                "{} reads found nothing and are in no latency",
-                output::whole(result.latency_ns.read_unmapped_count)
-            ),
-        );
-    }
+    result.latency_notes().into_iter().for_each(|note| line("", note));
     let life = &result.lifetime;
     let terabytes = output::significant(life.terabytes_written_bytes.map(|bytes| bytes / 1e12));
     let years = match life.years {
@@ -252,7 +244,12 @@ fn text(result: &RunResult) -> String {
             if life.endurance_assumed { ", assumed" } else { "" }
         ),
     );
-    life.formulas.iter().for_each(|formula| line("", formula.clone()));
+    if let Some(used) = result.percent_used {
+        line("  used by this run", format!("{} %", output::significant(Some(used))));
+    }
+    // Without an endurance that was given, there is no percentage, and its formula says nothing.
+    let is_told = |formula: &&String| result.percent_used.is_some() || !formula.starts_with("percent used");
+    life.formulas.iter().filter(is_told).for_each(|formula| line("", formula.clone()));
     text + &last_lines(result)
 }
 
@@ -265,17 +262,18 @@ fn last_lines(result: &RunResult) -> String {
 /// The verdict in words.
 pub fn verdict(result: &RunResult) -> String {
     let verdict = &result.verdict;
-    let live = format!("{:.0} % live", verdict.live_share_peak * 100.0);
-    let drives = format!("{:.1} drive writes, {live}", verdict.drive_writes);
+    let drives = format!("{:.1} drive writes, {}", verdict.drive_writes, verdict.live());
     if !verdict.valid {
-        return format!("not valid ({drives}): {}", verdict.reasons.join("; "));
+        let light = verdict.light.as_ref().map(|text| format!("; and light: {text}")).unwrap_or_default();
+        return format!("not valid ({drives}): {}{light}", verdict.reasons.join("; "));
     }
     let steady = match verdict.swing() {
         Some([least, most]) => format!("steady as a whole, between {least:.2} and {most:.2} within"),
         None => "steady".to_owned(),
     };
-    match &verdict.light {
-        Some(light) => format!("valid, but light ({drives}, {steady}): {light}"),
-        None => format!("valid ({drives}, {steady})"),
+    let (names, texts): (Vec<&str>, Vec<&str>) = verdict.caveats().into_iter().unzip();
+    if names.is_empty() {
+        return format!("valid ({drives}, {steady})");
     }
+    format!("valid, but {} ({drives}, {steady}): {}", names.join(", and "), texts.join("; "))
 }

@@ -7,7 +7,7 @@ use crate::report;
 use crate::table::{Column, Table};
 use anyhow::Context as _;
 use clap::Args;
-use isotherm_eval::results::ResultsFile;
+use isotherm_eval::results::{ResultsFile, Verdict};
 use isotherm_eval::sweep::{ExperimentFile, Shard, Sweep};
 use isotherm_eval::{Surveys, columns, files};
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ fn summary(results: &ResultsFile) -> String {
         column("dead", "mean share of a victim's pages that held nothing valid", 3),
         column("erases", "", 4),
         column("flash/page", "flash time for each page that the host wrote or read", 1),
-        column("valid", "", 0),
+        column("valid", Verdict::legend(results.runs.iter().map(|run| &run.verdict)), 0),
     ]);
     for run in &results.runs {
         table.row(vec![
@@ -132,7 +132,7 @@ fn summary(results: &ResultsFile) -> String {
             output::per_cent(run.victim_invalid_share_mean, 1),
             output::whole(run.erase_count.total),
             output::time(run.flash_time_per_host_page_ns),
-            if run.verdict.valid { "yes".to_owned() } else { "no".to_owned() },
+            run.verdict.words().join(", "),
         ]);
     }
     table.render(output::width())

@@ -52,7 +52,8 @@ enum Verb {
         /// Replace the file if it exists
         #[arg(long)]
         force: bool,
-        /// Write who asks too: the process, stream or volume, numbered in the order of appearance, as a fifth column
+        /// Write who asks too: the process, stream or volume, numbered in the order of appearance, as a fifth column. What a
+        /// canonical trace says in such a column is kept without it, where the form of the output has one
         #[arg(long)]
         streams: bool,
         #[command(flatten)]
@@ -178,6 +179,10 @@ fn convert(trace: &str, output: &str, mut writer: TraceWriter, options: &OpenOpt
     let mut batch = Vec::with_capacity(BATCH);
     let mut requests = 0;
     while reader.fill(&mut batch, BATCH)? > 0 {
+        // The first requests are read by now, and with them the heading.
+        if requests == 0 && reader.names_streams() && writer.can_have_streams() {
+            writer = writer.with_streams()?;
+        }
         writer.write(&batch)?;
         requests += batch.len() as u64;
         batch.clear();

@@ -73,7 +73,7 @@ impl TouchedPages {
             let last = (request.offset + (request.length - 1)) / self.page_bytes;
             if last / CHUNK_PAGES >= CHUNKS_MAX {
                 let problem = format!("the trace reaches byte {}", request.offset + request.length);
-                return Err(SpecError::new("--address compact", problem, "check the unit of the trace's addresses"));
+                return Err(SpecError::new("addresses", problem, "check the unit of the trace's addresses"));
             }
             for page in first..=last {
                 let at = (page / CHUNK_PAGES) as usize;

@@ -226,6 +226,12 @@ impl Recording {
         (whole.into_iter().map(|(_, (start, end))| end.write_amplification_since(start)).collect(), has_first)
     }
 
+    /// Write amplification of each whole replay of the trace.
+    pub fn all_replays(&self) -> Vec<Option<f64>> {
+        let starts = std::iter::once(&self.start).chain(&self.replays);
+        starts.zip(&self.replays).map(|(start, end)| end.write_amplification_since(start)).collect()
+    }
+
     /// How full the device was from host page `from` on. Windows are looked at where they end.
     pub fn occupancy(&self, from: &Snapshot) -> Occupancy {
         let mut before = Sample::of(from);

@@ -131,6 +131,11 @@ impl TraceSource {
         if let Place::Program(requests) = &self.place { Some(requests) } else { None }
     }
 
+    /// Whether it is drawn from a pattern rather than recorded.
+    pub fn is_synthetic(&self) -> bool {
+        matches!(self.place, Place::Named) && self.name.starts_with("synth:")
+    }
+
     /// What it is opened by: its name, or the path of the file that it is read from.
     pub fn path(&self) -> &str {
         if let Place::File(path) = &self.place { path } else { &self.name }
@@ -146,7 +151,7 @@ impl TraceSource {
         let reader = match &self.place {
             _ if kept::is_there(&self.kept) => kept::open(&self.kept, open)?,
             Place::Program(requests) => requests.open()?,
-            _ if self.name.starts_with("synth:") => open()?,
+            _ if self.is_synthetic() => open()?,
             _ => kept::open(&self.kept, open)?,
         };
         Ok(match &self.control {

@@ -4,12 +4,24 @@
 //! window, ten victims for each stream in the window, steady write amplification, a run that reached its end, no line of the
 //! trace skipped, and requests that begin and end with whole sectors, most of them.
 //!
-//! Steady means within 5 % from one replay of the trace to the next, since a trace has phases and parts of it are not alike.
-//! The first replay on an empty device fills it: where there are two replays alone, their second halves are compared. A trace
-//! that was replayed once is judged by the last two quarters of the window, between which the device may not be filling either.
+//! Steady means within 5 % from one replay of the trace to the next, since a trace has phases and parts of it are not alike: the
+//! quarters of one replay differ where the trace does. Replays that preconditioned the device count as the ones before. The first
+//! replay on a device that holds nothing of the trace fills it: where there are two replays alone, their second halves are
+//! compared. One replay that there is nothing to compare with, and a synthetic workload, which has no period, are judged by the
+//! last two quarters of the window, between which the device may not be filling either.
 //!
-//! A valid result of a device that was never more than 80 % live is called light: cleaning is cheap there.
+//! A valid result can have caveats. That of a device that was less than 80 % live on the mean is light: cleaning is cheap there.
+//! That of the first replay of an empty device alone is below what later replays cost, as a part of it was written while there
+//! was room. It stays valid, since an experiment may begin on an empty device on purpose, but nowhere is it called valid
+//! without a further word.
 
+mod light;
+mod setting;
+mod words;
+
+pub use self::setting::Setting;
+
+use self::light::Fullness;
 use crate::recorder::{Occupancy, Recording};
 use crate::results::Verdict;
 use crate::steady;
@@ -21,8 +33,6 @@ const WINDOW_DRIVE_WRITES_MIN: f64 = 1.0;
 const VICTIMS_PER_STREAM_MIN: u64 = 10;
 /// Largest difference of write amplification, and of the free space of a device that is judged by quarters.
 const DIFFERENCE_MAX: f64 = 0.05;
-/// A device that is live by less, at its peak, is light.
-const LIVE_SHARE_MIN: f64 = 0.80;
 /// Above this share of requests that are no whole sectors, addresses are likely to be in another unit than bytes.
 const RAGGED_MAX: f64 = 0.5;
 /// Parts of the window among which the lowest and the highest write amplification are looked for.
@@ -48,10 +58,8 @@ pub struct Evidence<'a> {
     pub ragged_share: f64,
     /// Why the device stopped before the trace ended, if it did.
     pub stopped: Option<&'a str>,
-    /// Whether the device held data before the trace was first replayed.
-    pub preconditioned: bool,
-    /// Whether the device is as large as what the trace touches.
-    pub compact: bool,
+    /// How the trace came to the device.
+    pub setting: &'a Setting<'a>,
 }
 
 /// Two stretches of a run whose write amplification is compared.
@@ -59,20 +67,47 @@ struct Comparison {
     earlier: f64,
     later: f64,
     names: [&'static str; 2],
+    /// Whether they are quarters of the window.
+    by_quarters: bool,
 }
 
 impl Comparison {
-    /// What can be compared best: whole replays, parts of them where the first one `fills` an empty device, quarters. `None` if
+    /// What can be compared best: whole replays, parts of them where the first one fills an empty device, quarters. `None` if
     /// there are too few writes.
-    fn of(replays: &[Option<f64>], fills: bool, quarters: &[Option<f64>]) -> Option<Self> {
-        let (earlier, later, names) = match replays[..] {
-            [_, _] if fills => {
+    fn of(
+        recording: &Recording,
+        window_start: &Snapshot,
+        quarters: &[Option<f64>],
+        setting: &Setting<'_>,
+    ) -> Option<Self> {
+        let (within, has_first) = recording.replays(window_start);
+        let measured = recording.all_replays();
+        let before = setting.last_preconditioning();
+        let (earlier, later, names) = match within[..] {
+            [_, _] if has_first && setting.began_empty() => {
                 (quarters[1], quarters[3], ["in the second half of the first replay", "in that of the second"])
             }
             [.., earlier, later] => (earlier, later, ["in the last replay but one", "in the last"]),
-            _ => (quarters[2], quarters[3], ["in the third quarter of the measured window", "in the last"]),
+            // The window holds one replay, or a part of one, and what it can be compared with lies before it.
+            _ => match (measured.as_slice(), before) {
+                _ if !setting.has_period => return Self::of_quarters(quarters),
+                ([only], Some(before)) => (
+                    Some(before),
+                    *only,
+                    ["over the last replays that preconditioned the device", "in the measured one"],
+                ),
+                // The second of two cannot be compared with the first, which filled the device.
+                ([_, _], _) if setting.began_empty() => return Self::of_quarters(quarters),
+                ([.., earlier, later], _) => (*earlier, *later, ["in the last replay but one", "in the last"]),
+                _ => return Self::of_quarters(quarters),
+            },
         };
-        Some(Self { earlier: earlier?, later: later?, names })
+        Some(Self { earlier: earlier?, later: later?, names, by_quarters: false })
+    }
+
+    fn of_quarters(quarters: &[Option<f64>]) -> Option<Self> {
+        let names = ["in the third quarter of the measured window", "in the last"];
+        Some(Self { earlier: quarters[2]?, later: quarters[3]?, names, by_quarters: true })
     }
 
     fn difference(&self) -> f64 {
@@ -82,7 +117,7 @@ impl Comparison {
 
 /// Judges a run.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
-    let Evidence { window_start, end, recording, logical_pages, streams, .. } = *evidence;
+    let Evidence { window_start, end, recording, logical_pages, streams, setting, .. } = *evidence;
     let capacity = logical_pages as f64;
     let drive_writes = end.host.pages_written as f64 / capacity;
     let drive_writes_window = (end.host.pages_written - window_start.host.pages_written) as f64 / capacity;
@@ -95,27 +130,32 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let rounds: Vec<f64> =
         recording.parts(window_start, steady::ROUNDS).into_iter().map(|r| r.unwrap_or(f64::NAN)).collect();
 
+    let occupancy = recording.occupancy(window_start);
+    let fullness = Fullness { occupancy, logical_pages, setting, trims: end.host.pages_trimmed > 0 };
+    let light = fullness.light();
+
     let mut reasons = Vec::new();
     if let Some(stopped) = evidence.stopped {
         reasons.push(format!("the run stopped before the trace ended: {stopped}"));
     }
     if drive_writes < DRIVE_WRITES_MIN {
         reasons.push(format!(
-            "too short: {drive_writes:.2} drive writes in all, at least {DRIVE_WRITES_MIN} are needed; \
-             use --repeat, --precondition or a smaller --logical-size"
+            "too short: {drive_writes:.2} drive writes in all, at least {DRIVE_WRITES_MIN} are needed; {}",
+            setting.longer()
         ));
     }
     if drive_writes_window < WINDOW_DRIVE_WRITES_MIN {
         reasons.push(format!(
             "the measured window is too short: {drive_writes_window:.2} drive writes, at least {WINDOW_DRIVE_WRITES_MIN} is \
-             needed; use --repeat or a larger --measure-last"
+             needed; use --repeat{}",
+            if setting.replay.measure_last.is_some() { " or a larger --measure-last" } else { "" }
         ));
     }
     if victims == 0 {
         let mapped = end.mapped_pages as f64 / capacity * 100.0;
+        let fix = if light.is_some() { fullness.fix() } else { setting.longer() };
         reasons.push(format!(
-            "garbage collection never ran in the measured window: {mapped:.0} % of the logical pages hold data; on a sparse \
-             trace use --address compact, or --fill"
+            "garbage collection never ran in the measured window: {mapped:.0} % of the logical pages hold data; {fix}"
         ));
     } else if victims < VICTIMS_PER_STREAM_MIN * streams {
         reasons.push(format!(
@@ -124,18 +164,18 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
             if streams == 1 { "" } else { "s" }
         ));
     }
-    let (replays, has_first) = recording.replays(window_start);
-    let again = format!("use --repeat {}, or --precondition trace", replays.len().max(1) + 2);
-    match Comparison::of(&replays, has_first && !evidence.preconditioned, &quarters) {
+    let replays = recording.replays(window_start).0;
+    let again = setting.again();
+    match Comparison::of(recording, window_start, &quarters, setting) {
         Some(compared) if compared.difference() > DIFFERENCE_MAX => {
-            let Comparison { earlier, later, names: [first, second] } = compared;
+            let Comparison { earlier, later, names: [first, second], .. } = compared;
             reasons.push(format!(
                 "not steady: write amplification is {earlier:.3} {first} and {later:.3} {second}, {:.1} % apart where 5 % are \
                  allowed; {again}",
                 compared.difference() * 100.0
             ));
         }
-        Some(_) if replays.len() < 2 => {
+        Some(compared) if compared.by_quarters => {
             let [middle, last] = [0.5, 1.0].map(|share| recording.mapped_at(window_start, share) as f64);
             // Write amplification goes about as the reciprocal of the free space, for whatever policy.
             let free = evidence.physical_pages as f64 - middle;
@@ -161,9 +201,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
             evidence.ragged_share * 100.0
         ));
     }
-    let Occupancy { peak_pages, mean_pages } = recording.occupancy(window_start);
-    let live_share_peak = peak_pages as f64 / capacity;
-    let trims = end.host.pages_trimmed > 0;
+    let Occupancy { peak_pages, mean_pages } = occupancy;
     Verdict {
         valid: reasons.is_empty(),
         reasons,
@@ -173,26 +211,12 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         steady: steady::is_steady(&rounds),
         write_amplification_quarters: quarters,
         write_amplification_replays: replays,
-        live_share_peak,
+        live_share_peak: peak_pages as f64 / capacity,
         live_share_mean: mean_pages / capacity,
-        light: (live_share_peak < LIVE_SHARE_MIN).then(|| light(live_share_peak, evidence.compact, trims)),
+        light,
+        first_replay: setting.first_replay(),
         write_amplification_range: range(&recording.parts(window_start, RANGE_PARTS)),
     }
-}
-
-/// What a device that was never full should have been told, and what would fill it.
-fn light(live_share_peak: f64, compact: bool, trims: bool) -> String {
-    let fix = match (compact, trims) {
-        (false, _) => "--fill 90% fills the rest, --address compact leaves out what the trace does not touch",
-        (true, true) => {
-            "the trace itself frees the rest; on a larger device, --logical-size with --fill 90% fills around it"
-        }
-        (true, false) => "the rest is read, but never written: --precondition sequential writes it first",
-    };
-    format!(
-        "at most {:.0} % of the logical pages held data, so that cleaning was cheap; {fix}",
-        live_share_peak * 100.0
-    )
 }
 
 /// Lowest and highest of `parts`; nothing where one of them has no value.
@@ -206,8 +230,31 @@ fn range(parts: &[Option<f64>]) -> Option<[f64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fold::AddressMode;
     use crate::recorder::Recorder;
+    use crate::run::{Precondition, Replay};
     use isotherm::cause::Cause;
+    use isotherm::quantity::Share;
+
+    const ONCE: Replay = Replay {
+        address: AddressMode::Refuse,
+        fill: Share(0.0),
+        precondition: Precondition::None,
+        repeat: 1,
+        measure_last: None,
+    };
+
+    /// A workload without a period that is brought to an empty device once.
+    static SETTING: Setting<'static> = Setting {
+        replay: &ONCE,
+        has_period: false,
+        size_given: false,
+        log_fills: false,
+        page_bytes: 4096,
+        touched_pages: None,
+        filler_pages: 0,
+        precondition_replays: Vec::new(),
+    };
 
     fn snapshot(pages: u64, gc: u64) -> Snapshot {
         let mut s = Snapshot::default();
@@ -233,8 +280,7 @@ mod tests {
             skipped_lines: 0,
             ragged_share,
             stopped: None,
-            preconditioned: false,
-            compact: false,
+            setting: &SETTING,
         };
         let told = |share| judge(&evidence(share)).reasons.iter().any(|reason| reason.contains("sectors"));
         assert!(told(1.0) && told(0.6) && !told(0.4) && !told(0.0));
@@ -262,8 +308,7 @@ mod tests {
             skipped_lines: 0,
             ragged_share: 0.0,
             stopped: None,
-            preconditioned: false,
-            compact: false,
+            setting: &SETTING,
         })
     }
 

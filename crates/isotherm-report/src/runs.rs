@@ -1,11 +1,12 @@
 //! The report of `run` and `compare`: the answer first, then the table, the figures, and all that repeats the run.
 
 use crate::error::ReportError;
+use crate::figure::Figure;
 use crate::page::{Block, Code, Fact, Notice, Page, Section, Tone};
 use crate::panels::{self, Arrangement};
 use crate::split;
 use crate::table::{self, bytes, number, percent};
-use isotherm_eval::results::{DeviceSummary, ResultsFile, RunResult, TraceSummary, Workload};
+use isotherm_eval::results::{DeviceSummary, ResultsFile, RunResult, TraceSummary, Verdict, Workload};
 
 /// Fills the page.
 pub(crate) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
@@ -36,7 +37,7 @@ pub(crate) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
             ],
         ),
         figures("Garbage collection and wear", [panels::victims(&arrangement), panels::erases(&arrangement)]),
-        figures("Latency of requests", [panels::latency(&arrangement)]),
+        latency(runs, panels::latency(&arrangement)),
         figures("The device's DRAM", [split::split_over_time(drawn)]),
         workload(results),
         repeat(results),
@@ -67,8 +68,28 @@ fn tables(results: &ResultsFile) -> Result<Vec<Block>, ReportError> {
 }
 
 /// A section of those figures that have something to show.
-fn figures<const N: usize>(title: &str, figures: [Option<crate::figure::Figure>; N]) -> Section {
+fn figures<const N: usize>(title: &str, figures: [Option<Figure>; N]) -> Section {
     Section::new(title, figures.into_iter().flatten().map(Block::Figure).collect())
+}
+
+/// The latencies, under what is to be known of them.
+fn latency(runs: &[RunResult], figure: Option<Figure>) -> Section {
+    // Below a log, requests are the log's own, and their latencies are not drawn.
+    let told: Vec<&RunResult> = runs.iter().filter(|run| run.below.is_none()).collect();
+    let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
+    for (note, run) in told.iter().flat_map(|run| run.latency_notes().into_iter().map(move |note| (note, run))) {
+        match notes.iter_mut().find(|(known, _)| *known == note) {
+            Some((_, labels)) => labels.push(&run.label),
+            None => notes.push((note, vec![&run.label])),
+        }
+    }
+    let fact = |(note, labels): (String, Vec<&str>)| {
+        let of = if labels.len() == told.len() { "Every run".to_owned() } else { labels.join(" \u{b7} ") };
+        Fact::new(of, note)
+    };
+    let facts: Vec<Fact> = notes.into_iter().map(fact).collect();
+    let facts = (!facts.is_empty()).then_some(Block::Facts(facts));
+    Section::new("Latency of requests", facts.into_iter().chain(figure.map(Block::Figure)).collect())
 }
 
 /// The answer: a sentence for each trace, on a line of its own. What runs under different traces is not to be compared.
@@ -153,36 +174,51 @@ fn caption(runs: &[RunResult]) -> String {
     } else {
         "The run in numbers."
     };
-    format!("{order} A dash stands where a number has no value.")
+    let legend = Verdict::legend(runs.iter().map(|run| &run.verdict));
+    let legend = if legend.is_empty() { String::new() } else { format!(" In the column Valid, {legend}.") };
+    // The percentage of a life that a run used has a formula of its own, and no column where no endurance is given.
+    let formulas = runs.first().map(|run| run.lifetime.formulas.join("; ")).unwrap_or_default();
+    format!("{order} A dash stands where a number has no value.{legend} {formulas}.")
 }
 
 /// One notice for all runs.
 fn verdict(runs: &[RunResult]) -> Notice {
     let invalid: Vec<&RunResult> = runs.iter().filter(|r| !r.verdict.valid).collect();
     let writes = runs.iter().map(|r| r.verdict.drive_writes).fold(f64::INFINITY, f64::min);
+    // Caveats are told of every run that has one, whatever others are: a run that is not valid may be light besides.
+    let caveats = || runs.iter().flat_map(caveats_of);
     if invalid.is_empty() {
         let whole = match runs.len() {
             1 => "The run is valid".to_owned(),
             n => format!("All {n} runs are valid"),
         };
+        let but = match (runs.iter().filter(|run| !run.verdict.caveats().is_empty()).count(), runs.len()) {
+            (0, _) => String::new(),
+            (1, 1) => ", with a caveat".to_owned(),
+            (some, all) if some == all => ", each with a caveat".to_owned(),
+            (some, _) => format!(", {some} of them with a caveat"),
+        };
         let title = format!(
-            "{whole}: at least {} drive writes were done, garbage collection ran, and write amplification was steady.",
+            "{whole}{but}: at least {} drive writes were done, garbage collection ran, and write amplification was steady.",
             number(writes)
         );
-        let light = grouped(
-            runs.iter().filter_map(|run| Some((run.label.as_str(), format!("light: {}", run.verdict.light.as_ref()?)))),
-        );
-        return Notice { tone: Tone::Good, title, reasons: swing(runs).into_iter().chain(light).collect() };
+        return Notice {
+            tone: Tone::Good,
+            title,
+            reasons: swing(runs).into_iter().chain(grouped(caveats())).collect(),
+        };
     }
     let title = match (invalid.len(), runs.len()) {
         (1, 1) => "The run is not valid: do not judge by its numbers.".to_owned(),
         (n, all) => format!("{n} of {all} runs are not valid: do not judge by their numbers."),
     };
-    Notice {
-        tone: Tone::Bad,
-        title,
-        reasons: grouped(invalid.iter().map(|run| (run.label.as_str(), run.verdict.reasons.join("; ")))),
-    }
+    let reasons = grouped(invalid.iter().map(|run| (run.label.as_str(), run.verdict.reasons.join("; "))));
+    Notice { tone: Tone::Bad, title, reasons: reasons.into_iter().chain(grouped(caveats())).collect() }
+}
+
+/// The caveats of a run, under its label.
+fn caveats_of(run: &RunResult) -> impl Iterator<Item = (&str, String)> {
+    run.verdict.caveats().into_iter().map(|(name, text)| (run.label.as_str(), format!("{name}: {text}")))
 }
 
 /// What readers of a mean should know: how far write amplification swung within a whole that is steady.
@@ -264,6 +300,16 @@ fn workload_facts(workload: &Workload) -> Vec<Fact> {
         Fact::new("Filler pages", percent(workload.fill_share)),
         Fact::new("Replayed", format!("{} \u{d7}", workload.repeat)),
     ];
+    if workload.leading_trims_dropped > 0 {
+        facts.push(Fact::new(
+            "Trims at the head, taken as mkfs's and dropped",
+            format!(
+                "{}, {}",
+                number(workload.leading_trims_dropped as f64),
+                bytes(workload.leading_trimmed_bytes_dropped)
+            ),
+        ));
+    }
     if let Some(pages) = workload.measure_last_pages {
         facts.push(Fact::new("Last window", format!("{} host page writes", number(pages as f64))));
     }

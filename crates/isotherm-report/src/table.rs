@@ -25,6 +25,7 @@ const PLAIN: (&str, f64) = ("", 1.0);
 const PERCENT: (&str, f64) = ("%", 0.01);
 const MICROSECONDS: (&str, f64) = ("\u{b5}s", 1e3);
 const MEGABYTES_PER_SECOND: (&str, f64) = ("MB/s", 1e6);
+const TERABYTES: (&str, f64) = ("TB", 1e12);
 const MEBIBYTES: (&str, f64) = ("MiB", 1_048_576.0);
 const MILLIONS_PER_SECOND: (&str, f64) = ("M/s", 1e6);
 
@@ -48,8 +49,12 @@ const COLUMNS: &[RunColumn] = &[
     column("Read latency", "P99", "latency_ns.read.p99", MICROSECONDS),
     column("Read latency", "P99.9", "latency_ns.read.p999", MICROSECONDS),
     column("Read latency", "max", "latency_ns.read.max", MICROSECONDS),
+    column("Lifetime", "TBW", "lifetime.terabytes_written_bytes", TERABYTES),
+    column("Lifetime", "years", "lifetime.years", PLAIN),
     column("Lifetime", "drive writes per day", "lifetime.drive_writes_per_day", PLAIN),
     column("Lifetime", "used by this run", "percent_used", ("%", 1.0)),
+    column("Live pages", "peak", "verdict.live_share_peak", PERCENT),
+    column("Live pages", "mean", "verdict.live_share_mean", PERCENT),
     column("Controller", "DRAM", "dram_bytes", MEBIBYTES),
     column("Simulator", "host writes", "simulator_host_writes_per_second", MILLIONS_PER_SECOND),
 ];
@@ -81,7 +86,7 @@ pub(crate) fn of_runs(runs: &[RunResult], caption: String) -> Result<Table, Repo
         });
     }
     for (run, json) in runs.iter().zip(&json) {
-        let mut row = vec![Cell::text(&run.label), Cell::text(if run.verdict.valid { "yes" } else { "no" })];
+        let mut row = vec![Cell::text(&run.label), Cell::text(run.verdict.words().join(", "))];
         row.extend(shown.iter().map(|c| number_cell(json, c.key, c.unit.1)));
         row.extend(causes.iter().map(|cause| number_cell(json, &format!("pages_programmed.{cause}"), 1.0)));
         table.rows.push(row);

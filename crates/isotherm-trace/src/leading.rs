@@ -1,9 +1,14 @@
 //! The discard at the head of a trace.
 //!
 //! A capture that begins with mkfs begins with a discard of the whole device. Replayed on a drive that was preconditioned, it
-//! would undo the preconditioning, and what follows would run on a drive that is mostly empty. So trims at the head can be
-//! dropped: those that come while at most [`HEAD_WRITTEN_BYTES`] have been written, and that are at least
-//! [`TIMES_WRITTEN`] times as long as all that was written before them (every trim before the first write is).
+//! would undo the preconditioning, and what follows would run on a drive that is mostly empty. So it can be dropped: the trims
+//! that come while at most [`HEAD_WRITTEN_BYTES`] have been written, and that are at least [`TIMES_WRITTEN`] times as long as all
+//! that was written before them (every trim before the first write is).
+//!
+//! Kernels cut a long discard into pieces, so that these trims are judged together: they are mkfs's where they cover nearly all
+//! that lies between the first and the last byte that the trace reads or writes ([`COVERED_MIN`]). A first trim of less is the
+//! workload's own. Whether they do takes a pass over the trace, once a first trim is met; a pipe, which can be read once, has none,
+//! and its first trims are taken for mkfs's.
 
 use crate::TraceReader;
 use crate::error::TraceError;
@@ -14,6 +19,9 @@ const HEAD_WRITTEN_BYTES: u64 = 1 << 20;
 /// A trim of the head is at least so many times as long as what was written before it: it was not meant for that.
 const TIMES_WRITTEN: u64 = 16;
 
+/// Share of the trace's addresses that mkfs's trims cover at least: a partition table or a label may lie outside.
+const COVERED_MIN: f64 = 0.95;
+
 /// Trims at the head of a trace that were dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LeadingTrims {
@@ -23,32 +31,85 @@ pub struct LeadingTrims {
     pub bytes: u64,
 }
 
-/// A reader that drops the trims at its head.
+/// Opens the trace again.
+pub(crate) type Reopen = Box<dyn Fn() -> Result<Box<dyn TraceReader + Send>, TraceError> + Send>;
+
+/// Where the head of a trace ends.
+#[derive(Default)]
+struct Head {
+    written_bytes: u64,
+}
+
+impl Head {
+    fn is_over(&self) -> bool {
+        self.written_bytes > HEAD_WRITTEN_BYTES
+    }
+
+    /// Whether `request`, which is the next one, is a trim that mkfs may have made.
+    fn has(&mut self, request: &Request) -> bool {
+        let is_leading = !self.is_over() && request.length / TIMES_WRITTEN >= self.written_bytes;
+        if request.op == Op::Write {
+            self.written_bytes += request.length;
+        }
+        request.op == Op::Trim && is_leading
+    }
+}
+
+/// Whether the trims at the head of a trace cover nearly all that it reads or writes.
+fn covers(trace: &mut dyn TraceReader) -> Result<bool, TraceError> {
+    const BATCH: usize = 4096;
+    let (mut head, mut trims) = (Head::default(), Vec::new());
+    let mut used = u64::MAX..0;
+    let mut batch = Vec::with_capacity(BATCH);
+    while trace.fill(&mut batch, BATCH)? > 0 {
+        for request in batch.drain(..) {
+            let end = request.offset + request.length;
+            if head.has(&request) {
+                trims.push(request.offset..end);
+            } else if matches!(request.op, Op::Read | Op::Write | Op::WriteZeroes) {
+                used = used.start.min(request.offset)..used.end.max(end);
+            }
+        }
+    }
+    trims.sort_unstable_by_key(|trim| trim.start);
+    let (mut covered, mut from) = (0, used.start);
+    for trim in trims {
+        let end = trim.end.min(used.end);
+        covered += end.saturating_sub(trim.start.max(from));
+        from = from.max(end);
+    }
+    Ok(covered as f64 >= COVERED_MIN * used.end.saturating_sub(used.start) as f64)
+}
+
+/// A reader that drops mkfs's trims at its head.
 pub(crate) struct WithoutLeadingTrims {
     inner: Box<dyn TraceReader + Send>,
-    written_bytes: u64,
+    head: Head,
+    /// Opens the trace again, for a look at what its first trims cover; none where that is known, or it cannot be opened again.
+    reopen: Option<Reopen>,
+    /// Whether they are mkfs's, as far as is known.
+    are_of_mkfs: bool,
     dropped: LeadingTrims,
 }
 
 impl WithoutLeadingTrims {
-    pub(crate) fn new(inner: Box<dyn TraceReader + Send>) -> Self {
-        Self { inner, written_bytes: 0, dropped: LeadingTrims::default() }
+    pub(crate) fn new(inner: Box<dyn TraceReader + Send>, reopen: Option<Reopen>) -> Self {
+        Self { inner, head: Head::default(), reopen, are_of_mkfs: true, dropped: LeadingTrims::default() }
     }
 
     /// Whether to drop `request`, which is the next one.
-    fn drops(&mut self, request: &Request) -> bool {
-        let is_leading =
-            self.written_bytes <= HEAD_WRITTEN_BYTES && request.length / TIMES_WRITTEN >= self.written_bytes;
-        match request.op {
-            Op::Write => self.written_bytes += request.length,
-            Op::Trim if is_leading => {
-                self.dropped.requests += 1;
-                self.dropped.bytes += request.length;
-                return true;
-            }
-            _ => {}
+    fn drops(&mut self, request: &Request) -> Result<bool, TraceError> {
+        if !self.head.has(request) {
+            return Ok(false);
         }
-        false
+        if let Some(reopen) = self.reopen.take() {
+            self.are_of_mkfs = covers(&mut *reopen()?)?;
+        }
+        if self.are_of_mkfs {
+            self.dropped.requests += 1;
+            self.dropped.bytes += request.length;
+        }
+        Ok(self.are_of_mkfs)
     }
 }
 
@@ -57,12 +118,16 @@ impl TraceReader for WithoutLeadingTrims {
         loop {
             let before = batch.len();
             let read = self.inner.fill(batch, most)?;
-            if self.written_bytes <= HEAD_WRITTEN_BYTES {
-                let mut at = 0;
-                batch.retain(|request| {
-                    at += 1;
-                    at <= before || !self.drops(request)
-                });
+            if !self.head.is_over() {
+                let mut kept = before;
+                for at in before..batch.len() {
+                    let request = batch[at];
+                    if !self.drops(&request)? {
+                        batch[kept] = request;
+                        kept += 1;
+                    }
+                }
+                batch.truncate(kept);
             }
             // A batch of nothing but leading trims is not the end.
             let kept = batch.len() - before;
@@ -82,6 +147,10 @@ impl TraceReader for WithoutLeadingTrims {
 
     fn leading_trims(&self) -> LeadingTrims {
         self.dropped
+    }
+
+    fn names_streams(&self) -> bool {
+        self.inner.names_streams()
     }
 
     fn format(&self) -> &'static str {
@@ -121,6 +190,23 @@ mod tests {
         assert_eq!(dropped.requests, 1);
         let (_, dropped) = read("0,W,0,2097152\n1,D,0,1073741824\n2,W,0,4096\n", true, 10);
         assert_eq!(dropped.requests, 0, "a discard after 2 MiB of data is the workload's own");
+    }
+
+    /// A discard in pieces, of which none covers half of what is written, is mkfs's; one of half the device is the workload's own.
+    #[test]
+    fn trims_that_cover_the_whole_span_alone_are_those_of_mkfs() {
+        let writes = "9,W,0,4096\n9,R,536870912,4096\n9,W,1073737728,4096\n";
+        let dropped = |trims: &str| read(&format!("{trims}{writes}"), true, 2).1.requests;
+        assert_eq!(dropped("0,D,0,1073741824\n"), 1);
+        assert_eq!(dropped("0,D,0,1069547520\n"), 1, "all but 4 MiB");
+        assert_eq!(dropped("0,D,0,536870912\n"), 0);
+        assert_eq!(dropped("0,D,536870912,536870912\n"), 0);
+        assert_eq!(dropped("0,D,0,4096\n1,D,8192,4096\n"), 0);
+        let piece = |at: u64| format!("0,D,{},268435456\n", at << 28);
+        assert_eq!(dropped(&[0, 2, 1, 3].map(piece).concat()), 4);
+        assert_eq!(dropped(&[0, 2, 1, 1].map(piece).concat()), 0, "a piece twice is not one more");
+        // What is trimmed beyond the last byte that is used covers nothing.
+        assert_eq!(dropped("0,D,1073741824,8589934592\n"), 0);
     }
 
     #[test]

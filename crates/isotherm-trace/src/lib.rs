@@ -88,6 +88,10 @@ pub trait TraceReader {
     fn leading_trims(&self) -> LeadingTrims {
         LeadingTrims::default()
     }
+    /// Whether what was read so far has a column that says who asks, as the canonical text may.
+    fn names_streams(&self) -> bool {
+        false
+    }
     /// Name of the format, as [`FORMATS`] has it; `synth` for synthetic workloads.
     fn format(&self) -> &'static str;
 }

@@ -4,7 +4,7 @@ use crate::TraceReader;
 use crate::detect::detect;
 use crate::error::TraceError;
 use crate::formats::parquet;
-use crate::leading::WithoutLeadingTrims;
+use crate::leading::{Reopen, WithoutLeadingTrims};
 use crate::options::{OpenOptions, SORT_WINDOW, Sort};
 use crate::order::Ordered;
 use crate::records::{Records, Setup};
@@ -111,7 +111,12 @@ fn read(
     // The canonical forms keep their times, so that converting them loses nothing.
     let rebase = !entry.ordered;
     let reader = Box::new(Ordered::new(records, entry.name, source.name(), window, rebase));
-    if options.drop_leading_trims { Ok(Box::new(WithoutLeadingTrims::new(reader))) } else { Ok(reader) }
+    if !options.drop_leading_trims {
+        return Ok(reader);
+    }
+    let (again, whole) = (source.clone(), OpenOptions { drop_leading_trims: false, ..options.clone() });
+    let reopen: Reopen = Box::new(move || open_source(&again, &whole));
+    Ok(Box::new(WithoutLeadingTrims::new(reader, source.is_repeatable().then_some(reopen))))
 }
 
 /// Asks for what the file does not say.

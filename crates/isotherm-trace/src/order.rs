@@ -140,6 +140,10 @@ impl TraceReader for Ordered {
         Ok(count)
     }
 
+    fn names_streams(&self) -> bool {
+        self.records.names_streams()
+    }
+
     fn skipped(&self) -> u64 {
         self.records.skipped()
     }

@@ -14,6 +14,10 @@ pub(crate) trait Records: Send {
     fn fill(&mut self, batch: &mut Vec<Request>, most: usize) -> Result<usize, TraceError>;
     /// Rows skipped so far because they could not be read.
     fn skipped(&self) -> u64;
+    /// Whether the rows so far have a column that says who asks.
+    fn names_streams(&self) -> bool {
+        false
+    }
     /// What is wrong and what to do, if every row was read and none was a request.
     fn why_empty(&self) -> Option<(String, String)> {
         None

@@ -70,7 +70,7 @@ const fn binary<F: binary::RecordFormat>() -> Decoder {
 pub const FORMATS: &[FormatEntry] = &[
     FormatEntry {
         name: "csv",
-        summary: "canonical text: ts_ns,op,offset,length[,stream] with op R, W, D (discard), F (flush)",
+        summary: "canonical text: ts_ns,op,offset,length[,stream] with op R, W, D (discard), F (flush); streams are s0, s1 and so on, or plain numbers under a heading",
         time_unit: "ns",
         address_unit: "bytes",
         source: "isotherm",

@@ -22,11 +22,15 @@ pub(crate) trait LineFormat: Send + Sized + 'static {
     /// A parser for one file.
     fn new(options: &OpenOptions) -> Self;
     /// Whether the first line of a file is a heading.
-    fn is_header(_line: &[u8]) -> bool {
+    fn is_header(&mut self, _line: &[u8]) -> bool {
         false
     }
     /// Reads one line.
     fn parse(&mut self, row: &mut Row<'_>, sink: &mut Sink<'_>) -> Result<(), Box<Fault>>;
+    /// Whether the lines so far have a column that says who asks.
+    fn names_streams(&self) -> bool {
+        false
+    }
     /// Why a trace in which every line was read may still have no requests.
     fn why_empty(&self) -> Option<(String, String)> {
         None
@@ -62,7 +66,7 @@ pub(crate) fn recognise<F: LineFormat>(head: &[u8], options: &OpenOptions) -> us
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let mut sink =
             Sink { requests: &mut requests, volumes: &mut volumes, source: None, durable: false, not_before_ns: 0 };
-        let header = number == 0 && F::is_header(line);
+        let header = number == 0 && format.is_header(line);
         let readable = header || !line.is_empty() && format.parse(&mut Row::new(line, F::SEPARATOR), &mut sink).is_ok();
         understood += usize::from(readable);
     }
@@ -158,7 +162,7 @@ impl<F: LineFormat> Records for TextReader<F> {
             match self.format.parse(&mut row, &mut sink) {
                 Ok(()) => self.latest_ns = batch.last().map_or(self.latest_ns, |request| request.arrival_ns),
                 Err(fault) => {
-                    let (column, header) = (row.column(fault.field), F::is_header(line));
+                    let (column, header) = (row.column(fault.field), self.format.is_header(line));
                     let other = looks_like_heading(line).then(|| Excerpt(line).to_string());
                     batch.truncate(taken);
                     match other {
@@ -177,6 +181,10 @@ impl<F: LineFormat> Records for TextReader<F> {
 
     fn skipped(&self) -> u64 {
         self.skipped
+    }
+
+    fn names_streams(&self) -> bool {
+        self.format.names_streams()
     }
 
     fn why_empty(&self) -> Option<(String, String)> {

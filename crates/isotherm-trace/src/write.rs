@@ -134,12 +134,17 @@ impl TraceWriter {
         Ok(writer)
     }
 
+    /// Whether the form has a column that says who asks.
+    pub fn can_have_streams(&self) -> bool {
+        !matches!(self.form, Form::Parquet(_))
+    }
+
     /// Writes who asks too, in a fifth column; called before the first requests.
     ///
     /// # Errors
     /// The form has no such column.
     pub fn with_streams(mut self) -> Result<Self, TraceError> {
-        if matches!(self.form, Form::Parquet(_)) {
+        if !self.can_have_streams() {
             let problem = "the Parquet form has no column of streams";
             return Err(TraceError::input(
                 &self.path,

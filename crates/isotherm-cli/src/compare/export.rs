@@ -1,7 +1,7 @@
 //! The tables of a comparison as a file for other programs: LaTeX, CSV or Markdown, by the ending of its name.
 
 use super::numbers::{Number, TIMES};
-use super::tables::{Device, OnTrace, writes};
+use super::tables::{Device, OnTrace, legend, writes};
 use isotherm_eval::results::RunResult;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -45,10 +45,13 @@ impl Export {
     /// The file's text. `traces` are the names that labels begin with; none where there is one trace.
     pub fn text(&self, runs: &[RunResult], traces: &[String]) -> String {
         let parts = OnTrace::of(runs, traces);
+        let legend = legend(parts.iter().flat_map(|part| &part.devices));
         match self.form {
             Form::Csv => csv(&parts),
-            Form::Latex => latex(&rows(&parts)),
-            Form::Markdown => markdown(&rows(&parts)),
+            Form::Latex if legend.is_empty() => latex(&rows(&parts)),
+            Form::Latex => format!("{}% valid: {legend}\n", latex(&rows(&parts))),
+            Form::Markdown if legend.is_empty() => markdown(&rows(&parts)),
+            Form::Markdown => format!("{}\nvalid: {legend}\n", markdown(&rows(&parts))),
         }
     }
 }

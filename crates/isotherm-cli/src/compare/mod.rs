@@ -29,9 +29,9 @@ const DEFAULT_VICTIM: &str = "isotherm";
 #[derive(Args)]
 #[command(
     after_help = "Every combination runs on every trace; one that cannot is skipped with a note. Without --placement, that of --spec or --set is compared, or isotherm, single, host_gc and epoch; without --victim too, isotherm and greedy. asa and fast ignore --placement and run once (fast ignores --victim too); with --below none, \
-    device options do not multiply runs.\n\nExamples:\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch:length=1 \
-    --victim greedy,cost_benefit --op 7%,15%\n  isotherm compare traces/tpcc-postgres-xfs.csv.zst \
-    --ftl page,dftl,asa,fast --cache-bytes 256KiB --placement single\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --log sfs,lfs,in_place --below page --placement single"
+    device options do not multiply runs.\n\nExamples:\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch \
+    --victim greedy,cost_benefit --op 7%,15% --address compact --repeat 4\n  isotherm compare traces/tpcc-postgres-xfs.csv.zst \
+    --ftl page,dftl,asa,fast --cache-bytes 256KiB --placement single --address compact --repeat 4\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --log sfs,lfs,in_place --below page --placement single --address compact --repeat 4"
 )]
 pub struct CompareArgs {
     /// Trace files, `-` for standard input, or synthetic workloads such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
@@ -90,16 +90,20 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
 
     let mut plan = Comparison::default();
     let many = names.len() > 1;
+    // A trace that cannot be read keeps no other from its runs, but not everything that was asked for is there in the end.
+    let mut unread = false;
     for (trace, name) in args.traces.iter().zip(&names) {
         let source = match args.reading.source(trace) {
             Ok(source) => source,
             Err(problem) => {
                 plan.skip(name.clone(), problem.into());
+                unread = true;
                 continue;
             }
         };
         let base = args.replay.run_spec(source, device.clone())?;
         let profiles = plan.add(&base, many.then_some(name), args.seeds, &axes)?;
+        unread |= (profiles.len() as u64) < args.seeds;
         if let Some(profile) = profiles.first().filter(|_| !args.json) {
             print(&output::wrapped(&profile.sanity_line(), output::width(), 2))?;
         }
@@ -156,7 +160,8 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         print(&format!("\n{written}"))?;
     }
     let stopped = crate::run::exit_code(&file.runs);
-    Ok(failed.map_or(stopped, ExitCode::from))
+    let unread = unread.then_some(crate::WRONG_INPUT);
+    Ok(failed.or(unread).map_or(stopped, ExitCode::from))
 }
 
 /// Everything that is compared, axis by axis. Placement and victim policy always are axes.

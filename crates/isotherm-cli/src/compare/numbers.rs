@@ -65,7 +65,7 @@ fn time(ns: f64) -> String {
 }
 
 /// What is written, and what it wears. Which of the first two comes first depends on the requests.
-pub const WRITES: [Number; 13] = [
+pub const WRITES: [Number; 17] = [
     number(
         ("WA", "write amplification: pages programmed for each page that the host wrote", 0),
         "write_amplification",
@@ -129,10 +129,34 @@ pub const WRITES: [Number; 13] = [
         whole,
     ),
     number(
-        ("DWPD", "drive writes a day that the flash endures over the warranty", 3),
+        ("DWPD", "drive writes a day that the flash endures: TBW / (logical bytes x 5 years x 365.25 days)", 3),
         "drive_writes_per_day",
         |run| run.lifetime.drive_writes_per_day,
         |writes| output::significant(Some(writes)),
+    ),
+    number(
+        ("TBW", "terabytes that the host can write: physical bytes x endurance / write amplification in bytes", 9),
+        "terabytes_written_bytes",
+        |run| run.lifetime.terabytes_written_bytes,
+        |bytes| output::significant(Some(bytes / 1e12)),
+    ),
+    number(
+        ("years", "life at the trace's rate: TBW / (host bytes written / duration of the trace)", 9),
+        "lifetime_years",
+        |run| run.lifetime.years,
+        |years| output::significant(Some(years)),
+    ),
+    number(
+        ("live peak", "most logical pages that held data at a time", 9),
+        "live_share_peak",
+        |run| Some(run.verdict.live_share_peak),
+        per_cent,
+    ),
+    number(
+        ("live mean", "the same on the mean over the host's writes", 9),
+        "live_share_mean",
+        |run| Some(run.verdict.live_share_mean),
+        per_cent,
     ),
 ];
 

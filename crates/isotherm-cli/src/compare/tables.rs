@@ -6,7 +6,7 @@ use crate::run::verdict;
 use crate::table::{Column, NOTHING, Table};
 use isotherm_eval::comparison::TRACE_FROM_DEVICE;
 use isotherm_eval::estimate;
-use isotherm_eval::results::{Estimate, RunResult};
+use isotherm_eval::results::{Estimate, RunResult, Verdict};
 
 /// The runs of one device on one trace: one for each seed.
 pub struct Device<'a> {
@@ -65,14 +65,34 @@ impl Device<'_> {
         }
     }
 
-    /// Whether its runs can be trusted.
+    /// How many of its runs are valid.
+    fn valid(&self) -> usize {
+        self.runs.iter().filter(|run| run.verdict.valid).count()
+    }
+
+    /// Whether its runs can be trusted, and with which caveats.
     pub fn validity(&self) -> String {
-        match (self.runs.iter().filter(|run| run.verdict.valid).count(), self.runs.len()) {
-            (valid, all) if valid == all => "yes".to_owned(),
+        match (self.valid(), self.runs.len()) {
+            (valid, all) if valid == all => {
+                let mut words: Vec<String> = Vec::new();
+                for word in self.runs.iter().flat_map(|run| run.verdict.words()) {
+                    if !words.iter().any(|known| known == word) {
+                        words.push(word.to_owned());
+                    }
+                }
+                // A seed that is valid without a caveat takes none from the others.
+                words.retain(|word| word != "yes");
+                if words.is_empty() { "yes".to_owned() } else { words.join(", ") }
+            }
             (0, _) => "no".to_owned(),
             (valid, all) => format!("{valid} of {all}"),
         }
     }
+}
+
+/// What the words for validity mean, where one of them is not plain.
+pub fn legend<'a>(devices: impl IntoIterator<Item = &'a Device<'a>>) -> &'static str {
+    Verdict::legend(devices.into_iter().flat_map(|device| &device.runs).map(|run| &run.verdict))
 }
 
 /// What is written: write amplification in bytes first where requests are smaller than pages.
@@ -88,14 +108,11 @@ pub fn writes(devices: &[Device<'_>]) -> Vec<Number> {
     numbers
 }
 
-/// Under which header validity stands.
-const VALID: Column = Column { header: "valid", note: "", rank: 0 };
-
 /// One table: a row for each device, a column for each number.
 pub fn table(title: &'static str, devices: &[Device<'_>], numbers: &[Number], with_validity: bool) -> Table {
     let mut columns = vec![Column::new(title)];
     columns.extend(numbers.iter().map(|number| number.column));
-    columns.extend(with_validity.then_some(VALID));
+    columns.extend(with_validity.then(|| Column { header: "valid", note: legend(devices), rank: 0 }));
     let mut table = Table::new(&columns);
     for device in devices {
         let mut cells = vec![device.name.to_owned()];
@@ -118,6 +135,11 @@ pub fn text(runs: &[RunResult], traces: &[String], room: usize, is_wide: bool) -
         let writes = writes(&part.devices);
         text.push_str(&format!("\n{}\n", table("writes", &part.devices, &writes, true).render(of_table)));
         text.push_str(&format!("{}\n", table("time", &part.devices, &TIMES, false).render(of_table)));
+        let notes = latency_notes(&part.devices);
+        if !notes.is_empty() {
+            notes.iter().for_each(|note| text.push_str(&wrapped(note, room, 2)));
+            text.push('\n');
+        }
         part.devices.iter().for_each(|device| text.push_str(&judgement(device, room)));
     }
     let is_drawn = |device: &Device<'_>| {
@@ -131,12 +153,38 @@ pub fn text(runs: &[RunResult], traces: &[String], room: usize, is_wide: bool) -
     text
 }
 
-/// The verdict on a device; where seeds disagree, on the first run that is not valid.
+/// What is to be told about latencies, once where it is the same of every device. Below a log, requests are the log's own, and
+/// their latencies stand in no table.
+fn latency_notes(devices: &[Device<'_>]) -> Vec<String> {
+    let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
+    for device in devices {
+        let told = device.runs.iter().filter(|run| run.below.is_none()).map(|run| run.latency_notes());
+        for note in told.into_iter().find(|notes| !notes.is_empty()).unwrap_or_default() {
+            match notes.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, names)) => names.push(device.name),
+                None => notes.push((note, vec![device.name])),
+            }
+        }
+    }
+    let text = |(note, names): (String, Vec<&str>)| {
+        if names.len() == devices.len() {
+            format!("latencies: {note}")
+        } else {
+            format!("latencies of {}: {note}", names.join("; "))
+        }
+    };
+    notes.into_iter().map(text).collect()
+}
+
+/// The verdict on a device; where seeds disagree, on the first run that is not valid, or that has a caveat.
 fn judgement(device: &Device<'_>, room: usize) -> String {
-    let told = device.runs.iter().find(|run| !run.verdict.valid).unwrap_or(&device.runs[0]);
-    let which = match device.validity().as_str() {
-        "yes" | "no" => String::new(),
-        some => format!(" ({some} seeds valid; of seed {})", told.seed),
+    let (valid, all) = (device.valid(), device.runs.len());
+    let has_caveat = |run: &&&RunResult| !run.verdict.caveats().is_empty();
+    let told = device.runs.iter().find(|run| !run.verdict.valid).or_else(|| device.runs.iter().find(has_caveat));
+    let told = told.unwrap_or(&device.runs[0]);
+    let which = match valid {
+        valid if valid == 0 || valid == all => String::new(),
+        some => format!(" ({some} of {all} seeds valid; of seed {})", told.seed),
     };
     wrapped(&format!("{}{which}: {}", device.name, verdict(told)), room, 2)
 }

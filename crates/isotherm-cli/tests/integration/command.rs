@@ -679,3 +679,53 @@ fn doctor_tells_what_there_is_and_leaves_nothing_behind() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere"));
 }
+
+#[test]
+fn a_bare_list_tells_what_can_be_listed() {
+    let output = isotherm(&["list"]);
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("isotherm list placements\n    Which stream a page goes to\n"), "{said}");
+    let json: Value = serde_json::from_slice(&isotherm(&["list", "--json"]).stdout).unwrap();
+    assert_eq!(json[0]["name"], "placements");
+}
+
+/// The discard of mkfs that was dropped is in a result, since `run` has no summary of the trace there.
+#[test]
+fn a_result_says_what_was_dropped_at_the_head() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("head.csv");
+    let rows: String = (1..9000u64).map(|i| format!("{i},W,{},4096\n", (i * i % 997) << 12)).collect();
+    std::fs::write(&file, format!("ts_ns,op,offset,length\n0,D,0,8388608\n{rows}")).unwrap();
+    let workload = |more: &[&str]| run(&[&[file.to_str().unwrap()], more].concat())["workload"].clone();
+    let dropped = workload(&[]);
+    assert_eq!(
+        (&dropped["leading_trims_dropped"], &dropped["leading_trimmed_bytes_dropped"]),
+        (&1.into(), &8388608.into())
+    );
+    assert_eq!(workload(&["--keep-leading-trim"])["leading_trims_dropped"], 0);
+}
+
+#[test]
+fn a_run_with_an_endurance_says_what_it_used_of_it() {
+    let said = |more: &[&str]| {
+        let output = isotherm(&[&["run", "synth:uniform,pages=4Ki,writes=40k"], more].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let used = said(&["--set", "device.endurance=1000"]);
+    assert!(used.contains("\n  used by this run   ") && used.contains("percent used = 100 x mean erases"), "{used}");
+    let without = said(&[]);
+    assert!(!without.contains("used by this run") && !without.contains("percent used"), "{without}");
+}
+
+/// The first example that anyone meets gives figures of a full drive.
+#[test]
+fn the_first_examples_replay_on_a_full_drive_more_than_once() {
+    for words in [&["--help"][..], &["compare", "--help"], &["run", "--help"]] {
+        let help = String::from_utf8(isotherm(words).stdout).unwrap();
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let first = help.find("isotherm compare traces").or(help.find("isotherm run traces")).expect("an example");
+        let example = help[first..].split(" isotherm ").next().unwrap();
+        assert!(example.contains("--address compact --repeat 4"), "{words:?}: {example}");
+    }
+}

@@ -54,7 +54,9 @@ fn what_cannot_be_is_skipped_with_a_note_and_the_rest_runs() {
     assert!(text(&logs.stderr).contains("in_place: skipped:"), "{}", text(&logs.stderr));
     assert_eq!(labels(&results(folder.path())), ["sfs:segment=64KiB"]);
 
-    let traces = done(compare(&["/nowhere/trace.csv", SMALL, "--placement", "single", "--out", out]));
+    // A trace that cannot be opened is told by the exit code as well.
+    let traces = compare(&["/nowhere/trace.csv", SMALL, "--placement", "single", "--out", out]).output().unwrap();
+    assert_eq!(traces.status.code(), Some(2));
     assert!(text(&traces.stderr).contains("trace: skipped: /nowhere/trace.csv"), "{}", text(&traces.stderr));
     assert_eq!(labels(&results(folder.path())), ["uniform: single"]);
 }
@@ -167,7 +169,7 @@ fn tables_fit_eighty_columns_and_wide_ones_hold_all() {
         header("writes ").split_whitespace().collect::<Vec<_>>(),
         ["writes", "WA", "copies", "victims", "dead", "DWPD", "valid"]
     );
-    assert!(narrow.contains("\n5 more columns with --wide\n"), "{narrow}");
+    assert!(narrow.contains("\n8 more columns with --wide\n"), "{narrow}");
     assert!(narrow.contains("dead: mean share of a victim's pages that held nothing valid"), "{narrow}");
     let wide = text(&done(compare(&[&arguments[..], &["--wide"]].concat())).stdout);
     assert!(wide.contains("per block  least  most") && !wide.contains("with --wide"), "{wide}");
@@ -264,4 +266,42 @@ fn streams_of_a_trace_separate_what_its_processes_write() {
     let copies: Vec<u64> =
         found["runs"].as_array().unwrap().iter().map(|run| run["gc_pages_copied"].as_u64().unwrap()).collect();
     assert!(copies[0] * 3 < copies[1] * 2, "streams save a third of the copies at least: {copies:?}");
+}
+
+#[test]
+fn a_light_run_is_no_plain_yes_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let light = ["synth:uniform,pages=16Ki,writes=300k", "--placement", "single", "--logical-size", "128MiB"];
+    let (md, csv) = (at("table.md"), at("table.csv"));
+    let files = ["--out", &at("out"), "--export", &md, "--export", &csv, "--wide"];
+    let said = text(&done(compare(&[&light[..], &files].concat())).stdout);
+    let row = said.lines().find(|line| line.starts_with("single")).unwrap();
+    assert!(row.ends_with(" light"), "{row}");
+    assert!(said.contains("valid: light is valid, but"), "{said}");
+    for column in ["TBW: ", "years: life at the trace's rate", "live peak", "live mean"] {
+        // The workload has no times, and so no life in years.
+        assert_eq!(said.contains(column), !column.starts_with("years"), "{column}: {said}");
+    }
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+    assert!(read(&md).contains("| light |") && read(&md).contains("\nvalid: light is valid, but"), "{}", read(&md));
+    assert!(read(&csv).contains("single,1,light,"), "{}", read(&csv));
+    let report = read(&at("out/report.html"));
+    assert!(report.contains("In the column Valid, light is valid, but") && report.contains("TBW = "), "{report}");
+}
+
+#[test]
+fn what_latencies_leave_out_stands_under_their_table_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let fast = "synth:uniform,pages=4Ki,writes=20k,rate=1000000";
+    let arguments = ["--placement", "single,host_gc", "--out", folder.path().to_str().unwrap()];
+    let said = |mode: &str| {
+        let said = text(&done(compare(&[&[fast, "--set", mode], &arguments[..]].concat())).stdout);
+        said.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let serial = said("timing.mode=serial");
+    assert_eq!(serial.matches("latencies: a latency is the time of").count(), 1, "{serial}");
+    assert_eq!(said("timing.mode=open").matches("the drive cannot keep up").count(), 2, "each by its own figures");
+    let report = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(report.contains("the drive cannot keep up"), "the report says it too");
 }

@@ -128,3 +128,22 @@ fn split_writes_a_file_for_each_volume_that_is_replayed_as_the_volume_is() {
         assert!(!Path::new(&path("other")).exists());
     }
 }
+
+/// The heading decides: numbers under `stream` are streams, and stay streams when they are converted.
+#[test]
+fn streams_may_be_plain_numbers_under_a_heading_and_are_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    let rows = "0,W,0,4096,7\n1,W,4096,4096,9\n2,R,0,4096,7\n";
+    std::fs::write(path("a.csv"), format!("ts_ns,op,offset,length,stream\n{rows}")).expect("a");
+    assert!(run(&["convert", &path("a.csv"), &path("b.csv")]).status.success());
+    let kept = "ts_ns,op,offset,length,stream\n0,W,0,4096,s0\n1,W,4096,4096,s1\n2,R,0,4096,s0\n";
+    assert_eq!(std::fs::read_to_string(path("b.csv")).expect("b"), kept);
+    assert!(run(&["convert", &path("b.csv"), &path("c.csv")]).status.success());
+    assert_eq!(std::fs::read_to_string(path("c.csv")).expect("c"), kept);
+    assert!(run(&["convert", &path("b.csv"), &path("d.parquet")]).status.success(), "a form without the column");
+    // Without the heading, the same rows are Alibaba's.
+    std::fs::write(path("bare.csv"), rows).expect("bare");
+    let bare = run(&["convert", &path("bare.csv"), &path("e.csv")]);
+    assert!(String::from_utf8_lossy(&bare.stderr).contains("3 requests from alibaba"), "{bare:?}");
+}

@@ -3,9 +3,10 @@
 use crate::command::{isotherm, run};
 use serde_json::Value;
 
-/// What the verdict says: why it is not valid, and why it is light.
+/// What the verdict says: why it is not valid, why it is light, and that it is the first replay.
 fn complaints(result: &Value) -> String {
-    format!("{} {}", result["verdict"]["reasons"], result["verdict"]["light"])
+    let verdict = &result["verdict"];
+    format!("{} {} {}", verdict["reasons"], verdict["light"], verdict["first_replay"])
 }
 
 /// The run with `arguments` complains about `problem` and advises each of `advice`; with it, it complains no more.
@@ -94,4 +95,111 @@ fn a_report_says_which_runs_are_light() {
     let light = "light: at most 50 % of the logical pages held data";
     assert!(report(&["--logical-size", "128MiB"]).contains(light));
     assert!(!report(&["--logical-size", "128MiB", "--fill", "90%"]).contains(light));
+    // Beside a run that is not valid, too.
+    let both = report(&["--logical-size", "128MiB", "--op", "7%,60%", "--measure-last", "9000"]);
+    assert!(both.contains("not valid: do not judge") && both.contains(light), "{both}");
+}
+
+/// A trace that keeps about half of what it touches: each write is trimmed after some thousand more.
+fn trimming(folder: &tempfile::TempDir) -> String {
+    let path = folder.path().join("trimming.csv");
+    let page = |i: u64| (i * i % 7919) << 12;
+    let row = |i: u64| match i.checked_sub(4000) {
+        Some(old) if i % 2 == 1 => format!("{i},W,{},4096\n{i},D,{},4096\n", page(i), page(old)),
+        _ => format!("{i},W,{},4096\n", page(i)),
+    };
+    let rows: String = (0..30_000).map(row).collect();
+    std::fs::write(&path, format!("ts_ns,op,offset,length\n{rows}")).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// The options that a text names, each with its value.
+fn options(text: &str) -> Vec<[&str; 2]> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let of = |at: usize| Some([words[at], words.get(at + 1)?.trim_end_matches([',', ';', '"'])]);
+    (0..words.len()).filter(|at| words[*at].starts_with("--")).filter_map(of).collect()
+}
+
+/// Advice on what is too empty is computed: it names nothing that is in force, and what it names is enough.
+#[test]
+fn a_light_device_is_told_a_size_that_is_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = trimming(&folder);
+    let cases: [&[[&str; 2]]; 6] = [
+        &[],
+        &[["--fill", "90%"], ["--logical-size", "40MiB"]],
+        &[["--address", "compact"]],
+        &[["--address", "compact"], ["--precondition", "sequential"]],
+        &[["--address", "compact"], ["--precondition", "trace"]],
+        &[["--address", "compact"], ["--logical-size", "40MiB"], ["--fill", "90%"]],
+    ];
+    for case in cases {
+        let run = |options: &[[&str; 2]]| {
+            let words: Vec<&str> = [trace.as_str(), "--repeat", "4"].into_iter().chain(options.concat()).collect();
+            run(&words)["verdict"].clone()
+        };
+        let before = run(case);
+        let light = before["light"].as_str().unwrap_or_else(|| panic!("{case:?} is not light: {before}"));
+        let advised = options(light);
+        assert!(
+            !advised.is_empty()
+                && advised.iter().all(|option| !case.contains(option)
+                    || option[0] == "--fill" && advised.iter().any(|other| other[0] == "--logical-size")),
+            "{case:?}: {light}"
+        );
+        let kept = case.iter().filter(|[name, _]| advised.iter().all(|[new, _]| new != name));
+        let followed: Vec<[&str; 2]> = kept.chain(&advised).copied().collect();
+        let after = run(&followed);
+        assert!(after["light"].is_null(), "{case:?}, then {followed:?}: {after}");
+    }
+    // The peak alone would call it full: every page was written before.
+    let full = run(&[&trace, "--repeat", "4", "--address", "compact", "--precondition", "sequential"]);
+    assert_eq!(full["verdict"]["live_share_peak"], 1.0);
+    let said = isotherm(&["run", &trace, "--repeat", "4", "--address", "compact", "--precondition", "sequential"]);
+    let said = String::from_utf8(said.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("100 % live at the peak, ") && said.contains(" % on the mean"), "{said}");
+}
+
+/// A trace that writes at random and ends in order: its quarters are not alike, and its replays are.
+fn phases(folder: &tempfile::TempDir) -> String {
+    let path = folder.path().join("phases.csv");
+    let page = |i: u64| if i < 45_000 { i * i % 7919 } else { i % 7919 };
+    let rows: String = (0..60_000u64).map(|i| format!("{i},W,{},4096\n", page(i) << 12)).collect();
+    std::fs::write(&path, format!("ts_ns,op,offset,length\n{rows}")).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_replay_after_replays_is_compared_with_them_and_not_with_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = phases(&folder);
+    let verdict = |more: &[&str]| run(&[&[trace.as_str(), "--address", "compact"], more].concat())["verdict"].clone();
+    let once = verdict(&[]);
+    assert!(once["reasons"].to_string().contains("third quarter"), "its quarters differ: {once}");
+    let after = verdict(&["--precondition", "trace"]);
+    assert_eq!((&after["valid"], &after["first_replay"]), (&Value::from(true), &Value::Null), "{after}");
+    // A window that is a part of a replay, too.
+    let part = verdict(&["--repeat", "4", "--measure-last", "50000"]);
+    assert_eq!(part["valid"], true, "{part}");
+}
+
+#[test]
+fn the_first_replay_of_an_empty_device_is_never_just_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("even.csv");
+    let rows: String = (0..90_000u64).map(|i| format!("{i},W,{},4096\n", (i * i % 7919) << 12)).collect();
+    std::fs::write(&path, format!("ts_ns,op,offset,length\n{rows}")).unwrap();
+    let trace = path.to_str().unwrap();
+    let verdict = |more: &[&str]| run(&[&[trace, "--address", "compact"], more].concat())["verdict"].clone();
+    let once = verdict(&[]);
+    assert_eq!(once["valid"], true, "{once}");
+    assert!(once["first_replay"].as_str().unwrap().contains("--repeat 3"), "{once}");
+    for more in [["--repeat", "3"], ["--precondition", "trace"], ["--precondition", "sequential"]] {
+        assert!(verdict(&more)["first_replay"].is_null(), "{more:?}");
+    }
+    assert!(run(&["synth:uniform,pages=4Ki,writes=90k"])["verdict"]["first_replay"].is_null());
+    let said = isotherm(&["run", trace, "--address", "compact"]);
+    let said = String::from_utf8(said.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("valid, but the first replay of an empty device ("), "{said}");
+    assert!(said.starts_with("csv trace: 90.0 k requests"), "the line about the trace comes first: {said}");
 }

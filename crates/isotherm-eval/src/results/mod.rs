@@ -118,6 +118,12 @@ pub struct Workload {
     pub precondition_steady: Option<bool>,
     /// Times that the trace was replayed.
     pub repeat: u32,
+    /// Trims at the trace's head that were taken as mkfs's and dropped from each replay. They count nowhere else.
+    #[serde(default)]
+    pub leading_trims_dropped: u64,
+    /// Bytes of these.
+    #[serde(default)]
+    pub leading_trimmed_bytes_dropped: u64,
     /// Host page writes at the end of the run that are reported as the last window; `null` means the whole run.
     pub measure_last_pages: Option<u64>,
 }
@@ -364,6 +370,17 @@ impl RunResult {
     }
 }
 
+impl RunResult {
+    /// What is to be told wherever latencies are: what they leave out or why they mean little, and how many reads are in none.
+    pub fn latency_notes(&self) -> Vec<String> {
+        let latency = &self.latency_ns;
+        let is_timed = latency.read.count + latency.write.count > 0;
+        let unmapped = latency.read_unmapped_count;
+        let unmapped = (unmapped > 0).then(|| format!("{unmapped} reads found nothing and are in no latency"));
+        self.latency_note.clone().filter(|_| is_timed).into_iter().chain(unmapped).collect()
+    }
+}
+
 /// Latency in nanoseconds; all `null` where no request was timed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
@@ -429,6 +446,8 @@ pub struct Verdict {
     pub live_share_mean: f64,
     /// Why a valid result says little about a full device, in words; `null` where it was full enough.
     pub light: Option<String>,
+    /// Why a valid result says little about later replays, in words: it is the first of an empty device; `null` elsewhere.
+    pub first_replay: Option<String>,
     /// Lowest and highest write amplification among the 32 equal parts of the last window; `null` where it has fewer.
     pub write_amplification_range: Option<[f64; 2]>,
 }

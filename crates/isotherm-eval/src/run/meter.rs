@@ -1,10 +1,11 @@
 //! A device that is in use, measured like a run: what a served drive says of itself.
 
-use super::Policies;
 use super::outcome::{Measured, result};
+use super::{Policies, Replay};
 use crate::heat::HeatRecorder;
 use crate::recorder::Recorder;
 use crate::results::{RunResult, Workload};
+use crate::verdict::Setting;
 use isotherm::build::{Environment, Plan};
 use isotherm::device::Observe;
 use isotherm::registry::SpecError;
@@ -77,7 +78,17 @@ impl Meter {
         result(&Measured {
             trace: &self.name,
             seed: self.seed,
-            compact: false,
+            // What a host asks is no trace that could come again.
+            setting: Setting {
+                replay: &Replay::default(),
+                has_period: false,
+                size_given: true,
+                log_fills: false,
+                page_bytes: u64::from(self.plan.geometry.page_bytes()),
+                touched_pages: None,
+                filler_pages: 0,
+                precondition_replays: Vec::new(),
+            },
             plan: self.plan,
             device_spec: &self.spec,
             below: None,
@@ -89,6 +100,8 @@ impl Meter {
                 precondition_pages_written: self.start.host.pages_written,
                 precondition_steady: None,
                 repeat: 1,
+                leading_trims_dropped: 0,
+                leading_trimmed_bytes_dropped: 0,
                 measure_last_pages: None,
             },
             recording: self.recorder.clone().finish(&end),

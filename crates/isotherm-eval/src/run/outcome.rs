@@ -5,7 +5,7 @@ use super::submit::Stopped;
 use crate::heat::HeatRecorder;
 use crate::recorder::{Recorder, Recording, ratio};
 use crate::results::{RunResult, SectionResults, Workload, WriteHeat};
-use crate::verdict::{Evidence, judge};
+use crate::verdict::{Evidence, Setting, judge};
 use crate::{lifetime, measure};
 use isotherm::build::{Plan, ftl_design};
 use isotherm::device::Observe;
@@ -22,8 +22,8 @@ pub(super) struct Measured<'a> {
     pub trace: &'a str,
     /// Seed of every random choice.
     pub seed: u64,
-    /// Whether addresses were compacted.
-    pub compact: bool,
+    /// How the trace came to the device, for the verdict.
+    pub setting: Setting<'a>,
     /// The device that was built for it.
     pub plan: Plan,
     /// Its specification.
@@ -77,8 +77,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         skipped_lines: measured.skipped_lines,
         ragged_share: measured.ragged_share,
         stopped: measured.stopped.as_deref(),
-        preconditioned: start.mapped_pages > 0,
-        compact: measured.compact,
+        setting: &measured.setting,
     });
     let programmed = measure::programmed(start, end);
     let read = measure::pages_read(start, end);
@@ -230,7 +229,7 @@ fn below(measured: &Measured<'_>) -> Option<Box<RunResult>> {
     Some(Box::new(result(&Measured {
         trace: measured.trace,
         seed: measured.seed,
-        compact: measured.compact,
+        setting: measured.setting.clone(),
         plan: *plan,
         device_spec,
         below: None,

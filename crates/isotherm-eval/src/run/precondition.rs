@@ -32,6 +32,8 @@ pub struct Outcome {
     pub steady: Option<bool>,
     /// Why the device stopped, if it did.
     pub stopped: Stopped,
+    /// Write amplification of each replay of the trace; empty where something else was written.
+    pub replays: Vec<Option<f64>>,
 }
 
 /// Writes the filler and the preconditioning of `spec`.
@@ -49,6 +51,7 @@ pub fn write(
     let active = &layout.active;
     let mut writer = Writer { device, trace: &spec.trace.name, control, page_bytes, stopped: None };
     writer.sequential(&layout.filler)?;
+    let mut replays = Vec::new();
     let steady = match spec.replay.precondition {
         Precondition::None => None,
         Precondition::Sequential => {
@@ -59,11 +62,16 @@ pub fn write(
             writer.sequential(active)?;
             let mut random = Random::new(spec.seed ^ SEED_SALT);
             let round = active.count().div_ceil(ROUND_SHARE);
-            Some(writer.until_steady(RANDOM_ROUNDS_MAX, |w| w.random(active, round, &mut random))?)
+            Some(writer.until_steady(RANDOM_ROUNDS_MAX, |w| w.random(active, round, &mut random))?.0)
         }
-        Precondition::Trace => Some(writer.until_steady(TRACE_ROUNDS_MAX, |w| w.trace(spec, folding))?),
+        Precondition::Trace => {
+            let (steady, rounds) = writer.until_steady(TRACE_ROUNDS_MAX, |w| w.trace(spec, folding))?;
+            // A trace without writes has no write amplification.
+            replays = rounds.into_iter().map(|wa| Some(wa).filter(|wa| wa.is_finite())).collect();
+            Some(steady)
+        }
     };
-    Ok(Outcome { steady, stopped: writer.stopped })
+    Ok(Outcome { steady, stopped: writer.stopped, replays })
 }
 
 /// Writes to a device until it stops.
@@ -133,12 +141,12 @@ impl Writer<'_> {
         })
     }
 
-    /// Repeats `round` until write amplification is steady, at most `rounds_max` times.
+    /// Repeats `round` until write amplification is steady, at most `rounds_max` times; that of each round is returned too.
     fn until_steady(
         &mut self,
         rounds_max: usize,
         mut round: impl FnMut(&mut Self) -> Result<(), EvalError>,
-    ) -> Result<bool, EvalError> {
+    ) -> Result<(bool, Vec<f64>), EvalError> {
         let mut rounds = Vec::new();
         while rounds.len() < rounds_max && self.stopped.is_none() {
             let before = self.device.snapshot();
@@ -147,9 +155,9 @@ impl Writer<'_> {
             let programmed = after.medium.programmed().total() - before.medium.programmed().total();
             rounds.push(programmed as f64 / (after.host.pages_written - before.host.pages_written) as f64);
             if steady::is_steady(&rounds) {
-                return Ok(true);
+                return Ok((true, rounds));
             }
         }
-        Ok(false)
+        Ok((false, rounds))
     }
 }

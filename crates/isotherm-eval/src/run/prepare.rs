@@ -21,6 +21,8 @@ pub struct Prepared<'a> {
     pub(super) folding: Folding,
     /// Pages that the trace may touch, and filler, of the logical pages that the specification asks for.
     pub(super) layout: Layout,
+    /// Logical pages that the trace reads or writes, where that was surveyed.
+    pub(super) touched_pages: Option<u64>,
     /// Host page writes of one replay, where that was surveyed.
     pub(super) page_writes: u64,
     /// Host page writes after which the last window starts.
@@ -36,9 +38,11 @@ pub fn needs_survey(spec: &RunSpec) -> bool {
         || needs_future(&spec.device.placement.name)
 }
 
-/// Whether it needs to know which pages its trace reads or writes.
+/// Whether it needs to know which pages its trace reads or writes: to fold addresses or to fill, and where the trace is read for
+/// its span in any case, since what the verdict advises goes by them. A synthetic workload touches about what it spans.
 pub(super) fn needs_touched(spec: &RunSpec) -> bool {
-    spec.replay.address == AddressMode::Compact || spec.replay.fill.0 > 0.0
+    let is_read_for_its_span = spec.device.device.logical_size.is_none() && !spec.trace.is_synthetic();
+    spec.replay.address == AddressMode::Compact || spec.replay.fill.0 > 0.0 || is_read_for_its_span
 }
 
 /// Surveys the trace of a run. Runs over the same trace, page size and folding may share the survey.
@@ -133,7 +137,10 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         None => 0,
     };
     memory::admit("the device", plan.memory_bytes, "give a smaller device.logical_size, or replay.address compact")?;
-    Ok(Prepared { spec, device_spec, plan, folding, layout, page_writes, last_window_from })
+    // Folded addresses are no more pages than there are.
+    let touched_pages =
+        survey.and_then(|s| s.touched.as_ref()).map(|touched| touched.count().min(u64::from(plan.logical_pages)));
+    Ok(Prepared { spec, device_spec, plan, folding, layout, touched_pages, page_writes, last_window_from })
 }
 
 /// The layout with filler beside the trace's pages.

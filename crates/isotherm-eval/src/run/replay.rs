@@ -6,16 +6,17 @@ use super::submit::{Stopped, submit};
 use super::{Prepared, future};
 use crate::control::Control;
 use crate::error::EvalError;
-use crate::fold::AddressMode;
 use crate::heat::HeatRecorder;
 use crate::laws;
 use crate::recorder::{Recorder, ratio};
 use crate::results::{RunResult, Workload};
 use crate::source::{BATCH, page_writes};
+use crate::verdict::Setting;
 use isotherm::build::Environment;
 use isotherm::device::{Observe, Replay};
 use isotherm::request::Request;
 use isotherm::stats::{Latencies, Snapshot};
+use isotherm_trace::LeadingTrims;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -36,6 +37,7 @@ struct Session<'a> {
     requests: u64,
     pages: u64,
     skipped_lines: u64,
+    leading_trims: LeadingTrims,
     duration_ns: u64,
     /// Counters at the start of the last window, and latencies up to it, once it is reached.
     mark: Option<(Snapshot, Latencies)>,
@@ -83,6 +85,7 @@ impl Prepared<'_> {
             requests: 0,
             pages: 0,
             skipped_lines: 0,
+            leading_trims: LeadingTrims::default(),
             duration_ns: 0,
             mark: (self.last_window_from == 0).then(|| (start.clone(), Latencies::default())),
         };
@@ -95,12 +98,23 @@ impl Prepared<'_> {
         let elapsed_ns = began.elapsed().as_nanos() as u64;
 
         let Session { recorder, heat, requests, read, ragged, pages, skipped_lines, duration_ns, mark, .. } = session;
+        let LeadingTrims { requests: leading_trims_dropped, bytes: leading_trimmed_bytes_dropped } =
+            session.leading_trims;
         laws::check(&*device, start.host.pages_written + pages, stopped.is_some()).map_err(EvalError::Law)?;
         let end = device.snapshot();
         Ok(result(&Measured {
             trace: &spec.trace.name,
             seed: spec.seed,
-            compact: spec.replay.address == AddressMode::Compact,
+            setting: Setting {
+                replay: &spec.replay,
+                has_period: !spec.trace.is_synthetic(),
+                size_given: spec.device.device.logical_size.is_some(),
+                log_fills: spec.log_filler() > 0.0,
+                page_bytes: u64::from(plan.geometry.page_bytes()),
+                touched_pages: self.touched_pages,
+                filler_pages: self.layout.filler.count(),
+                precondition_replays: prepared.replays,
+            },
             plan,
             device_spec: &self.device_spec,
             below: isotherm_sfs::plan_below(&self.device_spec, &environment)?.map(|(spec, plan)| (spec.into(), plan)),
@@ -112,6 +126,8 @@ impl Prepared<'_> {
                 precondition_pages_written: start.host.pages_written,
                 precondition_steady: prepared.steady,
                 repeat: spec.replay.repeat,
+                leading_trims_dropped,
+                leading_trimmed_bytes_dropped,
                 measure_last_pages: spec.replay.measure_last,
             },
             recording: recorder.finish(&end),
@@ -146,6 +162,7 @@ impl Session<'_> {
                     break;
                 }
                 self.control.go_on()?;
+                self.leading_trims = reader.leading_trims();
                 let first_ns = *first_ns.get_or_insert(batch[0].arrival_ns);
                 last_ns = batch[batch.len() - 1].arrival_ns - first_ns;
                 if shift_ns != first_ns {

@@ -18,7 +18,7 @@ impl LineFormat for Alibaba {
         Self { scale: options.time_unit.unwrap_or(TimeUnit::Us).scale() }
     }
 
-    fn is_header(line: &[u8]) -> bool {
+    fn is_header(&mut self, line: &[u8]) -> bool {
         line == b"device_id,opcode,offset,length,timestamp"
     }
 

@@ -1,6 +1,7 @@
 //! The canonical text form: `ts_ns,op,offset,length` with op R, W, D, Z (write zeroes) or F, in order of time; an F after W, D or Z says
 //! that the request was to be durable when it was done (force unit access); a fifth column, `stream`, may say
-//! who asks: `s` and a number, which tells it from the last column of other formats.
+//! who asks: `s` and a number, which tells it from the last column of other formats. Where the heading names the column, the number
+//! may stand alone.
 //!
 //! Times are kept as they are, so that the form and its Parquet twin convert into each other without loss.
 
@@ -24,6 +25,10 @@ pub(crate) struct Csv {
     scale: TimeScale,
     /// Whether a unit was named: then times may have fractions.
     has_unit: bool,
+    /// Whether a heading names the column of streams: then they may be plain numbers.
+    has_heading_of_streams: bool,
+    /// Whether a line has one.
+    has_streams: bool,
     sources: Sources,
 }
 
@@ -34,15 +39,25 @@ impl LineFormat for Csv {
         Self {
             scale: options.time_unit.unwrap_or(TimeUnit::Ns).scale(),
             has_unit: options.time_unit.is_some(),
+            has_heading_of_streams: false,
+            has_streams: false,
             sources: Sources::default(),
         }
     }
 
-    fn is_header(line: &[u8]) -> bool {
+    fn is_header(&mut self, line: &[u8]) -> bool {
         let fields = line.split(|&b| b == b',').map(<[u8]>::trim_ascii);
         let fields: Vec<Vec<u8>> = fields.map(<[u8]>::to_ascii_lowercase).collect();
         let is = |own: &str| fields.iter().map(Vec::as_slice).eq(own.as_bytes().split(|&b| b == b','));
-        line.len() < 2 * HEADER.len() && (is(HEADER) || is(HEADER_WITH_STREAM))
+        // No heading is longer than twice the own.
+        let is = |own: &str| line.len() < 2 * HEADER.len() && is(own);
+        let has_streams = is(HEADER_WITH_STREAM);
+        self.has_heading_of_streams |= has_streams;
+        has_streams || is(HEADER)
+    }
+
+    fn names_streams(&self) -> bool {
+        self.has_streams || self.has_heading_of_streams
     }
 
     #[inline(always)]
@@ -57,8 +72,10 @@ impl LineFormat for Csv {
         let length = row.integer(Field::Length)?;
         if !row.is_at_end() {
             let stream = row.word(Field::Stream);
-            let number = stream.strip_prefix(b"s").and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+            let digits = stream.strip_prefix(b"s").or(self.has_heading_of_streams.then_some(stream));
+            let number = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
             let number = number.ok_or_else(|| row.unknown(Field::Stream, stream, "s0, s1 and so on"))?;
+            self.has_streams = true;
             sink.source = Some(self.sources.number(number));
             row.end()?;
         }

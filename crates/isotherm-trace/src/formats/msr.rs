@@ -18,7 +18,7 @@ impl LineFormat for Msr {
         Self { scale: options.time_unit.unwrap_or(TimeUnit::Ticks).scale() }
     }
 
-    fn is_header(line: &[u8]) -> bool {
+    fn is_header(&mut self, line: &[u8]) -> bool {
         line.len() > 9 && line[..10].eq_ignore_ascii_case(b"timestamp,")
     }
 

@@ -18,7 +18,7 @@ impl LineFormat for Systor {
         Self { scale: options.time_unit.unwrap_or(TimeUnit::S).scale() }
     }
 
-    fn is_header(line: &[u8]) -> bool {
+    fn is_header(&mut self, line: &[u8]) -> bool {
         line.eq_ignore_ascii_case(b"Timestamp,Response,IOType,LUN,Offset,Size")
     }
 

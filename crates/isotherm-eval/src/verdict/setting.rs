@@ -1,0 +1,83 @@
+//! How a trace came to a device, and what follows from it for advice: nothing that is in force is advised again.
+
+use crate::fold::AddressMode;
+use crate::run::{Precondition, Replay};
+use crate::steady;
+
+/// How a trace came to a device.
+#[derive(Clone, Debug)]
+pub struct Setting<'a> {
+    /// The replay that was asked for.
+    pub replay: &'a Replay,
+    /// Whether the requests are a recorded trace, of which parts differ and replays are alike. What is drawn from a pattern is the same
+    /// throughout.
+    pub has_period: bool,
+    /// Whether the logical size was given.
+    pub size_given: bool,
+    /// Whether the log says how much filler there is.
+    pub log_fills: bool,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Logical pages that the trace reads or writes, where that was looked at.
+    pub touched_pages: Option<u64>,
+    /// Logical pages that hold filler.
+    pub filler_pages: u64,
+    /// Write amplification of each replay of the trace that preconditioned the device.
+    pub precondition_replays: Vec<Option<f64>>,
+}
+
+impl Setting<'_> {
+    /// Whether nothing of the trace's own was written before it was first replayed.
+    pub(super) fn began_empty(&self) -> bool {
+        self.replay.precondition == Precondition::None
+    }
+
+    /// Whether the run is one replay on a device that held nothing of the trace.
+    pub(super) fn is_first_replay(&self) -> bool {
+        self.began_empty() && self.replay.repeat == 1
+    }
+
+    /// Mean of the last replays that preconditioned the device: of as many as steadiness is judged by, since a device that is steady
+    /// swings from one to the next.
+    pub(super) fn last_preconditioning(&self) -> Option<f64> {
+        let replays = &self.precondition_replays;
+        let last: Vec<f64> =
+            replays[replays.len().saturating_sub(steady::ROUNDS)..].iter().copied().flatten().collect();
+        (!last.is_empty()).then(|| last.iter().sum::<f64>() / last.len() as f64)
+    }
+
+    /// What to do about a run that is not steady.
+    pub(super) fn again(&self) -> String {
+        let repeat = format!("use --repeat {}", self.replay.repeat.saturating_add(2));
+        match self.replay.precondition {
+            Precondition::Trace => repeat,
+            _ => format!("{repeat}, or --precondition trace"),
+        }
+    }
+
+    /// What to do about a run that is too short.
+    pub(super) fn longer(&self) -> String {
+        let mut ways = vec!["--repeat"];
+        if self.began_empty() {
+            ways.push("--precondition");
+        }
+        if self.replay.address != AddressMode::Compact {
+            ways.push("a smaller --logical-size");
+        }
+        match ways.split_last() {
+            Some((last, first)) if !first.is_empty() => format!("use {} or {last}", first.join(", ")),
+            _ => format!("use {}", ways.concat()),
+        }
+    }
+
+    /// Why the only replay of a trace says little of later ones, if it does.
+    pub(super) fn first_replay(&self) -> Option<String> {
+        let is_first = self.is_first_replay() && self.has_period;
+        let held = if self.filler_pages > 0 { "a device that held filler alone" } else { "an empty device" };
+        is_first.then(|| {
+            format!(
+                "the first replay of {held}: a part of it was written while there was room; --repeat 3 shows what later ones cost"
+            )
+        })
+    }
+}
