@@ -98,3 +98,32 @@ fn no_finding_says_a_number_that_is_not_computed() {
     assert!(wrong.is_empty(), "put what is measured into braces (CONTRIBUTING.md):\n{}", wrong.join("\n"));
     assert!(seen > 50, "{seen} findings were looked at");
 }
+
+/// Every number that an experiment quotes is a row of the page beside the experiments, with ours or with "not run".
+#[test]
+fn every_published_number_has_its_row_on_the_page() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/README.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let mut missing = Vec::new();
+    let mut seen = 0;
+    for (name, table) in experiments() {
+        let entries = |table: &toml::Table| {
+            table.get("published").and_then(toml::Value::as_array).cloned().unwrap_or_default().into_iter()
+        };
+        let text = |entry: &toml::Value, key: &str| entry[key].as_str().unwrap().to_owned();
+        let of_runs = entries(&table).map(|entry| (text(&entry, "figure"), text(&entry, "what")));
+        let of_hotness = table.get("hotness").and_then(toml::Value::as_table).into_iter().flat_map(entries);
+        let of_hotness = of_hotness.filter(|entry| entry.get("change").is_some()).map(|entry| {
+            (text(&entry, "figure"), format!("{}, {}: change", text(&entry, "published_trace"), text(&entry, "claim")))
+        });
+        for (figure, what) in of_runs.chain(of_hotness) {
+            seen += 1;
+            let row = format!("]({name}) | {figure} | {what} |");
+            if !page.contains(&row) {
+                missing.push(row);
+            }
+        }
+    }
+    assert!(missing.is_empty(), "`make figures` writes the rows of experiments/README.md:\n{}", missing.join("\n"));
+    assert!(seen > 80, "{seen} published numbers were looked at");
+}
