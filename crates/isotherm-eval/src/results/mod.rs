@@ -18,6 +18,7 @@ pub use hotness::{
     HotnessCost, HotnessExperiment, HotnessMeasure, HotnessPoint, HotnessResult, HotnessSeries, HotnessSettings,
     HotnessSweep, PublishedChange, SchemeAgreement,
 };
+pub(crate) use published::Read;
 pub use published::{Ours, PublishedNumber, PublishedRow, Reduction, rows as published_rows};
 pub use replicates::{Estimate, Replicates, Skipped};
 pub use sections::{SectionResults, sections};

@@ -99,7 +99,8 @@ pub struct PublishedRow {
 }
 
 impl Reduction {
-    fn apply(self, numbers: &[f64]) -> f64 {
+    /// The number that stands for `numbers`.
+    pub(crate) fn apply(self, numbers: &[f64]) -> f64 {
         match self {
             Self::Mean => numbers.iter().sum::<f64>() / numbers.len() as f64,
             Self::Min => numbers.iter().copied().fold(f64::INFINITY, f64::min),
@@ -116,13 +117,23 @@ pub(super) fn admits(wanted: &Map<String, Value>, axes: &Map<String, Value>) -> 
 }
 
 /// A run as JSON, to be read by keys.
-struct Read<'a> {
-    run: &'a RunResult,
+pub(crate) struct Read<'a> {
+    /// The run.
+    pub(crate) run: &'a RunResult,
     json: Value,
 }
 
-impl Read<'_> {
-    fn at(&self, key: &str) -> Option<&Value> {
+impl<'a> Read<'a> {
+    /// Writes a run as JSON.
+    ///
+    /// # Panics
+    /// If a result is no JSON (a bug).
+    pub(crate) fn new(run: &'a RunResult) -> Self {
+        Self { run, json: serde_json::to_value(run).expect("results have string keys and finite numbers") }
+    }
+
+    /// What stands at `key`.
+    pub(crate) fn at(&self, key: &str) -> Option<&Value> {
         key.split('.').try_fold(&self.json, |at, key| match at {
             Value::Array(list) => list.get(key.parse::<usize>().ok()?),
             _ => at.get(key),
@@ -130,7 +141,7 @@ impl Read<'_> {
     }
 
     /// The number at `key`: a list's mean over the windows of `pages`.
-    fn number(&self, key: &str, pages: Option<[u64; 2]>) -> Option<f64> {
+    pub(crate) fn number(&self, key: &str, pages: Option<[u64; 2]>) -> Option<f64> {
         let Some([from, to]) = pages else { return self.at(key)?.as_f64() };
         let ends = &self.run.series.host_pages_written;
         let inside = ends.iter().zip(self.at(key)?.as_array()?).filter(|(end, _)| (from + 1..=to).contains(*end));
@@ -243,7 +254,6 @@ pub fn rows(published: &[PublishedNumber], runs: &[RunResult]) -> Result<Vec<Pub
     if published.is_empty() {
         return Ok(Vec::new());
     }
-    let read = |run| Read { run, json: serde_json::to_value(run).expect("results are JSON") };
-    let all: Vec<Read> = runs.iter().map(read).collect();
+    let all: Vec<Read> = runs.iter().map(Read::new).collect();
     published.iter().map(|number| number.row(&all)).collect()
 }

@@ -25,8 +25,9 @@
 //! `[[published]]` names published numbers and where ours are found; the results say both and their ratio
 //! (`results::PublishedNumber`).
 //!
-//! Numbers in `findings` are computed from the points, in braces: `{write_amplification | trace=sqlite-wal | scheme=epoch 1}`, or
-//! the ratio of two such; a finding about points that were not run is not told, one without braces only where all were run.
+//! Numbers in `findings` are computed from the points, in braces: `{write_amplification | trace=sqlite-wal | scheme=epoch 1}`,
+//! ratios of two such and more (CONTRIBUTING.md has a table of it); a finding about points that were not run is not told, one
+//! without braces only where all were run.
 //!
 //! `[hotness]` stands in place of `[base]`, `[replay]` and `[[axes]]`: see [`HotnessExperiment`] for its keys. The points are
 //! every trace against every reference; a trace may set `hotness.page_size`.

@@ -155,7 +155,7 @@ impl Sweep {
         }
         let mut description = experiment.report();
         let is_whole = self.left_out.is_empty() && file.skipped.is_empty();
-        description.findings = findings::computed(&description.findings, &file.runs, is_whole);
+        description.findings = findings::computed(&description.findings, &file.runs, is_whole)?;
         description.findings.extend(self.left_out);
         description.published = published_rows(&experiment.published, &file.runs)?;
         Ok(ResultsFile { traces, experiment: Some(description), ..file })
@@ -325,32 +325,73 @@ mod tests {
         assert!(ExperimentFile::parse("test.toml", &unnamed).unwrap_err().to_string().contains("of which publication"));
     }
 
+    /// The results of the experiment with these findings, and with a trace that is not at hand where it is not whole.
+    fn with_findings(findings: &str, is_whole: bool) -> Result<ResultsFile, EvalError> {
+        let findings = format!("title = \"A test\"\nfindings = [{findings}]");
+        let mut text = EXPERIMENT.replacen("title = \"A test\"", &findings, 1);
+        if !is_whole {
+            let absent =
+                "[[traces]]\nlabel = \"absent\"\nsource = \"$ISOTHERM_A_VARIABLE_THAT_NOBODY_SETS/b.csv\"\n[[axes]]";
+            text = text.replacen("[[axes]]", absent, 1);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let experiment = ExperimentFile::parse("test.toml", &text).unwrap();
+        let mut sweep = Sweep::plan(&experiment, folder.path(), false).unwrap();
+        sweep.run(&Surveys::of(&sweep.jobs).unwrap(), &Control::default()).unwrap();
+        sweep.combine(&experiment, "a command")
+    }
+
     #[test]
     fn findings_are_computed_from_the_points_or_not_told() {
         let findings = r#"
-            title = "A test"
-            findings = [
-                "Greedy has {write_amplification | victim=greedy}, FIFO {write_amplification | victim=fifo / write_amplification | victim=greedy} times that; {gc_count | trace=uniform} victims.",
-                "There is no {gc_count | victim=lifo} of LIFO.",
-                "A sentence without a number.",
-            ]"#;
-        let text = EXPERIMENT.replacen("title = \"A test\"", findings, 1);
-        let absent =
-            "[[traces]]\nlabel = \"absent\"\nsource = \"$ISOTHERM_A_VARIABLE_THAT_NOBODY_SETS/b.csv\"\n[[axes]]";
-        for (text, is_whole) in [(text.clone(), true), (text.replacen("[[axes]]", absent, 1), false)] {
-            let folder = tempfile::tempdir().unwrap();
-            let experiment = ExperimentFile::parse("test.toml", &text).unwrap();
-            let mut sweep = Sweep::plan(&experiment, folder.path(), false).unwrap();
-            sweep.run(&Surveys::of(&sweep.jobs).unwrap(), &Control::default()).unwrap();
-            let results = sweep.combine(&experiment, "a command").unwrap();
+            "Greedy has {write_amplification | victim=greedy}, FIFO {write_amplification | victim=fifo / write_amplification | victim=greedy} times that; {gc_count | trace=uniform} victims.",
+            "A sentence without a number.","#;
+        let absent = r#""There is no {gc_count | trace=absent} that is absent.","#;
+        for (findings, is_whole) in [(findings.to_owned(), true), (format!("{findings}{absent}"), false)] {
+            let results = with_findings(&findings, is_whole).unwrap();
             let wa: Vec<f64> = results.runs.iter().map(|run| run.write_amplification.unwrap()).collect();
             let told = &results.experiment.unwrap().findings;
             let expected = format!("Greedy has {:.2}, FIFO {:.2} times that;", wa[0], wa[1] / wa[0]);
             assert!(told[0].starts_with(&expected) && told[0].contains(" to "), "{told:?}");
-            assert!(told.iter().all(|finding| !finding.contains("LIFO")), "{told:?}");
+            assert!(told.iter().all(|finding| !finding.contains("is absent")), "{told:?}");
             assert_eq!(told.contains(&"A sentence without a number.".to_owned()), is_whole, "{told:?}");
-            assert!(told.iter().any(|finding| finding.contains("left out: ")), "{told:?}");
+            assert_eq!(told.iter().any(|finding| finding.contains("2 findings are left out: ")), !is_whole, "{told:?}");
         }
+    }
+
+    #[test]
+    fn a_finding_takes_what_it_needs_of_several_runs_and_of_lists() {
+        let findings = r#""{victim of least write_amplification}, {victim of most write_amplification}; {in % more: most write_amplification / least write_amplification | victim=greedy or fifo}; {in % less: write_amplification | victim!=fifo / write_amplification | victim=fifo}; {mean gc_count}; {in %: mean verdict.gc_ran}; {series.gc_count[10000..20000 pages] | victim=greedy}; {victim_histogram.count[..5] | victim=greedy}; {in %: victim_histogram.count[5..] | victim=greedy / victim_histogram.count[..]}; {in us: flash_time_ns | victim=greedy}; {latency_distribution.write.0.count | victim=greedy}""#;
+        let results = with_findings(findings, true).unwrap();
+        let [greedy, fifo] = [0, 1].map(|run: usize| &results.runs[run]);
+        let [less, more] = [greedy, fifo].map(|run| run.write_amplification.unwrap());
+        let ends = greedy.series.host_pages_written.iter().zip(&greedy.series.gc_count);
+        let late: Vec<u64> =
+            ends.filter(|(end, _)| (10_001..=20_000).contains(*end)).map(|(_, count)| *count).collect();
+        let histogram = &greedy.victim_histogram.count;
+        let [first, rest] = [&histogram[..5], &histogram[5..]].map(|some| some.iter().sum::<u64>() as f64);
+        let numbers = [
+            (more / less - 1.0) * 100.0,
+            (1.0 - less / more) * 100.0,
+            (greedy.gc_count + fifo.gc_count) as f64 / 2.0,
+            100.0,
+            late.iter().sum::<u64>() as f64 / late.len() as f64,
+            first,
+            rest / (first + rest) * 100.0,
+            greedy.flash_time_ns as f64 / 1000.0,
+            greedy.latency_distribution.write[0].count as f64,
+        ];
+        let told = &results.experiment.as_ref().unwrap().findings[0];
+        let mut parts = told.split("; ");
+        assert_eq!(parts.next(), Some("greedy, fifo"), "{told}");
+        for (part, number) in parts.by_ref().zip(numbers) {
+            let part: f64 = part.parse().unwrap();
+            assert!((part - number).abs() <= number.abs() * 0.005, "{part} for {number}: {told}");
+        }
+        assert_eq!(told.matches("; ").count(), numbers.len(), "{told}");
+
+        let error = with_findings("\"{gc_cuont | victim=fifo}\"", true).unwrap_err().to_string();
+        assert!(error.contains("the run uniform, fifo has no number at `gc_cuont`"), "{error}");
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Points {
         experiment.figures.iter().try_for_each(|figure| figure.check(&axes))?;
         let labels: Vec<&str> = experiment.traces.iter().map(|trace| trace.label.as_str()).collect();
         experiment.published.iter().try_for_each(|number| number.check(&axes, &labels))?;
-        experiment.findings.iter().try_for_each(|finding| findings::check(finding, &axes))?;
+        experiment.findings.iter().try_for_each(|finding| findings::check(finding, &axes, &labels))?;
         for job in &mut jobs {
             job.spec.with_trace(|trace| {
                 let copy = origin.copies.get(&trace.name).cloned();

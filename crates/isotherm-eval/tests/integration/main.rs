@@ -1,4 +1,5 @@
 //! The tests of the crate from outside, in one binary: each module is a subject.
 
 mod clustering;
+mod experiments;
 mod windows;
