@@ -215,6 +215,16 @@ impl<P: Payload> Medium for NandArray<P> {
     }
 
     #[inline(always)]
+    fn counts_meta_reads(&self) -> bool {
+        P::Content::HOLDS_NOTHING && self.recovery.is_none()
+    }
+
+    #[inline(always)]
+    fn count_meta_reads(&mut self, pages: u64, cause: Cause) {
+        self.counters.reads[cause] += pages;
+    }
+
+    #[inline(always)]
     fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError> {
         let oob = self.oob(source);
         self.payload.copy(source, target, oob, cause).map_err(MediumError::Payload)?;

@@ -117,6 +117,12 @@ impl<M: Medium> Medium for Faulty<M> {
         }
         self.inner.read_meta(at, out, cause)
     }
+    fn counts_meta_reads(&self) -> bool {
+        false
+    }
+    fn count_meta_reads(&mut self, _: u64, _: Cause) {
+        unreachable!("each read meets its own fate");
+    }
     fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError> {
         self.fate_of_program(target)?;
         self.inner.copy(source, target, cause)

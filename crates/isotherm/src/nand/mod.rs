@@ -162,6 +162,11 @@ pub trait Medium: Sized {
     /// # Errors
     /// Faults of the medium, or a page that is unreadable.
     fn read_meta(&mut self, at: Ppn, out: &mut Vec<u8>, cause: Cause) -> Result<(), MediumError>;
+    /// Whether reads of what [`Medium::program_meta`] wrote give nothing, do not fail and take no time, so that
+    /// [`Medium::count_meta_reads`] may stand for many.
+    fn counts_meta_reads(&self) -> bool;
+    /// Counts so many reads of pages written by [`Medium::program_meta`]. Only where [`Medium::counts_meta_reads`].
+    fn count_meta_reads(&mut self, pages: u64, cause: Cause);
     /// Copies a page inside the medium.
     ///
     /// # Errors

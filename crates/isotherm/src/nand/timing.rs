@@ -331,6 +331,14 @@ impl<M: Medium> Medium for Timed<M> {
         self.inner.read_meta(at, out, cause)
     }
     #[inline(always)]
+    fn counts_meta_reads(&self) -> bool {
+        matches!(self.clock.model, Model::Off) && self.inner.counts_meta_reads()
+    }
+    #[inline(always)]
+    fn count_meta_reads(&mut self, pages: u64, cause: Cause) {
+        self.inner.count_meta_reads(pages, cause);
+    }
+    #[inline(always)]
     fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError> {
         self.clock.record_copy(source, target);
         self.inner.copy(source, target, cause)

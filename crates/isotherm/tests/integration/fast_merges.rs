@@ -48,6 +48,12 @@ impl Medium for Recorder {
     fn read_meta(&mut self, at: Ppn, out: &mut Vec<u8>, cause: Cause) -> Result<(), MediumError> {
         self.inner.read_meta(at, out, cause)
     }
+    fn counts_meta_reads(&self) -> bool {
+        self.inner.counts_meta_reads()
+    }
+    fn count_meta_reads(&mut self, pages: u64, cause: Cause) {
+        self.inner.count_meta_reads(pages, cause);
+    }
     fn copy(&mut self, source: Ppn, target: Ppn, cause: Cause) -> Result<(), MediumError> {
         self.operations.push(Operation::Copy { from: source.0, to: target.0, cause });
         self.inner.copy(source, target, cause)

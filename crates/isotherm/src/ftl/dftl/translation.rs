@@ -196,6 +196,13 @@ impl DemandMap {
     ) -> Result<(), DeviceError> {
         let Some(sampled) = store.placement().metadata_reads() else { return Ok(()) };
         let not_cached = |page: &u32| self.cache.lacks_some(sampled, self.layout.lpns(*page));
+        if store.medium().counts_meta_reads() {
+            // The sum of a condition, not a loop over what it holds for: that would be mispredicted.
+            let count = (0..self.layout.pages()).map(|page| u64::from(not_cached(&page))).sum();
+            store.placement_mut().forget_metadata_reads();
+            store.medium_mut().count_meta_reads(count, Cause::Sampling);
+            return Ok(());
+        }
         let mut pages = std::mem::take(&mut self.sampled);
         pages.clear();
         pages.extend((0..self.layout.pages()).filter(not_cached));
@@ -382,6 +389,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for DemandMap {
                 self.defer(self.layout.page_of(entry.owner.address()));
             }
         }
+        if store.medium().counts_meta_reads() {
+            let count = self.pending.len() as u64;
+            self.counters.update_reads += count;
+            store.medium_mut().count_meta_reads(count, Cause::Translation);
+            return Ok(());
+        }
         for index in 0..self.pending.len() {
             self.counters.update_reads += 1;
             self.read(self.pending[index], store, Cause::Translation)?;
@@ -394,7 +407,13 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for DemandMap {
         for entry in moves {
             match entry.owner.kind() {
                 Kind::Data => {
-                    self.mark_dirty(Lpn(entry.owner.address()));
+                    let lpn = Lpn(entry.owner.address());
+                    // Where translation pages were read before the copies, those of entries that are not cached wait already.
+                    if self.reads_before_copies {
+                        self.set_dirty(lpn)
+                    } else {
+                        self.mark_dirty(lpn)
+                    }
                     if self.keeps_moves {
                         self.moved.push(Lpn(entry.owner.address()));
                     }
