@@ -30,7 +30,7 @@ names = sorted(path.stem for path in folder.glob("*.json") if not path.stem.ends
 def free(rows):
     """What costs no capacity and no flash, and can be trusted."""
     kept = [row for row in rows if row["valid"] and (row["promise"] is None or row["promise"]["is_kept"])]
-    return [row for row in kept if row["kind"] not in ("bound", "over_provisioning")]
+    return [row for row in kept if row["kind"] not in ("knows_future", "over_provisioning")]
 
 
 def wa(row):
@@ -59,7 +59,7 @@ if grid:
         text = [row["what"].lstrip("+ ") for row in (found, every)]
         print(f"| {name} | {cell(all_rows[0])} | {cell(found)} | {text[0]} | {cell(every)} | {text[1]} | {100 * (wa(found) / wa(every) - 1):+.1f} % | {dropped} | {pages} |")
 else:
-    print("| trace | drive writes a replay | as it is | without / with trim | handles | firmware | together | OP 28 % / 50 % | SFS | bound | promise, kept |")
+    print("| trace | drive writes a replay | as it is | without / with trim | handles | firmware | together | OP 28 % / 50 % | SFS | knows the future | promise, kept |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     for name in names:
         advice = json.loads((folder / f"{name}.json").read_text())
@@ -72,6 +72,6 @@ else:
         print(
             f"| {name} | {advice['situation']['drive_writes_per_replay']:.2f} | {cell(rows[0])}{valid} | {cell(next(iter(of('trim')), None))} "
             f"| {cell(handles)} | {cell(best(rows, ('firmware',)))} | {cell(best(rows, ('combination',)))} | {spare or '-'} "
-            f"| {cell(best(rows, ('file_system',)))} | {cell(next(iter(of('bound')), None))} | {promise} |"
+            f"| {cell(best(rows, ('file_system',)))} | {cell(next(iter(of('knows_future')), None))} | {promise} |"
         )
 PYTHON

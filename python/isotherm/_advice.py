@@ -19,7 +19,7 @@ class Advice:
     Attributes
     ----------
     rows : list of View
-        Every change: the drive as it is first, the bound that knows the future last. Each has ``what``, ``kind``, ``is_host``, ``is_drive``,
+        Every change: the drive as it is first, what knows the future last. Each has ``what``, ``kind``, ``is_host``, ``is_drive``,
         ``write_amplification_bytes`` (bytes of flash for a byte of the host), ``life`` (``years`` and more), ``write_p999_ns``, ``price``,
         ``valid``, ``trust``, ``promise``, ``plan``.
     recommendation : str

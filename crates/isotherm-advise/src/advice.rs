@@ -169,7 +169,7 @@ pub struct Advice {
     pub situation: Situation,
     /// What lives are computed from.
     pub life_inputs: LifeInputs,
-    /// Every change, the drive as it is first, the bound last.
+    /// Every change, the drive as it is first, what knows the future last.
     pub rows: Vec<Row>,
     /// What to do.
     pub recommendation: Recommendation,
@@ -239,16 +239,16 @@ pub fn recommend(rows: &[Row], situation: &Situation, wanted_bytes: u64) -> Reco
         sound.min_by(|(_, a), (_, b)| wa(a).total_cmp(&wa(b)))
     };
     let worth = |found: Option<(usize, &'_ Row)>| found.filter(|(_, row)| saving(row) >= WORTH).map(|(at, _)| at);
-    let is_bound = |row: &Row| row.kind == Kind::Bound;
+    let knows_future = |row: &Row| row.kind == Kind::KnowsFuture;
     // What is estimated is told, and never recommended.
     let is_estimate = |row: &Row| row.kind == Kind::TrimAtOnce;
     let is_host = |row: &Row| {
-        !is_bound(row) && !is_estimate(row) && row.is_host && !row.is_drive && row.price == Price::default()
+        !knows_future(row) && !is_estimate(row) && row.is_host && !row.is_drive && row.price == Price::default()
     };
     let row = worth(best(&is_host));
-    let firmware_row = worth(best(&|row| row.is_drive && !row.is_host && !is_bound(row)));
+    let firmware_row = worth(best(&|row| row.is_drive && !row.is_host && !knows_future(row)));
     let alone = [row, firmware_row].into_iter().flatten().map(|at| wa(&rows[at])).fold(f64::INFINITY, f64::min);
-    let together_row = worth(best(&|row| row.is_drive && row.is_host && !is_bound(row)))
+    let together_row = worth(best(&|row| row.is_drive && row.is_host && !knows_future(row)))
         .filter(|at| wa(&rows[*at]) < (1.0 - TELLING) * alone);
     let spare_row = worth(best(&|row| row.kind == Kind::OverProvisioning));
     let what = |row: &Row| row.what.trim_start_matches("+ ").to_owned();
@@ -281,8 +281,8 @@ pub fn recommend(rows: &[Row], situation: &Situation, wanted_bytes: u64) -> Reco
             effect(row, base)
         ));
     }
-    if let Some(bound) = rows.iter().find(|row| is_bound(row) && row.valid) {
-        others.push(format!("A placement that knows when each page dies comes to {:.2}.", wa(bound)));
+    if let Some(ahead) = rows.iter().find(|row| knows_future(row) && row.valid) {
+        others.push(format!("A placement that knows when each page dies comes to {:.2}.", wa(ahead)));
     }
     if situation.drive_writes_per_replay < crate::question::DRIVE_WRITES_WANTED {
         others.push("The trace is short for this drive: take this as a hint, and trace for longer.".to_owned());

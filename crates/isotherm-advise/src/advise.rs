@@ -1,8 +1,8 @@
-//! From a question to its answer: the drive as it is, changes one by one, the best of them together, the bound.
+//! From a question to its answer: the drive as it is, changes one by one, the best of them together, a placement that knows the future.
 
 use crate::advice::{ADVICE_VERSION, Advice, PROMISE_TOLERANCE, Promise, Row, recommend};
 use crate::beside::Beside;
-use crate::candidates::{bound, candidates, combinations, every_combination};
+use crate::candidates::{candidates, combinations, every_combination, knows_future};
 use crate::change::{Change, Kind};
 use crate::choice::{best, best_of_each_kind};
 use crate::copies::Copies;
@@ -74,7 +74,7 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
     let (timed, mode) = search.latencies(&base.iter().chain(&told).collect::<Vec<_>>())?;
     // What a buffer lets through, and when, depends on more than the trace: its future is not known.
     if situation.dram_bytes.is_none() {
-        told.extend(search.in_full(vec![bound(&tried)])?);
+        told.extend(search.in_full(vec![knows_future(&tried)])?);
     }
     let latencies = timed.into_iter().chain([None]);
 

@@ -1,4 +1,4 @@
-//! What is tried: every change alone, those that cost nothing together, and the bound.
+//! What is tried: every change alone, those that cost nothing together, and a placement that knows the future.
 
 use crate::change::{Change, Kind};
 use crate::choice::best_change;
@@ -191,8 +191,8 @@ pub fn every_combination(candidates: &[Candidate]) -> Vec<Candidate> {
     all
 }
 
-/// The bound: a placement that knows when each page dies, on a drive that hears of all that any change tells it.
-pub fn bound(tried: &[Tried]) -> Candidate {
+/// A placement that knows when each page dies, no bound (others may write less), on a drive that hears of all that any change tells it.
+pub fn knows_future(tried: &[Tried]) -> Candidate {
     let discards = tried.iter().any(|tried| tried.candidate.change.discards == Some(true));
     let change = Change {
         discards: discards.then_some(true),
@@ -200,5 +200,5 @@ pub fn bound(tried: &[Tried]) -> Candidate {
         placement: Some(PolicyName::plain("offline")),
         ..Change::default()
     };
-    Candidate { kind: Kind::Bound, what: "bound: knows when each page dies".to_owned(), change }
+    Candidate { kind: Kind::KnowsFuture, what: "knows the future".to_owned(), change }
 }

@@ -43,7 +43,7 @@ pub enum Kind {
     /// Several of these.
     Combination,
     /// A placement that knows when each page dies.
-    Bound,
+    KnowsFuture,
 }
 
 impl Kind {

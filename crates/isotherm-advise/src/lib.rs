@@ -1,7 +1,7 @@
 //! What to change about a workload and its drive, with the years it buys.
 //!
 //! [`advise()`] takes a [`Question`] (a trace, a class of drives, how full it is) and gives an [`Advice`]: the drive as it is, changes one
-//! by one, the best of them together, a bound that knows the future; each with write amplification, life, latency, and why it can
+//! by one, the best of them together, a placement that knows the future; each with write amplification, life, latency, and why it can
 //! be trusted. Where writes that are tagged by the host help, the answer holds a [`Plan`] that can be replayed and exported.
 //!
 //! Plans are learnt on the first two thirds of the trace alone ([`watch`](mod@watch), [`handles`]); what they promise there is

@@ -266,9 +266,10 @@ fn trust(advice: &Advice) -> Vec<Block> {
         advice.runs,
         advice.pages_replayed as f64 / 1e6
     ));
-    if advice.rows.iter().any(|row| row.kind == Kind::Bound) {
+    if advice.rows.iter().any(|row| row.kind == Kind::KnowsFuture) {
         notes.push(
-            "The bound writes what dies together to the same block, from the trace's own future. No drive can know it."
+            "The row \"knows the future\" writes what dies together to the same block, from the trace's own future, which no drive can know. \
+             It is no bound: another row may lie below it."
                 .to_owned(),
         );
     }

@@ -198,7 +198,7 @@ impl Question {
         };
         if uses.shared_dram {
             notes.push(format!(
-                "map and write buffer share {} of DRAM, {} in the simulation, and the buffer is safe from power loss; no bound is told, \
+                "map and write buffer share {} of DRAM, {} in the simulation, and the buffer is safe from power loss; no placement that knows the future is told, \
                  since what a buffer lets through, and when, depends on more than the trace",
                 ByteSize(bytes),
                 ByteSize(simulated)

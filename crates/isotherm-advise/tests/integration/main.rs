@@ -268,7 +268,7 @@ fn the_dram_of_a_drive_with_a_mapping_cache_goes_to_whom_it_helps() {
         let adaptive = best(&advice, Kind::AdaptiveSplit);
         assert!(wa(adaptive) < wa(&advice.rows[0]), "{} against {}", wa(adaptive), wa(&advice.rows[0]));
         // A buffer takes from the map; what it lets through has a future of its own.
-        assert!(advice.rows.iter().all(|row| !matches!(row.kind, Kind::WriteBuffer | Kind::Bound)));
+        assert!(advice.rows.iter().all(|row| !matches!(row.kind, Kind::WriteBuffer | Kind::KnowsFuture)));
     }
     let ask = |question: &Question| advise(question, Beside::default(), &Control::default());
     let whole = Question { dram_bytes: Some(2 << 30), exhaustive: false, ..question(&spread, 0.9) };

@@ -35,7 +35,7 @@ fn what_a_plan_promises_is_what_its_replay_gives() {
         isotherm(&["advise", &trace, "--drive", "client-tlc-1t", "--fill", "100%", "--out", out.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    for word in ["as it is", "handles by address", "firmware", "bound", "life"] {
+    for word in ["as it is", "handles by address", "firmware", "knows the future", "life"] {
         assert!(said.contains(word), "{word}: {said}");
     }
     let advice: Value = serde_json::from_slice(&std::fs::read(out.join("advice.json")).unwrap()).unwrap();
