@@ -181,9 +181,9 @@ impl Quantiser {
         self.centres.iter().map(|centre| self.options.scale.hotness(*centre)).collect()
     }
 
-    /// Puts back centres that a superblock kept.
+    /// Puts back centres that a superblock kept. Those of another number of groups are of no use.
     pub fn restore(&mut self, centres: &[f64]) {
-        if self.options.criterion == Criterion::Isotherm {
+        if self.options.criterion == Criterion::Isotherm || centres.len() != self.options.groups {
             return;
         }
         self.centres = centres.iter().map(|centre| self.options.scale.measure(*centre)).collect();
@@ -472,6 +472,18 @@ mod tests {
             let hotnesses = CENTRES.repeat(10);
             quantiser.update(hotnesses.len(), age, |i| Some(hotnesses[i]));
             assert_eq!(CENTRES.map(|hotness| quantiser.group(hotness)), expected, "age {age}, distinct {distinct}");
+        }
+    }
+
+    #[test]
+    fn centres_of_another_number_of_groups_are_not_put_back() {
+        for groups in 1..=MAX_GROUPS {
+            let mut quantiser = build(Criterion::Iterative, Scale::Raw, groups);
+            for kept in 0..=MAX_GROUPS {
+                quantiser.restore(&vec![1.0; kept]);
+                assert!(quantiser.group(f64::MAX) < groups, "{kept} centres, {groups} groups");
+            }
+            assert_eq!(quantiser.centres(), vec![1.0; groups]);
         }
     }
 
