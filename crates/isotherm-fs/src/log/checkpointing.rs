@@ -44,6 +44,7 @@ impl<D: Device> Log<D> {
         };
         self.counters.checkpoints += 1;
         self.is_changed = false;
+        self.checkpoint_at = self.machine().counters().segments_written;
         let bytes = record.encode();
         self.counters.checkpoint_blocks += (bytes.len() / BLOCK_BYTES) as u64;
         self.tell_checkpoint(is_last);

@@ -127,6 +127,10 @@ pub struct Log<D> {
     chosen: HashSet<u32>,
     /// Whether anything happened since the last checkpoint.
     is_changed: bool,
+    /// Segments that had been written at the last checkpoint.
+    checkpoint_at: u64,
+    /// Segments that had been written when cleaning gave no more.
+    exhausted_at: Option<u64>,
     usage: Usage,
     counters: Counters,
     incarnation: u32,

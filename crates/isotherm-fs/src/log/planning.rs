@@ -16,6 +16,9 @@ use isotherm_sfs::machine::{Extent, Machine, Mechanism, Progress, RunWrite};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// Blocks that are written at most before the next checkpoint is due: 20 segments of 32 MiB.
+const BLOCKS_PER_CHECKPOINT: u64 = 20 * (32 << 20) / BLOCK_BYTES as u64;
+
 /// What is to be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Goal {
@@ -115,9 +118,11 @@ impl<D: Device> Log<D> {
         self.is_changed || self.waiting.len() > 0 || !self.redo.is_empty() || self.cache.dirty() > 0
     }
 
-    /// Whether as many segments were written since the last checkpoint as one comes after.
+    /// Whether so much was written since the last checkpoint that the next one is due: as much as 20 of the published segments of 32 MiB
+    /// hold, whatever the size of these. A checkpoint writes most pages of the map: after 20 small segments each, it would write more than they hold.
     pub fn is_checkpoint_due(&self) -> bool {
-        self.machine().is_checkpoint_due()
+        let segments = self.machine().counters().segments_written - self.checkpoint_at;
+        segments * u64::from(self.superblock.segment_blocks) >= BLOCKS_PER_CHECKPOINT
     }
 
     fn plan_goal(&mut self, machine: &mut Machine, goal: &Goal) -> Result<(), Stop> {

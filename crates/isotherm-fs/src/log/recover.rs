@@ -194,6 +194,8 @@ impl<D: Device> Log<D> {
             chosen: std::collections::HashSet::new(),
             shown: Vec::new(),
             is_changed: true,
+            checkpoint_at: 0,
+            exhausted_at: None,
             usage: Usage {
                 stored: checkpoint.stored,
                 reserved: checkpoint.reserved,

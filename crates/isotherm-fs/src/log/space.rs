@@ -39,9 +39,13 @@ impl<D: Device> Log<D> {
 
     /// What is to be done before what waits is planned, a segment of it at a time, where room becomes short: segments are cleaned
     /// several at a time, since a checkpoint for each would write more pages than it gains where a volume is nearly full.
+    ///
+    /// As many segments stay free as if all pages that may be dirty were: where nothing but pages is written, the next checkpoint takes
+    /// segments of its own, and after it another one must have room to clean for.
     pub fn ahead(&self) -> Planned {
         let portion = self.portion_of(self.waiting.len() as u64);
-        let has = |spare: usize| self.has_room(self.machine(), portion, spare);
+        let to_come = self.segments_of_pages_to_come();
+        let has = |spare: usize| self.has_room(self.machine(), portion, spare + to_come);
         // Most often there is more than could be asked for.
         if has(CLEANED_AT_A_TIME) {
             return Planned::Done;
@@ -59,7 +63,14 @@ impl<D: Device> Log<D> {
     /// Reusable segments below which [`Log::ahead`] asks for something, with what waits now.
     pub fn segments_wanted_ahead(&self) -> usize {
         let portion = self.portion_of(self.waiting.len() as u64);
-        self.segments_needed(portion, self.batch(self.machine()).headroom)
+        self.segments_needed(portion, self.batch(self.machine()).headroom + self.segments_of_pages_to_come())
+    }
+
+    /// Segments of the pages that are not dirty and may be at the next checkpoint, and one of the redo log until then.
+    fn segments_of_pages_to_come(&self) -> usize {
+        let pages = self.usage.pages.min(self.dirty_pages_limit() as u64);
+        let segments = pages.saturating_sub(self.cache.dirty() as u64).div_ceil(self.payload_of_segment()) as usize;
+        segments + usize::from(segments > 0)
     }
 
     /// Blocks of so many that are planned at a time: what comes later must not keep segments free now.
@@ -117,8 +128,23 @@ impl<D: Device> Log<D> {
         let live = segments.live_of_emptiest(victims(segments.count(), room_is_short), |segment| !is_bad(segment));
         let payload = self.payload_of_segment();
         let blocks = self.waiting.count_of(NOBODY) + payload.min(live.into());
-        let needed = blocks.div_ceil(payload) as usize + self.kept_for_checkpoint(blocks);
+        let needed = if room_is_short {
+            self.kept_at_least(blocks)
+        } else {
+            blocks.div_ceil(payload) as usize + self.kept_for_checkpoint(blocks)
+        };
         reusable(self.machine()).take(needed).count() == needed
+    }
+
+    /// Segments without which so many blocks and a checkpoint after them have no room. What is kept otherwise counts blocks, pages and
+    /// tables as if each of them began segments of its own; this is for a volume that would not get on any more, though a segment that holds
+    /// next to nothing could be cleaned.
+    fn kept_at_least(&self, blocks: u64) -> usize {
+        let pages = self.cache.dirty() as u64 + blocks;
+        let tables = self.tables.roots().len() as u64;
+        let redo = (self.redo.len() as u64).div_ceil(BLOCK_BYTES as u64);
+        // One is begun, and one is where the guard may want to go on.
+        (blocks + pages + tables + redo).div_ceil(self.payload_of_segment()) as usize + 2
     }
 
     /// Whether files can be made durable while segments are being cleaned: what was taken out of these has room all the same.
@@ -180,14 +206,19 @@ impl<D: Device> Log<D> {
         (self.settings.taken_out_bytes(&self.superblock) / BLOCK_BYTES as u64) as usize
     }
 
-    /// Whether so few segments are free that whoever writes next would have to clean. Where nothing was written since the last
-    /// checkpoint, cleaning has given what it can.
+    /// Whether so few segments are free that whoever writes next would have to clean. Where no segment was written since cleaning gave
+    /// no more, it has given what it can.
     pub fn wants_cleaning(&self) -> bool {
         self.failure.is_none()
-            && self.is_changed
+            && self.exhausted_at != Some(self.machine().counters().segments_written)
             && !self.settings.read_only
             && self.machine().is_cleaning_due()
             && self.ahead() != Planned::Done
+    }
+
+    /// Cleaning gives no more room, as long as no other segment is written.
+    pub fn set_exhausted(&mut self) {
+        self.exhausted_at = Some(self.machine().counters().segments_written);
     }
 
     fn waiting_limit(&self) -> usize {

@@ -48,7 +48,8 @@ impl Background {
             let (mut written, mut checkpointed) = (Instant::now(), Instant::now());
             while !volume.attendant.wait(LOOK.min(intervals.write)) {
                 // An error has ended all writing, and is told to everyone who asks for something durable.
-                let done = if checkpointed.elapsed() >= intervals.checkpoint {
+                let is_due = lock(&volume.tree).is_ok_and(|tree| tree.store().is_checkpoint_due());
+                let done = if is_due || checkpointed.elapsed() >= intervals.checkpoint {
                     (written, checkpointed) = (Instant::now(), Instant::now());
                     volume.checkpoint_if_changed()
                 } else if written.elapsed() >= intervals.write {
@@ -140,7 +141,11 @@ impl<D: Device> Volume<D> {
             match pressure {
                 Pressure::None => Ok(()),
                 Pressure::Blocks => self.carry_out(writer, &Goal::Coldest),
-                Pressure::Pages => self.commit(writer, false),
+                // Its pages take segments and leave others nearly empty: where nothing but pages is written, nobody else cleans these.
+                Pressure::Pages => {
+                    self.make_room(writer)?;
+                    self.commit_and_make_room(writer)
+                }
             }
         })
     }
@@ -157,7 +162,7 @@ impl<D: Device> Volume<D> {
     pub(super) fn discard_unused(&self, smallest: u64) -> Result<u64, StoreError> {
         self.seated(|writer| {
             // After a checkpoint most of what is free may be written over.
-            self.commit(writer, false)?;
+            self.commit_and_make_room(writer)?;
             let runs = lock(&self.tree)?.store().reusable_runs();
             let mut discarded = 0;
             for (offset, length) in runs.into_iter().filter(|(_, length)| *length >= smallest) {

@@ -93,7 +93,7 @@ impl<D: Device> Volume<D> {
         let volume = Self::over(tree, device, is_read_only, clock);
         if !is_read_only {
             // From here on writes that the replay did not reach never count again.
-            volume.seated(|writer| volume.commit(writer, false))?;
+            volume.seated(|writer| volume.commit_and_make_room(writer))?;
         }
         Ok((volume, recovery))
     }
@@ -139,7 +139,7 @@ impl<D: Device> Volume<D> {
     fn checkpoint_all(&self, is_last: bool) -> Result<(), StoreError> {
         self.seated(|writer| {
             self.carry_out(writer, &Goal::Everything)?;
-            self.commit(writer, is_last)
+            if is_last { self.commit(writer, true) } else { self.commit_and_make_room(writer) }
         })
     }
 

@@ -202,6 +202,7 @@ impl<D: Device> Volume<D> {
             if lock(&self.tree)?.store().writable_blocks() <= before {
                 // What is full gives no more: what waits may have room all the same.
                 if room_is_short {
+                    lock(&self.tree)?.store_mut().set_exhausted();
                     return Ok(());
                 }
                 room_is_short = true;
@@ -266,6 +267,12 @@ impl<D: Device> Volume<D> {
             writer.is_unflushed = false;
         }
         Ok(())
+    }
+
+    /// A checkpoint, and cleaning after it where it took the last room for that: while no page is dirty cleaning needs the least.
+    pub(super) fn commit_and_make_room(&self, writer: &mut Writer<'_>) -> Result<(), StoreError> {
+        self.commit(writer, false)?;
+        self.make_room(writer)
     }
 
     /// Writes what pages need and a checkpoint that refers to it; blocks of files go on waiting.

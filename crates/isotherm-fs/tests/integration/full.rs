@@ -74,6 +74,57 @@ fn a_full_volume_refuses_large_writes_and_never_breaks() {
     }
 }
 
+/// A directory of hundreds of thousands of empty files once left segments nearly empty that nobody cleaned, until there was none for a
+/// checkpoint: the volume, three quarters of which were free, could neither be written nor mounted any more.
+#[test]
+fn names_alone_fill_a_volume_and_can_all_be_deleted() {
+    for (device_bytes, segment_bytes, directories) in
+        [(12 << 20, 256 << 10, 1), (24 << 20, 256 << 10, 1), (24 << 20, 256 << 10, 40), (32 << 20, 512 << 10, 2)]
+    {
+        let device = make_on(MemoryDevice::new(device_bytes), segment_bytes);
+        let open = || Volume::open(device.clone(), LogSettings::default(), Time::default).expect("it can be opened").0;
+        let volume = open();
+        let place = format!("{device_bytes} bytes, segments of {segment_bytes}, {directories} directories");
+        let node = |kind| NewNode { kind, permissions: 0o755, umask: 0, device: 0 };
+        let free = volume.statistics().expect("it answers").blocks_free;
+        let make =
+            |parent, name: String, kind| volume.make_node(Caller::default(), parent, name.as_bytes(), node(kind));
+        let parents: Vec<u64> = (0..directories)
+            .map(|number| make(ROOT, format!("d{number}"), FileKind::Directory).expect("there is room").ino)
+            .collect();
+        let mut made = 0;
+        loop {
+            match make(parents[made % directories], format!("file number {made}"), FileKind::Regular) {
+                Ok(found) => volume.forget(found.ino, 1),
+                Err(error) => {
+                    assert_eq!(error, Errno::NOSPC, "{place}: {made} files, {:?}", failure(&volume));
+                    break;
+                }
+            }
+            made += 1;
+        }
+        let left = volume.statistics().expect("it answers").blocks_free;
+        assert!(left < free / 8, "{place}: {made} files, {left} of {free} blocks are free, and it is full");
+        drop(volume);
+        // As after a crash.
+        let volume = open();
+        let found = (0..made).rev().filter(|file| {
+            let gone = volume.unlink(parents[file % directories], format!("file number {file}").as_bytes());
+            assert!(matches!(gone, Ok(()) | Err(Errno::NOENT)), "{place}: {gone:?}, {:?}", failure(&volume));
+            gone.is_ok()
+        });
+        assert!(found.count() > made / 2, "{place}: most were durable");
+        for number in 0..directories {
+            volume.remove_directory(ROOT, format!("d{number}").as_bytes()).expect("it is empty");
+        }
+        volume.close().expect("it is closed");
+        let left = volume.statistics().expect("it answers").blocks_free;
+        // The table of pages stays as long as it was: an entry of 16 bytes for each page.
+        let table = free / 250 + 1;
+        assert!(left + table + 2 >= free, "{place}: {left} of {free} blocks are free when everything is deleted");
+    }
+}
+
 fn failure(volume: &Volume<MemoryDevice>) -> Option<String> {
     volume.inspect(|tree| tree.store().failure().map(str::to_owned)).expect("no panic")
 }
