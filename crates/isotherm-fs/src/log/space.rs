@@ -68,7 +68,7 @@ impl<D: Device> Log<D> {
 
     /// Segments of the pages that are not dirty and may be at the next checkpoint, and one of the redo log until then.
     fn segments_of_pages_to_come(&self) -> usize {
-        let pages = self.usage.pages.min(self.dirty_pages_limit() as u64);
+        let pages = self.usage.pages.min(self.dirty_pages_bound() as u64);
         let segments = pages.saturating_sub(self.cache.dirty() as u64).div_ceil(self.payload_of_segment()) as usize;
         segments + usize::from(segments > 0)
     }
@@ -192,8 +192,7 @@ impl<D: Device> Log<D> {
         let files = share(self.waiting_of_files(), from, bound);
         let taken_out = self.taken_out_limit().min(bound);
         let all = share(self.waiting.len() + self.under_way.len(), from + taken_out, bound + taken_out);
-        let pages = self.dirty_pages_limit();
-        files.max(all).max(share(self.cache.dirty(), pages, pages + pages / 4))
+        files.max(all).max(share(self.cache.dirty(), self.dirty_pages_limit(), self.dirty_pages_bound()))
     }
 
     /// Whether the blocks of another segment may be taken out, as far as memory goes.
@@ -235,6 +234,12 @@ impl<D: Device> Log<D> {
     pub(super) fn dirty_pages_limit(&self) -> usize {
         let segments = 2 * self.payload_of_segment() as usize;
         (self.settings.cache_bytes / BLOCK_BYTES / 2).min(segments.max(1024.min(self.superblock.segments as usize)))
+    }
+
+    /// Pages that are dirty at most: while a checkpoint is made, requests go on.
+    fn dirty_pages_bound(&self) -> usize {
+        let limit = self.dirty_pages_limit();
+        limit + limit / 4
     }
 
     /// Whether blocks can be written and a checkpoint after them, with so many segments to spare.

@@ -4,8 +4,9 @@ use crate::support::random::Random;
 use crate::support::volumes::make_on;
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::memory_device::MemoryDevice;
-use isotherm_fs::volume::Volume;
+use isotherm_fs::volume::{Background, Intervals, Volume};
 use isotherm_vfs::{Caller, Errno, FileKind, FileSystem, NewNode, OpenFlags, ROOT, Time, WriteFlags};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -78,12 +79,26 @@ fn a_full_volume_refuses_large_writes_and_never_breaks() {
 /// checkpoint: the volume, three quarters of which were free, could neither be written nor mounted any more.
 #[test]
 fn names_alone_fill_a_volume_and_can_all_be_deleted() {
+    fill_with_names(false);
+}
+
+/// While the thread that looks after the volume makes a checkpoint, requests go on.
+#[test]
+fn names_alone_fill_a_volume_that_is_looked_after() {
+    fill_with_names(true);
+}
+
+fn fill_with_names(is_attended: bool) {
     for (device_bytes, segment_bytes, directories) in
         [(12 << 20, 256 << 10, 1), (24 << 20, 256 << 10, 1), (24 << 20, 256 << 10, 40), (32 << 20, 512 << 10, 2)]
     {
         let device = make_on(MemoryDevice::new(device_bytes), segment_bytes);
         let open = || Volume::open(device.clone(), LogSettings::default(), Time::default).expect("it can be opened").0;
-        let volume = open();
+        let volume = Arc::new(open());
+        let look_after = |volume: &Arc<Volume<MemoryDevice>>| {
+            is_attended.then(|| Background::start(volume.clone(), Intervals::default()).expect("a thread"))
+        };
+        let background = look_after(&volume);
         let place = format!("{device_bytes} bytes, segments of {segment_bytes}, {directories} directories");
         let node = |kind| NewNode { kind, permissions: 0o755, umask: 0, device: 0 };
         let free = volume.statistics().expect("it answers").blocks_free;
@@ -105,9 +120,11 @@ fn names_alone_fill_a_volume_and_can_all_be_deleted() {
         }
         let left = volume.statistics().expect("it answers").blocks_free;
         assert!(left < free / 8, "{place}: {made} files, {left} of {free} blocks are free, and it is full");
+        drop(background);
         drop(volume);
         // As after a crash.
-        let volume = open();
+        let volume = Arc::new(open());
+        let background = look_after(&volume);
         let found = (0..made).rev().filter(|file| {
             let gone = volume.unlink(parents[file % directories], format!("file number {file}").as_bytes());
             assert!(matches!(gone, Ok(()) | Err(Errno::NOENT)), "{place}: {gone:?}, {:?}", failure(&volume));
@@ -117,6 +134,7 @@ fn names_alone_fill_a_volume_and_can_all_be_deleted() {
         for number in 0..directories {
             volume.remove_directory(ROOT, format!("d{number}").as_bytes()).expect("it is empty");
         }
+        drop(background);
         volume.close().expect("it is closed");
         let left = volume.statistics().expect("it answers").blocks_free;
         // The table of pages stays as long as it was: an entry of 16 bytes for each page.
