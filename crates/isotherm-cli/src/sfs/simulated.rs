@@ -66,9 +66,14 @@ impl SimulatedDevice {
 
     /// Makes a volume, unless something else is there.
     fn format(self: &Arc<Self>, what: &str) -> anyhow::Result<()> {
-        let held = self.handle.extents(0, self.length(), 1).map_err(anyhow::Error::new)?;
-        if held.first().is_some_and(|extent| extent.is_data || extent.length < self.length()) {
-            bail!("{what}: the drive holds something else than a volume of SFS; make a new image");
+        let mut empty = 0;
+        // One answer is about a part of a large drive.
+        while empty < self.length() {
+            let held = self.handle.extents(empty, self.length() - empty, 1).map_err(anyhow::Error::new)?;
+            match held.first() {
+                Some(extent) if !extent.is_data => empty += extent.length,
+                _ => bail!("{what}: the drive holds something else than a volume of SFS; make a new image"),
+            }
         }
         let geometry = self.drive.plan().geometry;
         let block = u64::from(geometry.pages_per_block()) * u64::from(geometry.page_bytes());

@@ -1,5 +1,7 @@
 //! `isotherm sfs` from outside: volumes that are made, mounted, killed, checked, and looked at without a mount.
 
+mod devices;
+
 use crate::command::isotherm;
 use std::ffi::OsStr;
 use std::fs;
