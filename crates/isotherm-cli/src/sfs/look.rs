@@ -69,7 +69,7 @@ impl Opened {
     /// Opens it.
     pub fn new(device: &Path) -> anyhow::Result<Self> {
         let settings = LogSettings { read_only: true, ..LogSettings::default() };
-        let (volume, _) = Volume::open(open(device, Access::Read)?, settings, super::mount::now)
+        let (volume, _) = Volume::open(open(device, Access::Read, || true)?, settings, super::mount::now)
             .with_context(|| device.display().to_string())?;
         Ok(Self { volume })
     }

@@ -9,6 +9,7 @@ mod mkfs;
 mod mount;
 mod options;
 mod replay;
+mod signatures;
 mod simulated;
 mod watch;
 

@@ -157,7 +157,7 @@ pub fn serve(args: &MountArgs) -> anyhow::Result<ExitCode> {
     let (device, mountpoint) = args.places()?;
     match (device, &args.on) {
         (Some(path), _) => {
-            let device = open(path, if options.settings.read_only { Access::Read } else { Access::Write })?;
+            let device = open(path, if options.settings.read_only { Access::Keep } else { Access::Write }, || true)?;
             serve_on(device, args, mountpoint, &options, Vec::new())?;
         }
         (None, on) => {
