@@ -1,5 +1,6 @@
 //! `isotherm sfs`: SFS as a file system that is made, mounted, looked at.
 
+mod detached;
 mod device;
 mod dump;
 mod files;

@@ -12,7 +12,6 @@ use isotherm_fs::log::read_superblock;
 use isotherm_live::Fact;
 use serde_json::json;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 /// What stands behind `sim:`.
@@ -54,7 +53,9 @@ impl SimulatedDevice {
             }
             Drive::in_memory(spec, words.seed, DriveOptions::default())?
         } else {
-            Drive::open(Path::new(what), DriveOptions::default()).with_context(|| what.to_owned())?
+            // The server's working directory is another one when the image is closed.
+            let path = std::path::absolute(what).with_context(|| what.to_owned())?;
+            Drive::open(&path, DriveOptions::default()).with_context(|| what.to_owned())?
         };
         let drive = Arc::new(drive);
         let device = Arc::new(Self { handle: drive.handle(0), drive });
