@@ -92,7 +92,7 @@ const HELPERS: &[(&str, &str)] = &[
 #[derive(Args)]
 struct HelpersArgs {
     /// Folder
-    #[arg(default_value = "/usr/local/sbin")]
+    #[arg(default_value = "/sbin")]
     folder: PathBuf,
 }
 
