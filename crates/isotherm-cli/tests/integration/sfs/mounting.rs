@@ -89,3 +89,17 @@ fn a_server_works_in_the_root_directory_and_names_its_device_in_full() {
     assert_eq!(servers.len(), 1, "one server writes its messages there");
     assert_eq!(fs::read_link(servers[0].join("cwd")).expect("it runs").as_os_str(), "/");
 }
+
+#[test]
+fn what_is_no_volume_is_neither_synced_nor_given_an_attribute() {
+    let stage = Stage::new();
+    let folder = stage.text("mnt");
+    for words in [["sync", &folder], ["stats", &folder], ["files", &folder]] {
+        let refused = stage.run(&words);
+        assert_eq!(refused.status.code(), Some(2), "{words:?}: {}", said(&refused));
+        assert!(said(&refused).contains("no volume"), "{words:?}: {}", said(&refused));
+        let mut names = [0; 1024];
+        let length = rustix::fs::listxattr(stage.path("mnt"), &mut names).unwrap_or(0);
+        assert!(!String::from_utf8_lossy(&names[..length]).contains("sfs"), "{words:?}: an attribute is left");
+    }
+}
