@@ -39,7 +39,8 @@ pub fn run(args: &DumpArgs) -> anyhow::Result<ExitCode> {
         other => bail!("{other}: give superblock, checkpoints, segments, summaries, page, inode, directory or block"),
     };
     let mut text = String::new();
-    dump(open(&args.device, Access::Read)?, what, &mut text).with_context(|| args.device.display().to_string())?;
+    dump(open(&args.device, Access::Read, || true)?, what, &mut text)
+        .with_context(|| args.device.display().to_string())?;
     crate::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,14 @@
 //! `sfs files`: which file lies where on the device below a volume, in the form of `filefrag -v`.
 
-use super::look::Opened;
+use super::look::{Opened, sync_mounted};
 use crate::output::print;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use isotherm_fs::store::BLOCK_BYTES;
 use isotherm_fs::tree::StoredExtent;
-use isotherm_fs::volume::{EXTENTS_XATTR, SYNC_XATTR, parse_extents};
+use isotherm_fs::volume::{EXTENTS_XATTR, parse_extents};
 use isotherm_vfs::{FileKind, FileSystem as _, Ino, ROOT};
-use rustix::fs::{XattrFlags, getxattr, setxattr};
+use rustix::fs::getxattr;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
@@ -74,14 +74,7 @@ impl Source {
         if !volume.is_dir() {
             return Ok(Self::Image(Box::new(Opened::new(volume)?)));
         }
-        match setxattr(volume, SYNC_XATTR, b"", XattrFlags::empty()) {
-            // What is mounted read-only has nothing that waits.
-            Ok(()) | Err(rustix::io::Errno::ROFS) => {}
-            Err(error) => {
-                let place = format!("{}: is it where a volume is mounted?", volume.display());
-                return Err(error).context(place);
-            }
-        }
+        sync_mounted(volume)?;
         Ok(Self::Mounted(volume.to_owned(), fs::metadata(volume)?.dev()))
     }
 

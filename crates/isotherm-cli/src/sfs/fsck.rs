@@ -31,7 +31,7 @@ pub struct FsckArgs {
 /// Checks, and repairs if told to.
 pub fn run(args: &FsckArgs) -> anyhow::Result<ExitCode> {
     let repairs = args.repair && !args.no;
-    let device = match open(&args.device, if repairs { Access::Write } else { Access::Read }) {
+    let device = match open(&args.device, if repairs { Access::Write } else { Access::Read }, || true) {
         Ok(device) => device,
         Err(error) => {
             eprintln!("isotherm: {error:#}");

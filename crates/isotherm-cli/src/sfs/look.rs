@@ -8,6 +8,7 @@ use isotherm_fs::log::LogSettings;
 use isotherm_fs::volume::{STATISTICS_XATTR, SYNC_XATTR, Volume};
 use isotherm_vfs::{Attributes, FileKind, FileSystem as _, Ino, ROOT};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
+use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -44,17 +45,47 @@ pub struct CopyArgs {
 
 /// Makes a mounted volume durable.
 pub fn sync(args: &MountpointArgs) -> anyhow::Result<ExitCode> {
-    setxattr(&args.mountpoint, SYNC_XATTR, b"", XattrFlags::empty())
-        .with_context(|| format!("{}: is it where a volume is mounted?", args.mountpoint.display()))?;
+    sync_mounted(&args.mountpoint)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a mounted volume durable. Another file system would keep the attribute by which a server is asked for it.
+pub fn sync_mounted(mountpoint: &Path) -> anyhow::Result<()> {
+    expect_volume(mountpoint)?;
+    match setxattr(mountpoint, SYNC_XATTR, b"", XattrFlags::empty()) {
+        // What is mounted read-only has nothing that waits.
+        Ok(()) | Err(Errno::ROFS) => Ok(()),
+        Err(Errno::ACCESS | Errno::PERM) => bail!(
+            "{}: only who may write to this directory can have the volume made durable; run it as root or as the directory's owner",
+            mountpoint.display()
+        ),
+        Err(error) => Err(error).with_context(|| format!("{}: cannot be made durable", mountpoint.display())),
+    }
+}
+
+/// Fails where no volume is mounted.
+pub fn expect_volume(mountpoint: &Path) -> anyhow::Result<()> {
+    ask_statistics(mountpoint).map(drop)
+}
+
+fn ask_statistics(mountpoint: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut room = vec![0; 64 << 10];
+    match getxattr(mountpoint, STATISTICS_XATTR, &mut room) {
+        Ok(length) => room.truncate(length),
+        Err(Errno::NODATA | Errno::OPNOTSUPP) => {
+            bail!("{}: no volume of SFS is mounted here; name its mountpoint", mountpoint.display())
+        }
+        Err(Errno::ACCESS | Errno::PERM) => {
+            bail!("{}: this user may not read the directory; run it as root", mountpoint.display())
+        }
+        Err(error) => return Err(error).with_context(|| mountpoint.display().to_string()),
+    }
+    Ok(room)
 }
 
 /// Prints what a mounted volume counts.
 pub fn stats(args: &MountpointArgs) -> anyhow::Result<ExitCode> {
-    let mut room = vec![0; 64 << 10];
-    let length = getxattr(&args.mountpoint, STATISTICS_XATTR, &mut room)
-        .with_context(|| format!("{}: is it where a volume is mounted?", args.mountpoint.display()))?;
-    io::stdout().write_all(&room[..length])?;
+    io::stdout().write_all(&ask_statistics(&args.mountpoint)?)?;
     println!();
     Ok(ExitCode::SUCCESS)
 }
@@ -69,7 +100,7 @@ impl Opened {
     /// Opens it.
     pub fn new(device: &Path) -> anyhow::Result<Self> {
         let settings = LogSettings { read_only: true, ..LogSettings::default() };
-        let (volume, _) = Volume::open(open(device, Access::Read)?, settings, super::mount::now)
+        let (volume, _) = Volume::open(open(device, Access::Read, || true)?, settings, super::mount::now)
             .with_context(|| device.display().to_string())?;
         Ok(Self { volume })
     }

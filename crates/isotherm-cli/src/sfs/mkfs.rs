@@ -1,6 +1,7 @@
 //! `sfs mkfs`: an empty volume.
 
 use super::device::{Access, open};
+use super::signatures::{held, wipe};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use isotherm::quantity::ByteSize;
@@ -36,7 +37,7 @@ pub struct MkfsArgs {
     /// Do not verify file data by checksums when it is read
     #[arg(long)]
     no_data_checksums: bool,
-    /// Make it although there is a volume already
+    /// Make it although there is a volume already, or something else
     #[arg(short, long)]
     force: bool,
 }
@@ -63,18 +64,35 @@ pub fn format<D: Device>(device: &Arc<D>, wishes: Wishes) -> anyhow::Result<Supe
     Ok(superblock)
 }
 
-/// Makes the volume.
+/// Makes the volume. A file that was made for it goes where it cannot hold one.
 pub fn run(args: &MkfsArgs) -> anyhow::Result<ExitCode> {
     let path = &args.device;
-    if let Some(ByteSize(bytes)) = args.size {
-        let file = File::options().write(true).create_new(true).open(path).with_context(|| {
-            format!("{}: --size makes a new file; leave it out to use one that is there", path.display())
-        })?;
-        file.set_len(bytes).with_context(|| format!("{}: cannot have {bytes} bytes", path.display()))?;
-    }
-    let device = open(path, Access::Write)?;
-    if !args.force && read_superblock(&*device).is_ok() {
-        bail!("{}: holds a volume already; --force makes a new one, and what is in it is lost", path.display());
+    let Some(ByteSize(bytes)) = args.size else { return make_on(args) };
+    let file = File::options().write(true).create_new(true).open(path).with_context(|| {
+        format!("{}: --size makes a new file; leave it out to use one that is there", path.display())
+    })?;
+    let sized = file.set_len(bytes).with_context(|| format!("{}: cannot have {bytes} bytes", path.display()));
+    sized.and_then(|()| make_on(args)).inspect_err(|_| {
+        // The error that is told is the one that matters.
+        let _ = std::fs::remove_file(path);
+    })
+}
+
+/// Makes it on a file or device that is there.
+fn make_on(args: &MkfsArgs) -> anyhow::Result<ExitCode> {
+    let path = &args.device;
+    let device = open(path, Access::Write, || true)?;
+    let name = || path.display().to_string();
+    if !args.force {
+        if read_superblock(&*device).is_ok() {
+            bail!("{}: holds a volume already; --force makes a new one, and what is in it is lost", path.display());
+        }
+        if let Some(held) = held(&*device).with_context(name)? {
+            bail!(
+                "{}: holds {held}; --force makes a volume of SFS in its place, and what is in it is lost",
+                path.display()
+            );
+        }
     }
     let wishes = Wishes {
         segment_bytes: args.segment.map(|bytes| bytes.0),
@@ -83,7 +101,10 @@ pub fn run(args: &MkfsArgs) -> anyhow::Result<ExitCode> {
         data_checksums: !args.no_data_checksums,
         ..Wishes::default()
     };
-    let superblock = format(&device, wishes).with_context(|| path.display().to_string())?;
+    // First what can be refused without a write.
+    divide(device.length(), &wishes).with_context(name)?;
+    wipe(&*device).with_context(name)?;
+    let superblock = format(&device, wishes).with_context(name)?;
     println!(
         "{}: SFS, {} segments of {} KiB, {} of them in reserve",
         path.display(),

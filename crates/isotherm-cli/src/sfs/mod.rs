@@ -1,5 +1,6 @@
 //! `isotherm sfs`: SFS as a file system that is made, mounted, looked at.
 
+mod detached;
 mod device;
 mod dump;
 mod files;
@@ -9,6 +10,7 @@ mod mkfs;
 mod mount;
 mod options;
 mod replay;
+mod signatures;
 mod simulated;
 mod watch;
 
@@ -90,7 +92,7 @@ const HELPERS: &[(&str, &str)] = &[
 #[derive(Args)]
 struct HelpersArgs {
     /// Folder
-    #[arg(default_value = "/usr/local/sbin")]
+    #[arg(default_value = "/sbin")]
     folder: PathBuf,
 }
 

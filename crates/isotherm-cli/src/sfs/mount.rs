@@ -1,5 +1,6 @@
 //! `sfs mount` and `sfs serve`.
 
+use super::detached::Detached;
 use super::device::{Access, open};
 use super::options::{HELP, MountOptions};
 use super::simulated::SimulatedDevice;
@@ -12,19 +13,20 @@ use isotherm_fs::recording::recorder::Recorder;
 use isotherm_fs::volume::{Background, Volume};
 use isotherm_fuse::files::{FilesOptions, mount as mount_files};
 use isotherm_live::{Fact, LivePage};
-use isotherm_vfs::Time;
+use isotherm_vfs::{FileSystem as _, ROOT, Time};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::mount::{MountFlags, mount_remount};
 use std::fs::File;
 use std::io::{BufWriter, Read as _, Seek as _};
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long a mount may take; rolling a log forward is the longest part.
 const START_MAX: Duration = Duration::from_secs(600);
@@ -53,6 +55,12 @@ pub struct MountArgs {
     /// Mount options, separated by commas
     #[arg(short, long = "options", value_name = "OPTIONS")]
     options: Vec<String>,
+    /// Append the server's messages to this file, in place of the system's log
+    #[arg(long, value_name = "FILE")]
+    messages: Option<PathBuf>,
+    /// Standard input is a socket to the program that waits for the mount
+    #[arg(long, hide = true)]
+    background: bool,
     /// Verbose, as mount(8) passes it on; without effect
     #[arg(short, hide = true)]
     verbose: bool,
@@ -69,9 +77,17 @@ impl MountArgs {
         }
     }
 
-    /// What the volume lies on, for messages and the table of mounts.
+    /// What the volume lies on, for messages.
     fn source(&self) -> String {
         self.on.clone().unwrap_or_else(|| self.paths[0].display().to_string())
+    }
+
+    /// What the volume lies on, for the table of mounts: whoever reads that has another working directory.
+    fn table_source(&self) -> String {
+        match (&self.on, self.paths[0].canonicalize()) {
+            (None, Ok(path)) => path.display().to_string(),
+            _ => self.source(),
+        }
     }
 }
 
@@ -88,7 +104,8 @@ pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
     if options.remount {
         return remount(mountpoint, &options);
     }
-    let before = device_number(mountpoint)?;
+    // Before the device is waited for.
+    mountpoint.metadata().with_context(|| mountpoint.display().to_string())?;
     let mut command = Command::new(std::env::current_exe().context("the program's own file cannot be found")?);
     command.args(["sfs", "serve"]).args(&args.paths);
     if let Some(on) = &args.on {
@@ -100,19 +117,26 @@ pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
     if let Some(address) = &args.ui {
         command.args(["--ui", &address.to_string()]);
     }
+    if let Some(file) = &args.messages {
+        command.arg("--messages").arg(file);
+    }
     for options in &args.options {
         command.args(["-o", options]);
     }
+    let (answer, starter) = UnixStream::pair().context("a pair of sockets")?;
     // Not a pipe: the server outlives whoever would read it.
     let said = File::from(memfd_create("sfs-mount", MemfdFlags::CLOEXEC).context("memory for messages")?);
     let mut server = command
-        .stdin(Stdio::null())
+        .arg("--background")
+        .stdin(OwnedFd::from(starter))
         .stdout(Stdio::null())
         .stderr(said.try_clone().context("a descriptor")?)
         .process_group(0)
         .spawn()
         .context("the server cannot be started")?;
-    let mounted = wait_for_mount(&mut server, mountpoint, before);
+    // It holds the server's end of the socket.
+    drop(command);
+    let mounted = wait_for_mount(&mut server, answer, mountpoint);
     let mut message = String::new();
     let mut said = said;
     said.rewind().and_then(|()| said.read_to_string(&mut message)).context("messages of the server")?;
@@ -132,43 +156,50 @@ fn remount(mountpoint: &Path, options: &MountOptions) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-fn wait_for_mount(server: &mut Child, mountpoint: &Path, before: u64) -> anyhow::Result<ExitCode> {
-    let deadline = Instant::now() + START_MAX;
-    while device_number(mountpoint)? == before {
-        if let Some(status) = server.try_wait().context("the server cannot be waited for")? {
+/// Waits until the server says that the volume is mounted, or ends. A server whose socket is closed mounts nothing.
+fn wait_for_mount(server: &mut Child, mut answer: UnixStream, mountpoint: &Path) -> anyhow::Result<ExitCode> {
+    answer.set_read_timeout(Some(START_MAX)).context("a socket")?;
+    match answer.read(&mut [0]) {
+        Ok(1) => Ok(ExitCode::SUCCESS),
+        Ok(_) => {
             // It has said why.
-            return Ok(ExitCode::from(status.code().map_or(1, |code| code as u8)));
+            let status = server.wait().context("the server cannot be waited for")?;
+            Ok(ExitCode::from(status.code().map_or(1, |code| code as u8).max(1)))
         }
-        if Instant::now() > deadline {
-            bail!("{}: not mounted after {} s", mountpoint.display(), START_MAX.as_secs());
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+            bail!("{}: not mounted after {} s", mountpoint.display(), START_MAX.as_secs())
         }
-        std::thread::sleep(Duration::from_millis(10));
+        Err(error) => Err(error).context("hearing from the server"),
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn device_number(mountpoint: &Path) -> anyhow::Result<u64> {
-    Ok(mountpoint.metadata().with_context(|| mountpoint.display().to_string())?.dev())
 }
 
 /// Mounts, and serves until the end.
 pub fn serve(args: &MountArgs) -> anyhow::Result<ExitCode> {
+    let detached = args.background.then(|| Detached::new(args.messages.as_deref())).transpose()?;
+    let served = serve_device(args, detached.as_ref());
+    if let Some(detached) = detached {
+        detached.end(&served);
+    }
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+fn serve_device(args: &MountArgs, detached: Option<&Detached>) -> anyhow::Result<()> {
     let options = MountOptions::parse(&args.options)?;
     let (device, mountpoint) = args.places()?;
     match (device, &args.on) {
         (Some(path), _) => {
-            let device = open(path, if options.settings.read_only { Access::Read } else { Access::Write })?;
-            serve_on(device, args, mountpoint, &options, Vec::new())?;
+            let access = if options.settings.read_only { Access::Keep } else { Access::Write };
+            let device = open(path, access, || detached.is_none_or(Detached::is_wanted))?;
+            serve_on(device, args, mountpoint, &options, Vec::new(), detached)
         }
         (None, on) => {
             let device = SimulatedDevice::open(on.as_deref().unwrap_or_default())?;
             let facts = device.describe();
-            let served = serve_on(device.clone(), args, mountpoint, &options, facts);
+            let served = serve_on(device.clone(), args, mountpoint, &options, facts, detached);
             let closed = device.close().with_context(|| args.source());
-            served.and(closed)?;
+            served.and(closed)
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Who writes the recording, if one is asked for.
@@ -185,6 +216,7 @@ fn serve_on<D: Device>(
     mountpoint: &Path,
     options: &MountOptions,
     facts: Vec<Fact>,
+    detached: Option<&Detached>,
 ) -> anyhow::Result<()> {
     let (volume, recovery) =
         Volume::open_observed(device, options.settings.clone(), now, recorder(args)?).with_context(|| args.source())?;
@@ -198,13 +230,28 @@ fn serve_on<D: Device>(
         );
     }
     let volume = Arc::new(volume);
-    let served = live_page(args, &volume, facts).and_then(|page| {
-        let served = serve_volume(args.source(), mountpoint, options, &volume);
+    let readable = read_root(&volume).with_context(|| args.source());
+    let served = readable.and_then(|()| live_page(args, &volume, facts)).and_then(|page| {
+        let served = serve_volume(args.table_source(), mountpoint, options, &volume, detached);
         drop(page);
         served
     });
     let closed = volume.close().with_context(|| args.source());
     served.and(closed)
+}
+
+/// Looks into the root directory: without that, a mounted volume is of no use, and nobody could tell why.
+fn read_root<D: Device>(volume: &Volume<D>) -> anyhow::Result<()> {
+    // Itself, the directory above, and something that is stored in it.
+    let mut left = 3;
+    let first = volume.attributes(ROOT).and_then(|_| {
+        volume.read_directory_plus(ROOT, 0, &mut |_, _| {
+            left -= 1;
+            left > 0
+        })
+    });
+    first.context("the root directory cannot be read; `isotherm sfs fsck -y` repairs what can be repaired")?;
+    Ok(())
 }
 
 /// The live page, if one is asked for: before the mount, so that it is there, or the error is told, when the volume is.
@@ -225,7 +272,11 @@ fn serve_volume<D: Device>(
     mountpoint: &Path,
     options: &MountOptions,
     volume: &Arc<Volume<D>>,
+    detached: Option<&Detached>,
 ) -> anyhow::Result<()> {
+    if !detached.is_none_or(Detached::is_wanted) {
+        bail!("{}: nobody waits for the mount any more", mountpoint.display());
+    }
     let mut files = FilesOptions {
         source: source.replace([',', '\\'], "_"),
         read_only: options.settings.read_only,
@@ -244,6 +295,8 @@ fn serve_volume<D: Device>(
     } else {
         Some(Background::start(volume.clone(), options.intervals).context("no thread can be started")?)
     };
+    // Where nobody waits any more, or can be told, the mount ends here as it was made.
+    detached.map_or(Ok(()), Detached::report_mounted)?;
     while mounted.wait(LOOK) && !interrupted.load(Ordering::Relaxed) {}
     let ended = mounted.unmount(PATIENCE);
     drop(background);

@@ -12,7 +12,6 @@ use isotherm_fs::log::read_superblock;
 use isotherm_live::Fact;
 use serde_json::json;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 /// What stands behind `sim:`.
@@ -54,7 +53,9 @@ impl SimulatedDevice {
             }
             Drive::in_memory(spec, words.seed, DriveOptions::default())?
         } else {
-            Drive::open(Path::new(what), DriveOptions::default()).with_context(|| what.to_owned())?
+            // The server's working directory is another one when the image is closed.
+            let path = std::path::absolute(what).with_context(|| what.to_owned())?;
+            Drive::open(&path, DriveOptions::default()).with_context(|| what.to_owned())?
         };
         let drive = Arc::new(drive);
         let device = Arc::new(Self { handle: drive.handle(0), drive });
@@ -66,9 +67,14 @@ impl SimulatedDevice {
 
     /// Makes a volume, unless something else is there.
     fn format(self: &Arc<Self>, what: &str) -> anyhow::Result<()> {
-        let held = self.handle.extents(0, self.length(), 1).map_err(anyhow::Error::new)?;
-        if held.first().is_some_and(|extent| extent.is_data || extent.length < self.length()) {
-            bail!("{what}: the drive holds something else than a volume of SFS; make a new image");
+        let mut empty = 0;
+        // One answer is about a part of a large drive.
+        while empty < self.length() {
+            let held = self.handle.extents(empty, self.length() - empty, 1).map_err(anyhow::Error::new)?;
+            match held.first() {
+                Some(extent) if !extent.is_data => empty += extent.length,
+                _ => bail!("{what}: the drive holds something else than a volume of SFS; make a new image"),
+            }
         }
         let geometry = self.drive.plan().geometry;
         let block = u64::from(geometry.pages_per_block()) * u64::from(geometry.page_bytes());

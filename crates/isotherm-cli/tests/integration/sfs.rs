@@ -1,5 +1,8 @@
 //! `isotherm sfs` from outside: volumes that are made, mounted, killed, checked, and looked at without a mount.
 
+mod devices;
+mod mounting;
+
 use crate::command::isotherm;
 use std::ffi::OsStr;
 use std::fs;

@@ -1,0 +1,105 @@
+//! `sfs mount` as programs and people call it: what is left behind when it fails, and where its server speaks.
+
+use super::{PATIENCE, Stage, Unmounts, can_mount, is_mounted, said};
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_volume_whose_root_cannot_be_read_is_not_left_mounted() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    let server = stage.serve("rw");
+    fs::write(stage.path("mnt/a-name-like-no-other"), b"").expect("there is room");
+    server.unmount();
+    let mut disk = fs::read(stage.path("disk")).expect("the volume");
+    let name = b"a-name-like-no-other";
+    for block in disk.chunks_mut(4096) {
+        if block.windows(name.len()).any(|window| window == name) {
+            block.fill(0xa5);
+        }
+    }
+    fs::write(stage.path("disk"), disk).expect("a file");
+    let _mount = Unmounts(&stage.path("mnt"));
+    let failed = stage.run(&["mount", &stage.text("disk"), &stage.text("mnt")]);
+    assert_eq!(failed.status.code(), Some(2), "{}", said(&failed));
+    assert!(said(&failed).contains("root directory"), "{}", said(&failed));
+    assert!(!is_mounted(&stage.path("mnt")));
+    // Its server has ended.
+    let start = Instant::now();
+    stage.run(&["fsck", "-y", &stage.text("disk")]);
+    assert!(start.elapsed() < PATIENCE);
+}
+
+#[test]
+fn a_mount_that_nobody_waits_for_any_more_is_not_made() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    let other = stage.path("other");
+    fs::create_dir(&other).expect("a folder");
+    let first = stage.serve("rw");
+    let mut client = Command::new(env!("CARGO_BIN_EXE_isotherm"))
+        .args(["sfs", "mount", &stage.text("disk"), &stage.text("other")])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let _mount = Unmounts(&other);
+    std::thread::sleep(Duration::from_millis(500));
+    client.kill().expect("it waits");
+    client.wait().expect("it was killed");
+    std::thread::sleep(Duration::from_millis(500));
+    first.unmount();
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(1) {
+        assert!(!is_mounted(&other), "mounted although nobody waits");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(stage.ok(&["fsck", "-y", &stage.text("disk")]).contains("clean"));
+}
+
+#[test]
+fn a_server_works_in_the_root_directory_and_names_its_device_in_full() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    let mount = stage.path("mnt");
+    let _mount = Unmounts(&mount);
+    let mounted = Command::new(env!("CARGO_BIN_EXE_isotherm"))
+        .args(["sfs", "mount", "disk", "mnt", "--messages", "said"])
+        .current_dir(stage.path(""))
+        .output()
+        .expect("the program starts");
+    assert_eq!(mounted.status.code(), Some(0), "{}", said(&mounted));
+    let disk = stage.path("disk").canonicalize().expect("it is there");
+    let mounts = fs::read_to_string("/proc/self/mounts").expect("mounts can be listed");
+    assert!(mounts.lines().any(|line| line.starts_with(&format!("{} ", disk.display()))), "{mounts}");
+    let of_server = fs::read_dir("/proc").expect("processes").filter_map(|entry| {
+        let folder = entry.ok()?.path();
+        let words = fs::read_to_string(folder.join("cmdline")).ok()?;
+        let is_here = words.contains("serve\0disk\0mnt\0") && words.contains("--background");
+        let said = fs::read_link(folder.join("fd/2")).ok()?;
+        (is_here && said == stage.path("said").canonicalize().ok()?).then_some(folder)
+    });
+    let servers: Vec<_> = of_server.collect();
+    assert_eq!(servers.len(), 1, "one server writes its messages there");
+    assert_eq!(fs::read_link(servers[0].join("cwd")).expect("it runs").as_os_str(), "/");
+}
+
+#[test]
+fn what_is_no_volume_is_neither_synced_nor_given_an_attribute() {
+    let stage = Stage::new();
+    let folder = stage.text("mnt");
+    for words in [["sync", &folder], ["stats", &folder], ["files", &folder]] {
+        let refused = stage.run(&words);
+        assert_eq!(refused.status.code(), Some(2), "{words:?}: {}", said(&refused));
+        assert!(said(&refused).contains("no volume"), "{words:?}: {}", said(&refused));
+        let mut names = [0; 1024];
+        let length = rustix::fs::listxattr(stage.path("mnt"), &mut names).unwrap_or(0);
+        assert!(!String::from_utf8_lossy(&names[..length]).contains("sfs"), "{words:?}: an attribute is left");
+    }
+}
