@@ -2,6 +2,7 @@
 
 mod devices;
 mod mounting;
+mod words;
 
 use crate::command::isotherm;
 use std::ffi::OsStr;
@@ -419,6 +420,8 @@ fn wrong_input_is_an_error_that_names_the_place() {
         (vec!["cat", disk.as_str(), "/nothing"], "nothing"),
         (vec!["mount", disk.as_str(), &stage.text("mnt"), "-o", "group=4"], "no such option"),
         (vec!["mount", disk.as_str(), &stage.text("mnt"), "-o", "groups=99"], "groups"),
+        (vec!["mount", disk.as_str(), &stage.text("mnt"), "-o", "segment=1MiB"], "mkfs --segment"),
+        (vec!["mount", disk.as_str(), &stage.text("mnt"), "-o", "sync"], "fsync(2)"),
         (vec!["dump", disk.as_str(), "page"], "number is missing"),
         (vec!["serve", &stage.text("mnt"), "--on", "sim:"], "--logical-size"),
         (vec!["serve", &stage.text("mnt"), "--on", "sim:--logical-size 1GiB --ftl nothing"], "nothing"),
