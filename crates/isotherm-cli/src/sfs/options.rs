@@ -45,7 +45,7 @@ impl Flags {
 
 /// The options, for `--help` and for whoever mistypes one.
 pub const HELP: &str = "ro, rw, noatime, relatime, log=sfs|lfs, groups=, criterion=, victim=, scale=, defer=, clean_at=, commit=SECONDS, \
-                        checkpoint=SECONDS, cache=BYTES, dirty=BYTES, discard, nodiscard, writeback, allow_other, suid, dev, nosuid, nodev, exec, noexec, remount, and those that mount(8) reads itself: user, nofail, x-... ";
+                        checkpoint=SECONDS, cache=BYTES, dirty=BYTES, discard, nodiscard, writeback, allow_other, suid, dev, nosuid, nodev, exec, noexec, remount, and those that mount(8) reads itself: user, nofail, x-...";
 
 /// Parameters that the log itself reads.
 const OF_THE_LOG: &[&str] =
