@@ -100,7 +100,9 @@ pub fn main(words: &[OsString]) -> ExitCode {
         Err(said) => {
             // Help goes to standard output, mistakes to standard error; neither can be told of elsewhere.
             let _ = said.print();
-            return u8::try_from(said.exit_code()).unwrap_or(WRONG_INPUT).into();
+            let usual = u8::try_from(said.exit_code()).unwrap_or(WRONG_INPUT);
+            let is_mistake = said.use_stderr();
+            return is_mistake.then(|| sfs::code_of_wrong_use(words)).flatten().unwrap_or(usual).into();
         }
     };
     options::remember(words.get(1..).unwrap_or_default());

@@ -39,8 +39,9 @@ pub fn run(args: &DumpArgs) -> anyhow::Result<ExitCode> {
         other => bail!("{other}: give superblock, checkpoints, segments, summaries, page, inode, directory or block"),
     };
     let mut text = String::new();
-    dump(open(&args.device, Access::Read, || true)?, what, &mut text)
-        .with_context(|| args.device.display().to_string())?;
+    let dumped = dump(open(&args.device, Access::Read, || true)?, what, &mut text);
+    // What was found up to an error may tell why.
     crate::output::print(&text)?;
+    dumped.with_context(|| args.device.display().to_string())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,13 +3,14 @@
 use super::device::{Access, open};
 use clap::Args;
 use isotherm_fs::check::{Options, Repair, check};
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Arguments of `fsck`.
 #[derive(Args)]
 #[command(
-    after_help = "Exit codes, as fsck(8) has them: 0 clean, 1 errors were corrected, 4 errors were left, 8 the check could not be carried out."
+    after_help = "Exit codes, as fsck(8) has them: 0 clean, 1 errors were corrected, 4 errors were left, 8 the check could not be carried out, 16 wrong use."
 )]
 pub struct FsckArgs {
     /// File or block device that holds the volume
@@ -18,7 +19,7 @@ pub struct FsckArgs {
     #[arg(short = 'n', long, conflicts_with = "repair")]
     no: bool,
     /// Repair what can be repaired
-    #[arg(short = 'y', long, short_alias = 'a', short_alias = 'p')]
+    #[arg(short = 'y', long, short_aliases = ['a', 'p'], overrides_with = "repair")]
     repair: bool,
     /// Read all file data and verify its checksums too
     #[arg(long)]
@@ -26,11 +27,45 @@ pub struct FsckArgs {
     /// Check even if the volume looks clean; it is always checked
     #[arg(short, hide = true)]
     force: bool,
+    /// Leave a volume that is mounted alone: exit code 0
+    #[arg(short = 'M')]
+    skips_mounted: bool,
+    /// Options of other checkers, which fsck(8) passes on: asking before a repair, more words, no title; without effect
+    #[arg(short = 'r', short_aliases = ['V', 'T'], action = clap::ArgAction::Count, hide = true)]
+    of_others: u8,
+}
+
+/// Whether a volume on this device is mounted, by the table of mounts.
+fn is_mounted(device: &Path) -> bool {
+    let (Ok(device), Ok(mounts)) = (device.canonicalize(), std::fs::read_to_string("/proc/self/mounts")) else {
+        return false;
+    };
+    // Spaces and their like are written as octal numbers there.
+    let escaped = |character: char| match character {
+        ' ' | '\t' | '\n' | '\\' => format!("\\{:03o}", character as u32),
+        other => other.to_string(),
+    };
+    let name: String = device.to_string_lossy().chars().map(escaped).collect();
+    mounts.lines().any(|line| line.split(' ').next() == Some(&name))
+}
+
+/// fsck(8) names a descriptor for a progress bar, `-C3` or `-C`, to every checker. There is no bar here.
+pub fn without_progress(words: Vec<OsString>) -> Vec<OsString> {
+    let is_progress = |word: &OsString| {
+        word.to_str()
+            .and_then(|word| word.strip_prefix("-C"))
+            .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    words.into_iter().filter(|word| !is_progress(word)).collect()
 }
 
 /// Checks, and repairs if told to.
 pub fn run(args: &FsckArgs) -> anyhow::Result<ExitCode> {
     let repairs = args.repair && !args.no;
+    if args.skips_mounted && is_mounted(&args.device) {
+        crate::output::print(&format!("{}: is mounted, and was not checked\n", args.device.display()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let device = match open(&args.device, if repairs { Access::Write } else { Access::Read }, || true) {
         Ok(device) => device,
         Err(error) => {

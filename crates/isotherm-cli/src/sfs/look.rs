@@ -9,11 +9,15 @@ use isotherm_fs::volume::{STATISTICS_XATTR, SYNC_XATTR, Volume};
 use isotherm_vfs::{Attributes, FileKind, FileSystem as _, Ino, ROOT};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use rustix::io::Errno;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
+
+/// As many symbolic links does Linux follow in a path.
+const LINKS_MAX: usize = 40;
 
 /// Arguments of `sync` and `stats`.
 #[derive(Args)]
@@ -108,12 +112,45 @@ impl Opened {
     fn find(&self, path: &Path) -> anyhow::Result<Attributes> {
         let mut found = self.volume.attributes(ROOT)?;
         for part in path.components() {
-            if let std::path::Component::Normal(name) = part {
+            if let Component::Normal(name) = part {
                 let next = self.volume.lookup(found.ino, name.as_bytes());
                 found = next.with_context(|| format!("{}: {}", path.display(), name.display()))?;
             }
         }
         Ok(found)
+    }
+
+    /// Finds what symbolic links lead to; an absolute one begins at the volume's root.
+    fn follow(&self, path: &Path) -> anyhow::Result<Attributes> {
+        let root = self.volume.attributes(ROOT)?;
+        let mut way = vec![root];
+        let mut left: Vec<PathBuf> = vec![path.to_owned()];
+        let mut links = 0;
+        while let Some(next) = left.pop() {
+            let mut parts = next.components();
+            let Some(part) = parts.next() else { continue };
+            left.push(parts.as_path().to_owned());
+            match part {
+                Component::RootDir => way.truncate(1),
+                Component::ParentDir => way.truncate(way.len().max(2) - 1),
+                Component::CurDir | Component::Prefix(_) => {}
+                Component::Normal(name) => {
+                    let directory = way.last().map_or(ROOT, |directory| directory.ino);
+                    let found = self.volume.lookup(directory, name.as_bytes());
+                    let found = found.with_context(|| format!("{}: {}", path.display(), name.display()))?;
+                    if found.kind != FileKind::Symlink {
+                        way.push(found);
+                        continue;
+                    }
+                    links += 1;
+                    if links > LINKS_MAX {
+                        bail!("{}: more than {LINKS_MAX} symbolic links, or a ring of them", path.display());
+                    }
+                    left.push(PathBuf::from(OsString::from_vec(self.volume.read_link(found.ino)?)));
+                }
+            }
+        }
+        Ok(way.pop().unwrap_or(root))
     }
 
     /// What stands in a directory, by name.
@@ -195,10 +232,10 @@ pub fn ls(args: &PathArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a file.
+/// Prints a file, or the one that a symbolic link leads to.
 pub fn cat(args: &PathArgs) -> anyhow::Result<ExitCode> {
     let opened = Opened::new(&args.device)?;
-    let found = opened.find(&args.path)?;
+    let found = opened.follow(&args.path)?;
     if found.kind != FileKind::Regular {
         bail!("{}: no regular file", args.path.display());
     }

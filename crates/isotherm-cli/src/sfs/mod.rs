@@ -9,6 +9,7 @@ mod look;
 mod mkfs;
 mod mount;
 mod options;
+mod remount;
 mod replay;
 mod signatures;
 mod simulated;
@@ -117,5 +118,14 @@ pub fn with_helper(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if let Some((_, verb)) = helper {
         arguments.splice(1..1, ["sfs".into(), (*verb).into()]);
     }
-    arguments
+    if is_check(&arguments) { fsck::without_progress(arguments) } else { arguments }
+}
+
+/// The exit code of wrong use where it is another than that of all verbs: fsck(8) has one of its own.
+pub fn code_of_wrong_use(arguments: &[OsString]) -> Option<u8> {
+    is_check(arguments).then_some(16)
+}
+
+fn is_check(arguments: &[OsString]) -> bool {
+    matches!(arguments, [_, sfs, verb, ..] if sfs == "sfs" && verb == "fsck")
 }

@@ -15,7 +15,6 @@ use isotherm_fuse::files::{FilesOptions, mount as mount_files};
 use isotherm_live::{Fact, LivePage};
 use isotherm_vfs::{FileSystem as _, ROOT, Time};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::mount::{MountFlags, mount_remount};
 use std::fs::File;
 use std::io::{BufWriter, Read as _, Seek as _};
 use std::net::SocketAddr;
@@ -61,9 +60,21 @@ pub struct MountArgs {
     /// Standard input is a socket to the program that waits for the mount
     #[arg(long, hide = true)]
     background: bool,
+    /// Read the options, and mount nothing
+    #[arg(short, long)]
+    fake: bool,
+    /// Leave out options that are not known
+    #[arg(short, long)]
+    sloppy: bool,
     /// Verbose, as mount(8) passes it on; without effect
     #[arg(short, hide = true)]
     verbose: bool,
+    /// Leave mtab as it is, as mount(8) passes it on; there is none
+    #[arg(short = 'n', hide = true)]
+    no_mtab: bool,
+    /// Type, as mount(8) passes it on; there is one
+    #[arg(short = 't', hide = true)]
+    kind: Option<String>,
 }
 
 impl MountArgs {
@@ -99,10 +110,13 @@ pub fn now() -> Time {
 
 /// Mounts in the background: returns when the volume is there.
 pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
-    let options = MountOptions::parse(&args.options)?;
+    let options = MountOptions::parse(&args.options, args.sloppy)?;
     let (_, mountpoint) = args.places()?;
+    if args.fake {
+        return Ok(ExitCode::SUCCESS);
+    }
     if options.remount {
-        return remount(mountpoint, &options);
+        return super::remount::remount(mountpoint, &options);
     }
     // Before the device is waited for.
     mountpoint.metadata().with_context(|| mountpoint.display().to_string())?;
@@ -119,6 +133,9 @@ pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
     }
     if let Some(file) = &args.messages {
         command.arg("--messages").arg(file);
+    }
+    if args.sloppy {
+        command.arg("--sloppy");
     }
     for options in &args.options {
         command.args(["-o", options]);
@@ -142,18 +159,6 @@ pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
     said.rewind().and_then(|()| said.read_to_string(&mut message)).context("messages of the server")?;
     eprint!("{message}");
     mounted
-}
-
-/// Makes a mounted volume read-only, or writable again: the kernel refuses writes.
-fn remount(mountpoint: &Path, options: &MountOptions) -> anyhow::Result<ExitCode> {
-    let mut flags = MountFlags::empty();
-    flags.set(MountFlags::RDONLY, options.settings.read_only);
-    if !options.privileged {
-        flags |= MountFlags::NOSUID | MountFlags::NODEV;
-    }
-    mount_remount(mountpoint, flags, "")
-        .with_context(|| format!("{}: cannot be mounted again in another way", mountpoint.display()))?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Waits until the server says that the volume is mounted, or ends. A server whose socket is closed mounts nothing.
@@ -184,7 +189,7 @@ pub fn serve(args: &MountArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn serve_device(args: &MountArgs, detached: Option<&Detached>) -> anyhow::Result<()> {
-    let options = MountOptions::parse(&args.options)?;
+    let options = MountOptions::parse(&args.options, args.sloppy)?;
     let (device, mountpoint) = args.places()?;
     match (device, &args.on) {
         (Some(path), _) => {
@@ -280,7 +285,7 @@ fn serve_volume<D: Device>(
     let mut files = FilesOptions {
         source: source.replace([',', '\\'], "_"),
         read_only: options.settings.read_only,
-        privileged: options.privileged,
+        rights: options.flags.rights(),
         writeback: options.writeback,
         on_panic: Arc::new(|what| eprintln!("isotherm: {what} panicked; unmount the volume and check it")),
         ..FilesOptions::default()

@@ -5,6 +5,7 @@ use isotherm::quantity::ByteSize;
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::tree::AccessTimes;
 use isotherm_fs::volume::Intervals;
+use isotherm_fuse::files::Rights;
 use std::time::Duration;
 
 /// What a mount was told.
@@ -13,29 +14,67 @@ pub struct MountOptions {
     pub intervals: Intervals,
     pub access_times: AccessTimes,
     pub allow_other: Option<bool>,
-    /// A volume that is mounted already is to be read-only, or writable again.
+    /// A volume that is mounted already is to have other flags.
     pub remount: bool,
-    pub privileged: bool,
+    pub flags: Flags,
+    /// Options that were given and are none of the flags.
+    pub others: Vec<String>,
     pub writeback: bool,
+}
+
+/// What the kernel keeps of a mount, where it was given.
+#[derive(Clone, Copy, Default)]
+pub struct Flags {
+    pub read_only: Option<bool>,
+    pub suid: Option<bool>,
+    pub dev: Option<bool>,
+    pub exec: Option<bool>,
+}
+
+impl Flags {
+    /// What the files of a new mount may do.
+    pub fn rights(self) -> Rights {
+        let usual = Rights::default();
+        Rights {
+            suid: self.suid.unwrap_or(usual.suid),
+            dev: self.dev.unwrap_or(usual.dev),
+            exec: self.exec.unwrap_or(usual.exec),
+        }
+    }
 }
 
 /// The options, for `--help` and for whoever mistypes one.
 pub const HELP: &str = "ro, rw, noatime, relatime, log=sfs|lfs, groups=, criterion=, victim=, scale=, defer=, clean_at=, commit=SECONDS, \
-                        checkpoint=SECONDS, cache=BYTES, dirty=BYTES, discard, nodiscard, writeback, allow_other, suid, dev, nosuid, nodev, remount";
+                        checkpoint=SECONDS, cache=BYTES, dirty=BYTES, discard, nodiscard, writeback, allow_other, suid, dev, nosuid, nodev, exec, noexec, remount, and those that mount(8) reads itself: user, nofail, x-...";
 
 /// Parameters that the log itself reads.
 const OF_THE_LOG: &[&str] =
     &["groups", "criterion", "victim", "scale", "empty", "distinct", "sample", "defer", "clean_at"];
 
+/// Options of a server, which stay as they are for as long as it runs.
+const OF_SERVER: &[&str] = &[
+    "noatime",
+    "relatime",
+    "strictatime",
+    "discard",
+    "nodiscard",
+    "writeback",
+    "log",
+    "commit",
+    "checkpoint",
+    "cache",
+    "dirty",
+];
+
 impl MountOptions {
-    /// Reads lists of options, separated by commas.
-    pub fn parse(lists: &[String]) -> anyhow::Result<Self> {
+    /// Reads lists of options, separated by commas. What is unknown is left out where `is_sloppy`.
+    pub fn parse(lists: &[String], is_sloppy: bool) -> anyhow::Result<Self> {
         let mut log = "sfs";
         let mut parameters: Vec<&str> = Vec::new();
         let mut intervals = Intervals::default();
         let mut access_times = AccessTimes::Relative;
-        let (mut read_only, mut discard, mut writeback, mut allow_other) = (false, true, false, None);
-        let (mut suid, mut dev, mut remount) = (false, false, false);
+        let (mut discard, mut writeback, mut allow_other) = (true, false, None);
+        let (mut flags, mut remount, mut others) = (Flags::default(), false, Vec::new());
         let (mut cache, mut dirty) = (None, None);
         let seconds = |value: &str| {
             let seconds: f64 =
@@ -48,19 +87,24 @@ impl MountOptions {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             let read = || -> anyhow::Result<()> {
                 match key {
-                    "ro" => read_only = true,
-                    "rw" => read_only = false,
+                    "ro" => flags.read_only = Some(true),
+                    "rw" => flags.read_only = Some(false),
                     "noatime" => access_times = AccessTimes::Never,
                     "relatime" => access_times = AccessTimes::Relative,
+                    "strictatime" => access_times = AccessTimes::Strict,
                     "discard" => discard = true,
                     "nodiscard" => discard = false,
                     "writeback" => writeback = true,
                     "allow_other" => allow_other = Some(true),
                     "remount" => remount = true,
-                    "suid" => suid = true,
-                    "dev" => dev = true,
-                    "nosuid" => suid = false,
-                    "nodev" => dev = false,
+                    "suid" | "nosuid" => flags.suid = Some(key == "suid"),
+                    "dev" | "nodev" => flags.dev = Some(key == "dev"),
+                    "exec" | "noexec" => flags.exec = Some(key == "exec"),
+                    // Whoever may mount it gets no more by that than they had.
+                    "user" | "users" => (flags.suid, flags.dev, flags.exec) = (Some(false), Some(false), Some(false)),
+                    "owner" | "group" if value.is_empty() => (flags.suid, flags.dev) = (Some(false), Some(false)),
+                    "segment" => bail!("the size of segments is chosen when a volume is made: `isotherm sfs mkfs --segment BYTES`"),
+                    "sync" => bail!("not every write can be made durable at once; fsync(2) makes a file durable, `commit=0.1` bounds what is lost"),
                     "log" => log = value,
                     "commit" => intervals.write = seconds(value)?,
                     "checkpoint" => intervals.checkpoint = seconds(value)?,
@@ -70,15 +114,28 @@ impl MountOptions {
                     "user_id" | "group_id" | "rootmode" | "fd" | "subtype" | "fsname" => {}
                     "defaults"
                     | "default_permissions"
-                    | "exec"
                     | "async"
+                    | "noowner"
+                    | "nogroup"
+                    | "nousers"
+                    | "comment"
+                    // Times are kept in memory until something else is written, those of directories too.
+                    | "lazytime"
+                    | "nolazytime"
+                    | "diratime"
+                    | "nodiratime"
                     | "auto"
                     | "noauto"
                     | "nouser"
                     | "nofail"
                     | "_netdev" => {}
+                    key if key.starts_with("x-") || key.starts_with("X-") => {}
                     key if OF_THE_LOG.contains(&key) => parameters.push(option),
+                    _ if is_sloppy => {}
                     _ => bail!("no such option; there are {HELP}"),
+                }
+                if OF_SERVER.contains(&key) || OF_THE_LOG.contains(&key) {
+                    others.push(option.to_owned());
                 }
                 Ok(())
             };
@@ -87,7 +144,7 @@ impl MountOptions {
         }
         let name = if parameters.is_empty() { log.to_owned() } else { format!("{log}:{}", parameters.join(",")) };
         let mut settings = LogSettings::parse(&name).with_context(|| format!("-o {}", parameters.join(",")))?;
-        settings.read_only = read_only;
+        settings.read_only = flags.read_only == Some(true);
         settings.discard = discard;
         if let Some(bytes) = cache {
             if bytes < 1 << 20 {
@@ -96,6 +153,6 @@ impl MountOptions {
             settings.cache_bytes = bytes as usize;
         }
         settings.waiting_bytes = dirty.map(|bytes| bytes as usize);
-        Ok(Self { settings, intervals, access_times, allow_other, remount, privileged: suid && dev, writeback })
+        Ok(Self { settings, intervals, access_times, allow_other, remount, flags, others, writeback })
     }
 }

@@ -2,6 +2,7 @@
 
 mod devices;
 mod mounting;
+mod words;
 
 use crate::command::isotherm;
 use std::ffi::OsStr;
@@ -138,7 +139,9 @@ fn what_was_written_to_a_mount_is_there_without_it_and_the_volume_is_clean() {
     fs::create_dir(mount.join("d")).expect("a folder");
     fs::write(mount.join("d/file"), b"hello\n").expect("a file");
     fs::hard_link(mount.join("d/file"), mount.join("link")).expect("a link");
-    std::os::unix::fs::symlink("d/file", mount.join("soft")).expect("a link");
+    for (to, from) in [("d/file", "soft"), ("../..", "d/up"), ("/ring", "ring")] {
+        std::os::unix::fs::symlink(to, mount.join(from)).expect("a link");
+    }
     fs::set_permissions(mount.join("link"), fs::Permissions::from_mode(0o4711)).expect("it is ours");
     stage.ok(&["sync", &stage.text("mnt")]);
     let stats: serde_json::Value = serde_json::from_str(&stage.ok(&["stats", &stage.text("mnt")])).expect("JSON");
@@ -146,7 +149,11 @@ fn what_was_written_to_a_mount_is_there_without_it_and_the_volume_is_clean() {
     assert!(stats["transactions"].as_u64() >= Some(4), "{stats}");
     server.unmount();
     assert!(stage.ok(&["fsck", &stage.text("disk"), "--data"]).contains("clean"));
-    assert_eq!(stage.ok(&["cat", &stage.text("disk"), "/link"]), "hello\n");
+    for name in ["/link", "/soft", "/d/up/soft"] {
+        assert_eq!(stage.ok(&["cat", &stage.text("disk"), name]), "hello\n", "{name}");
+    }
+    let ring = stage.run(&["cat", &stage.text("disk"), "/ring"]);
+    assert!(ring.status.code() == Some(2) && said(&ring).contains("symbolic links"), "{}", said(&ring));
     let listed = stage.ok(&["ls", &stage.text("disk"), "/"]);
     assert!(listed.contains("-4711     2") && listed.contains("soft"), "{listed}");
     stage.ok(&["cp", &stage.text("disk"), "/", &stage.text("copy")]);
@@ -419,6 +426,9 @@ fn wrong_input_is_an_error_that_names_the_place() {
         (vec!["cat", disk.as_str(), "/nothing"], "nothing"),
         (vec!["mount", disk.as_str(), &stage.text("mnt"), "-o", "group=4"], "no such option"),
         (vec!["mount", disk.as_str(), &stage.text("mnt"), "-o", "groups=99"], "groups"),
+        (vec!["mount", disk.as_str(), &stage.text("mnt"), "-o", "segment=1MiB"], "mkfs --segment"),
+        (vec!["mount", disk.as_str(), &stage.text("mnt"), "-o", "sync"], "fsync(2)"),
+        (vec!["dump", &stage.text("foreign"), "superblock"], "no superblock"),
         (vec!["dump", disk.as_str(), "page"], "number is missing"),
         (vec!["serve", &stage.text("mnt"), "--on", "sim:"], "--logical-size"),
         (vec!["serve", &stage.text("mnt"), "--on", "sim:--logical-size 1GiB --ftl nothing"], "nothing"),

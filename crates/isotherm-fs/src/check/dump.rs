@@ -115,13 +115,17 @@ fn tree<D: Device>(device: Arc<D>) -> Result<Tree<Log<D>>, DumpError> {
 }
 
 fn superblocks<D: Device>(device: &D, out: &mut impl Write) -> Result<(), DumpError> {
+    let mut is_any = false;
     for (copy, found) in places::superblocks(device).into_iter().enumerate() {
         match found {
-            Ok(found) => superblock(copy, &found, out)?,
+            Ok(found) => {
+                is_any = true;
+                superblock(copy, &found, out)?;
+            }
             Err(error) => writeln!(out, "superblock {copy}: {error}")?,
         }
     }
-    Ok(())
+    if is_any { Ok(()) } else { Err(DumpError::Missing("superblock that can be read".into())) }
 }
 
 fn superblock(copy: usize, found: &Superblock, out: &mut impl Write) -> fmt::Result {

@@ -96,7 +96,12 @@ impl<S: Store> Tree<S> {
         let is_stale = inode.accessed <= inode.modified
             || inode.accessed <= inode.changed
             || self.now.seconds.saturating_sub(inode.accessed.seconds) >= DAY_SECONDS;
-        if self.access_times == super::AccessTimes::Relative && is_stale && inode.accessed != self.now {
+        let sets = match self.access_times {
+            super::AccessTimes::Never => false,
+            super::AccessTimes::Relative => is_stale,
+            super::AccessTimes::Strict => true,
+        };
+        if sets && inode.accessed != self.now {
             let mut inode = *inode;
             inode.accessed = self.now;
             self.nodes.keep(ino, &inode);

@@ -84,6 +84,8 @@ pub enum AccessTimes {
     /// When the time is not later than the last change, or older than a day.
     #[default]
     Relative,
+    /// Whenever something is read.
+    Strict,
 }
 
 /// See the module's text.

@@ -15,6 +15,9 @@ const VALUE_MAX: usize = 65_536;
 /// Bytes of all extended attributes of an inode, lengths included.
 pub(super) const ALL_MAX: usize = 128 << 10;
 
+/// How a name begins; what stands behind is the attribute's own.
+const NAMESPACES: &[&[u8]] = &[b"user.", b"trusted.", b"security.", b"system."];
+
 /// Names and values of an inode.
 pub(super) type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -100,13 +103,17 @@ impl<S: Store> Tree<S> {
     /// Sets one. `system.posix_acl_access` sets the mode's bits as well; an ACL without entries is removed.
     ///
     /// # Errors
-    /// `EEXIST`, `ENODATA`, `ERANGE` for a name and `E2BIG` for a value that is too long, `ENOSPC`, `EINVAL` for what is no ACL.
+    /// `EEXIST`, `ENODATA`, `ERANGE` for a name and `E2BIG` for a value that is too long, `ENOSPC`, `EINVAL` for what is no ACL,
+    /// `EOPNOTSUPP` for a name without a namespace.
     pub fn set_xattr(&mut self, caller: Caller, ino: Ino, name: &[u8], value: &[u8], how: SetXattr) -> Result<()> {
         if name.is_empty() || name.len() > 255 {
             return Err(Errno::RANGE.into());
         }
         if value.len() > VALUE_MAX {
             return Err(Errno::TOOBIG.into());
+        }
+        if !NAMESPACES.iter().any(|namespace| name.len() > namespace.len() && name.starts_with(namespace)) {
+            return Err(Errno::OPNOTSUPP.into());
         }
         self.transaction(Purpose::Grow, |tree| {
             let mut inode = tree.inode(ino)?;

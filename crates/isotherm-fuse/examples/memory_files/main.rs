@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use isotherm_fuse::Ending;
-use isotherm_fuse::files::{FilesOptions, mount};
+use isotherm_fuse::files::{FilesOptions, Rights, mount};
 use isotherm_vfs::memory::{MemoryFileSystem, Options};
 
 const USAGE: &str =
@@ -34,8 +34,9 @@ fn main() -> ExitCode {
 fn serve() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let mountpoint = PathBuf::from(arguments.next().ok_or(USAGE)?);
-    let privileged = rustix::process::geteuid().is_root();
-    let mut options = FilesOptions { source: "memory".into(), privileged, ..FilesOptions::default() };
+    let is_root = rustix::process::geteuid().is_root();
+    let rights = Rights { suid: is_root, dev: is_root, ..Rights::default() };
+    let mut options = FilesOptions { source: "memory".into(), rights, ..FilesOptions::default() };
     let mut room = Options::default();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {

@@ -18,6 +18,7 @@ use std::thread;
 
 use isotherm_export::{Export, ExportError};
 
+use crate::mounting::attach::Rights;
 use crate::mounting::error::MountError;
 use crate::mounting::mounted::{Mounted, Service, Users};
 use filesystem::DriveFilesystem;
@@ -105,7 +106,7 @@ pub fn mount(files: Vec<DiskFile>, mountpoint: &Path, options: &Options) -> Resu
         threads,
         read_only,
         users: if allow_root { Users::OwnerAndRoot } else { Users::Owner },
-        privileged: false,
+        rights: Rights::default(),
     };
     Mounted::new(filesystem, mountpoint, service)
 }

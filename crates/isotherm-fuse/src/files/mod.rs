@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use isotherm_vfs::FileSystem;
 
+pub use crate::mounting::attach::Rights;
 use crate::mounting::error::MountError;
 use crate::mounting::mounted::{Mounted, Service, Users};
 use adapter::Adapter;
@@ -38,8 +39,8 @@ pub struct FilesOptions {
     pub read_only: bool,
     /// Users other than the one who mounts may use it. Default: yes for root, no for others.
     pub allow_other: bool,
-    /// Set-user-ID bits and device nodes have their effect; root only. Default: no.
-    pub privileged: bool,
+    /// What its files may do. Default: programs can be started, and nothing else.
+    pub rights: Rights,
     /// The kernel keeps written data and writes it later. `ENOSPC` then comes at fsync(2). Default: no.
     pub writeback: bool,
     /// Hears of requests that panicked. Default: nobody.
@@ -53,7 +54,7 @@ impl Default for FilesOptions {
             threads: THREADS,
             read_only: false,
             allow_other: rustix::process::getuid().is_root(),
-            privileged: false,
+            rights: Rights::default(),
             writeback: false,
             on_panic: Arc::new(|_| {}),
         }
@@ -62,13 +63,13 @@ impl Default for FilesOptions {
 
 impl std::fmt::Debug for FilesOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { source, threads, read_only, allow_other, privileged, writeback, on_panic: _ } = self;
+        let Self { source, threads, read_only, allow_other, rights, writeback, on_panic: _ } = self;
         f.debug_struct("FilesOptions")
             .field("source", source)
             .field("threads", threads)
             .field("read_only", read_only)
             .field("allow_other", allow_other)
-            .field("privileged", privileged)
+            .field("rights", rights)
             .field("writeback", writeback)
             .finish_non_exhaustive()
     }
@@ -95,7 +96,7 @@ pub fn mount<F: FileSystem>(
         threads: options.threads,
         read_only: options.read_only,
         users: if options.allow_other { Users::All } else { Users::Owner },
-        privileged: options.privileged,
+        rights: options.rights,
     };
     Mounted::new(Adapter::new(filesystem, options.writeback, options.on_panic.clone()), mountpoint, service)
 }

@@ -34,8 +34,25 @@ pub(crate) struct Attach<'a> {
     pub read_only: bool,
     /// Users other than the one who mounts get as far as the session, which then decides.
     pub allow_other: bool,
-    /// Set-user-ID bits and device nodes have their effect.
-    pub privileged: bool,
+    /// What its files may do.
+    pub rights: Rights,
+}
+
+/// What the files of a mount may do beyond being read and written: flags of mount(2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rights {
+    /// Set-user-ID bits have their effect; root only.
+    pub suid: bool,
+    /// Device nodes have their effect; root only.
+    pub dev: bool,
+    /// Programs can be started.
+    pub exec: bool,
+}
+
+impl Default for Rights {
+    fn default() -> Self {
+        Self { suid: false, dev: false, exec: true }
+    }
 }
 
 /// Mounts a file system without a server yet, and returns the descriptor to serve it by.
@@ -74,16 +91,26 @@ fn mount_directly(mountpoint: &Path, how: Attach<'_>) -> rustix::io::Result<Owne
         options.push_str(",allow_other");
     }
     let options = CString::new(options).expect("the options hold no NUL");
-    let mut flags = if how.privileged { MountFlags::empty() } else { MountFlags::NOSUID | MountFlags::NODEV };
+    let mut flags = MountFlags::empty();
     flags.set(MountFlags::RDONLY, how.read_only);
+    flags.set(MountFlags::NOSUID, !how.rights.suid);
+    flags.set(MountFlags::NODEV, !how.rights.dev);
+    flags.set(MountFlags::NOEXEC, !how.rights.exec);
     rustix::mount::mount(how.source, mountpoint, format!("fuse.{}", how.kind), flags, options.as_c_str())?;
     Ok(device)
 }
 
 fn mount_by_helper(mountpoint: &Path, how: Attach<'_>) -> Result<OwnedFd, MountError> {
+    if how.rights.suid || how.rights.dev {
+        let problem = "set-user-ID bits and device nodes of a mount have their effect only where root mounts it";
+        return Err(MountError::Options(problem.into()));
+    }
     let mut options = format!("fsname={},subtype={},default_permissions,nosuid,nodev", how.source, how.kind);
     if how.read_only {
         options.push_str(",ro");
+    }
+    if !how.rights.exec {
+        options.push_str(",noexec");
     }
     if how.allow_other {
         options.push_str(",allow_other");

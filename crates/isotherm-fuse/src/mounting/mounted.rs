@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use fuser::{Config, Filesystem, Session, SessionACL};
 
-use super::attach::{Attach, attach, can_open_device};
+use super::attach::{Attach, Rights, attach, can_open_device};
 use super::detach::{Force, abort, detach};
 use super::error::MountError;
 use super::mountpoint::{check, facts};
@@ -46,8 +46,8 @@ pub(crate) struct Service {
     pub read_only: bool,
     /// Who may use it.
     pub users: Users,
-    /// Set-user-ID bits and device nodes have their effect.
-    pub privileged: bool,
+    /// What its files may do.
+    pub rights: Rights,
 }
 
 /// A mounted file system. It is unmounted when this is dropped, as by [`unmount`](Mounted::unmount) with a second's patience.
@@ -90,7 +90,7 @@ impl Mounted {
             source: &service.source,
             read_only: service.read_only,
             allow_other: service.users != Users::Owner,
-            privileged: service.privileged,
+            rights: service.rights,
         };
         let descriptor = attach(&mountpoint, how)?;
         let device = facts(&mountpoint).map(|found| found.device);

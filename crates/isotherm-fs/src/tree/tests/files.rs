@@ -214,8 +214,9 @@ fn access_times_are_relative() {
     assert_eq!(read_at(10, AccessTimes::Relative), time(10));
     assert_eq!(read_at(20, AccessTimes::Relative), time(10));
     assert_eq!(read_at(10 + 86_400, AccessTimes::Relative), time(10 + 86_400));
+    assert_eq!(read_at(20 + 86_400, AccessTimes::Strict), time(20 + 86_400));
     let mut tree = tree.reopen();
-    assert_eq!(tree.attributes(file).unwrap().accessed, time(10 + 86_400));
+    assert_eq!(tree.attributes(file).unwrap().accessed, time(20 + 86_400));
 }
 
 /// What is copied takes no more space than it did, and says where its holes are.

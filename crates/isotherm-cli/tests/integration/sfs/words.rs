@@ -1,0 +1,104 @@
+//! The words of mount(8), fstab(5) and fsck(8).
+
+use super::{Stage, Unmounts, can_mount, said};
+use std::fs;
+use std::path::Path;
+
+/// The options that the table of mounts has of a mountpoint.
+fn flags(mountpoint: &Path) -> Vec<String> {
+    let mounts = fs::read_to_string("/proc/self/mounts").expect("mounts can be listed");
+    let mountpoint = mountpoint.canonicalize().expect("it is there");
+    let line = mounts.lines().find(|line| line.split(' ').nth(1).map(Path::new) == Some(&mountpoint));
+    let options = line.and_then(|line| line.split(' ').nth(3)).expect("it is mounted");
+    options.split(',').map(str::to_owned).collect()
+}
+
+#[test]
+fn what_mount_and_fstab_say_is_understood() {
+    let stage = Stage::new();
+    let (disk, mount) = (stage.text("disk"), stage.text("mnt"));
+    let words = "defaults,user,users,user=me,owner,group,exec,noexec,suid,nosuid,dev,nodev,auto,noauto,nofail,_netdev,async,lazytime,\
+                 strictatime,nodiratime,x-systemd.automount,x-gvfs-show";
+    stage.ok(&["mount", &disk, &mount, "-n", "-f", "-v", "-t", "fuse.sfs", "-o", words]);
+    assert!(!super::is_mounted(&stage.path("mnt")), "-f mounts nothing");
+    assert_eq!(stage.run(&["mount", &disk, &mount, "-f", "-o", "nothing=1"]).status.code(), Some(2));
+    stage.ok(&["mount", &disk, &mount, "-f", "-s", "-o", "nothing=1"]);
+}
+
+#[test]
+fn flags_of_a_mount_are_those_that_were_named() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    let (disk, mount) = (stage.text("disk"), stage.text("mnt"));
+    let _mount = Unmounts(&stage.path("mnt"));
+    for (options, there) in [
+        ("rw", ["nosuid", "nodev"].as_slice()),
+        ("suid", &["nodev"]),
+        ("dev", &["nosuid"]),
+        ("suid,dev", &[]),
+        ("noexec", &["nosuid", "nodev", "noexec"]),
+        ("user", &["nosuid", "nodev", "noexec"]),
+        ("user,exec", &["nosuid", "nodev"]),
+    ] {
+        let server = stage.serve_with(&[&disk, &mount, "-o", options]);
+        let flags = flags(&stage.path("mnt"));
+        for flag in ["nosuid", "nodev", "noexec"] {
+            assert_eq!(flags.iter().any(|other| other == flag), there.contains(&flag), "{options}: {flags:?}");
+        }
+        server.unmount();
+    }
+}
+
+#[test]
+fn a_remount_changes_flags_alone_and_says_what_it_cannot_change() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    let (disk, mount) = (stage.text("disk"), stage.text("mnt"));
+    let _mount = Unmounts(&stage.path("mnt"));
+    let has = |flag: &str| flags(&stage.path("mnt")).iter().any(|other| other == flag);
+    let remount = |options: &str| stage.run(&["mount", &disk, &mount, "-o", &format!("remount,{options}")]);
+    let nowhere = remount("ro");
+    assert_eq!(nowhere.status.code(), Some(2), "{}", said(&nowhere));
+    let server = stage.serve("noexec");
+    for options in ["noatime", "commit=10", "rw,groups=3"] {
+        let refused = remount(options);
+        assert_eq!(refused.status.code(), Some(2), "{options}: {}", said(&refused));
+        assert!(said(&refused).contains("unmount it"), "{}", said(&refused));
+    }
+    // As from fstab(5): what can be done is done, and the rest named.
+    let read_only = remount("ro,commit=10");
+    assert_eq!(read_only.status.code(), Some(0), "{}", said(&read_only));
+    assert!(said(&read_only).contains("commit=10") && has("ro") && has("noexec"), "{}", said(&read_only));
+    assert_eq!(remount("rw").status.code(), Some(0));
+    fs::write(stage.path("mnt/file"), b"").expect("it is writable again");
+    server.unmount();
+    let server = stage.serve("ro");
+    let refused = remount("rw");
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert!(said(&refused).contains("-o ro") && has("ro"), "{}", said(&refused));
+    server.unmount();
+}
+
+#[test]
+fn a_check_is_called_as_fsck_calls_it() {
+    let stage = Stage::new();
+    let disk = stage.text("disk");
+    for words in [vec!["-a", "-C0"], vec!["-C"], vec!["-C12", "-T", "-V", "-r"], vec!["-a", "-y"], vec!["-M", "-p"]] {
+        stage.ok(&[&["fsck"][..], &words, &[&disk]].concat());
+    }
+    for words in [vec![], vec!["--nothing", &disk], vec!["-n", "-y", &disk], vec!["-Cx", &disk]] {
+        let refused = stage.run(&[&["fsck"][..], &words].concat());
+        assert_eq!(refused.status.code(), Some(16), "{words:?}: {}", said(&refused));
+    }
+    assert_eq!(stage.run(&["fsck", "--help"]).status.code(), Some(0));
+    assert_eq!(stage.run(&["mkfs", "--nothing"]).status.code(), Some(2));
+    if can_mount() {
+        let server = stage.serve("rw");
+        assert!(stage.ok(&["fsck", "-M", "-a", &disk]).contains("is mounted"));
+        server.unmount();
+    }
+}
