@@ -51,6 +51,7 @@ mod memory;
 mod pool;
 mod recorder;
 mod run;
+mod run_spec;
 mod source;
 mod steady;
 mod verdict;

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use crate::fold::AddressMode;
     use crate::recorder::Recorder;
-    use crate::run::{Precondition, Replay};
+    use crate::run_spec::{Precondition, Replay};
     use isotherm::cause::Cause;
     use isotherm::quantity::Share;
 

@@ -59,7 +59,7 @@ impl Head {
 fn covers(trace: &mut dyn TraceReader) -> Result<bool, TraceError> {
     const BATCH: usize = 4096;
     let (mut head, mut trims) = (Head::default(), Vec::new());
-    let mut used = u64::MAX..0;
+    let (mut used_from, mut used_to) = (u64::MAX, 0);
     let mut batch = Vec::with_capacity(BATCH);
     while trace.fill(&mut batch, BATCH)? > 0 {
         for request in batch.drain(..) {
@@ -67,18 +67,18 @@ fn covers(trace: &mut dyn TraceReader) -> Result<bool, TraceError> {
             if head.has(&request) {
                 trims.push(request.offset..end);
             } else if matches!(request.op, Op::Read | Op::Write | Op::WriteZeroes) {
-                used = used.start.min(request.offset)..used.end.max(end);
+                (used_from, used_to) = (used_from.min(request.offset), used_to.max(end));
             }
         }
     }
     trims.sort_unstable_by_key(|trim| trim.start);
-    let (mut covered, mut from) = (0, used.start);
+    let (mut covered, mut from) = (0, used_from);
     for trim in trims {
-        let end = trim.end.min(used.end);
+        let end = trim.end.min(used_to);
         covered += end.saturating_sub(trim.start.max(from));
         from = from.max(end);
     }
-    Ok(covered as f64 >= COVERED_MIN * used.end.saturating_sub(used.start) as f64)
+    Ok(covered as f64 >= COVERED_MIN * used_to.saturating_sub(used_from) as f64)
 }
 
 /// A reader that drops mkfs's trims at its head.

@@ -13,10 +13,9 @@ mod outcome;
 mod precondition;
 mod prepare;
 mod replay;
-mod spec;
 mod submit;
 mod work;
 
+pub use crate::run_spec::{Policies, Precondition, Replay, ReplaySpec, RunSpec};
 pub use meter::Meter;
 pub use prepare::{Prepared, needs_survey, prepare, survey};
-pub use spec::{Policies, Precondition, Replay, ReplaySpec, RunSpec};

@@ -11,7 +11,7 @@
 use super::Setting;
 use crate::fold::AddressMode;
 use crate::recorder::Occupancy;
-use crate::run::Precondition;
+use crate::run_spec::Precondition;
 use isotherm::quantity::ByteSize;
 
 /// A device that is live by less, on average, is light.

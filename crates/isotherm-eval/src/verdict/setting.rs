@@ -1,7 +1,7 @@
 //! How a trace came to a device, and what follows from it for advice: nothing that is in force is advised again.
 
 use crate::fold::AddressMode;
-use crate::run::{Precondition, Replay};
+use crate::run_spec::{Precondition, Replay};
 use crate::steady;
 
 /// How a trace came to a device.

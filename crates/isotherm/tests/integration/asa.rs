@@ -130,3 +130,33 @@ fn samples_that_are_not_cached_are_charged() {
     let dram: u64 = end.dram.iter().filter(|(name, _)| *name != "victim" && *name != "blocks").map(|d| d.1).sum();
     assert!(dram <= 96 << 10, "{:?}", end.dram);
 }
+
+#[test]
+fn reads_before_copies_and_of_samples_count_the_same_whether_they_take_time_or_not() {
+    let [counted, made] = ["none", "open"].map(|mode| {
+        let sets = [
+            "ftl.name=asa:samples=300".to_owned(),
+            "device.spare=.2".to_owned(),
+            format!("dram.cache_bytes={}", 2000 * 16 + 64 * 4 + 300),
+            format!("timing.mode={mode}"),
+        ];
+        let spec = DeviceSpec::from_toml("", &sets).unwrap();
+        let environment = Environment { logical_bytes: 20_000 * 4096, seed: 1, ..Environment::default() };
+        let mut device = build(&spec, &environment).unwrap();
+        let mut random = Random::new(7);
+        let write = |page: u64| Request {
+            arrival_ns: 0,
+            offset: page * 4096,
+            length: 4096,
+            op: Op::Write,
+            source: 0,
+            durable: false,
+        };
+        let writes: Vec<Request> = (0..20_000).chain((0..80_000).map(|_| random.below(20_000))).map(write).collect();
+        device.submit(&writes).unwrap();
+        device.check().unwrap();
+        device.snapshot().medium.reads
+    });
+    assert!(counted[Cause::Sampling] > 0 && counted[Cause::Translation] > 0);
+    assert_eq!(format!("{counted:?}"), format!("{made:?}"));
+}

@@ -33,6 +33,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "run hotness",
             "pool",
             "verdict",
+            "run_spec",
             "measure",
             "recorder heat lifetime laws",
             "estimate memory source",

@@ -149,8 +149,13 @@ fn fio_finds_the_region_that_it_flushed_before() {
         let other = ["--offset=8m", "--size=24m", "--iodepth=16", "--fsync=16", "--time_based", "--runtime=60"];
         let mut writing = Job(job(&server, &other).spawn().unwrap());
         std::thread::sleep(Duration::from_millis(700));
+        // Beside other tests it may take long to begin.
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
+        while server.json(&["stats"], &[])["host_pages_written"].as_u64().unwrap() <= 2048 {
+            assert!(std::time::Instant::now() < deadline, "fio writes nothing");
+            std::thread::sleep(Duration::from_millis(100));
+        }
         assert!(writing.0.try_wait().unwrap().is_none(), "fio ended before the drive did");
-        assert!(server.json(&["stats"], &[])["host_pages_written"].as_u64().unwrap() > 2048, "fio writes nothing");
         match round % 2 {
             0 => server.kill(),
             _ => drop(server.cut()),

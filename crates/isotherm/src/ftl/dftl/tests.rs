@@ -350,35 +350,3 @@ fn collections_leave_cached_entries_dirty_and_update_the_others_in_batches() {
     assert_eq!(medium.programs[Cause::Translation], counters.translation_programs());
     ftl.check().unwrap();
 }
-
-#[test]
-fn reads_before_copies_and_of_samples_count_the_same_whether_they_take_time_or_not() {
-    use crate::build::{Environment, build};
-    use crate::request::{Op, Request};
-    let [counted, made] = ["none", "open"].map(|mode| {
-        let sets = [
-            "ftl.name=asa:samples=300".to_owned(),
-            "device.spare=.2".to_owned(),
-            format!("dram.cache_bytes={}", 2000 * 16 + 64 * 4 + 300),
-            format!("timing.mode={mode}"),
-        ];
-        let spec = crate::spec::DeviceSpec::from_toml("", &sets).unwrap();
-        let environment = Environment { logical_bytes: 20_000 * 4096, seed: 1, ..Environment::default() };
-        let mut device = build(&spec, &environment).unwrap();
-        let mut random = crate::random::Random::new(7);
-        let write = |page: u64| Request {
-            arrival_ns: 0,
-            offset: page * 4096,
-            length: 4096,
-            op: Op::Write,
-            source: 0,
-            durable: false,
-        };
-        let writes: Vec<Request> = (0..20_000).chain((0..80_000).map(|_| random.below(20_000))).map(write).collect();
-        device.submit(&writes).unwrap();
-        device.check().unwrap();
-        device.snapshot().medium.reads
-    });
-    assert!(counted[Cause::Sampling] > 0 && counted[Cause::Translation] > 0);
-    assert_eq!(format!("{counted:?}"), format!("{made:?}"));
-}

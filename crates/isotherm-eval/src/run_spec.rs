@@ -62,7 +62,7 @@ pub struct Policies {
 
 impl RunSpec {
     /// Share of the log's capacity that its fill mode asks filler for.
-    pub(super) fn log_filler(&self) -> f64 {
+    pub(crate) fn log_filler(&self) -> f64 {
         self.device.log.as_ref().map_or(0.0, |log| log.filler_share())
     }
 }
