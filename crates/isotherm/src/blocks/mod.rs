@@ -97,9 +97,17 @@ pub struct BlockTable {
     age_base: AgeBase,
     pub(crate) validity: Validity,
     pub(crate) streams: Vec<StreamId>,
-    /// What age counts from, in host page writes.
-    pub(crate) stamps: Vec<u64>,
+    pub(crate) dates: Vec<Dates>,
     pub(crate) erases: Vec<u32>,
+}
+
+/// When what happened to a block, in host page writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dates {
+    /// What its age counts from.
+    pub(crate) stamp: u64,
+    /// When its first page was written.
+    pub(crate) opened_at: u64,
 }
 
 impl BlockTable {
@@ -109,8 +117,8 @@ impl BlockTable {
         Self {
             age_base,
             validity,
-            streams: vec![StreamId(0); blocks],
-            stamps: memory::zeroed_table(blocks),
+            streams: memory::table(blocks, StreamId(0)),
+            dates: memory::table(blocks, Dates::default()),
             erases: memory::zeroed_table(blocks),
         }
     }
@@ -147,7 +155,7 @@ impl BlockTable {
     /// What the block's age counts from, in host page writes. Meaning: [`AgeBase`].
     #[inline(always)]
     pub fn stamp(&self, block: BlockId) -> u64 {
-        self.stamps[block.0 as usize]
+        self.dates[block.0 as usize].stamp
     }
 
     /// Age of the block's data at `now`, in host page writes.
@@ -177,7 +185,7 @@ impl BlockTable {
     pub(crate) fn prefetch(&self, block: BlockId) {
         let index = block.0 as usize;
         memory::prefetch(&self.streams, index);
-        memory::prefetch(&self.stamps, index);
+        memory::prefetch(&self.dates, index);
         memory::prefetch(&self.erases, index);
     }
 
@@ -213,7 +221,7 @@ impl BlockTable {
 
     /// Bytes of the table.
     pub fn bytes(&self) -> u64 {
-        let columns = size_of::<StreamId>() + size_of::<u64>() + size_of::<u32>();
+        let columns = size_of::<StreamId>() + size_of::<Dates>() + size_of::<u32>();
         self.validity.bytes() + u64::from(self.blocks()) * columns as u64
     }
 }

@@ -149,6 +149,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
     fn write_run(&mut self, lpns: &[Lpn]) -> usize {
         let (at, count) = self.store.append_run(lpns);
         self.map.commit_run(&lpns[..count], at, &mut self.store);
+        self.store.look_again(at, count, &self.map);
         count
     }
 

@@ -22,16 +22,22 @@ use std::collections::BTreeMap;
 pub struct NandArray<P> {
     geometry: Geometry,
     owners: Vec<Owner>,
-    /// Next page to program in each block. Fits, since a block has at most 2^15 pages.
-    next_pages: Vec<u16>,
-    erase_counts: Vec<u32>,
-    bad: Vec<bool>,
+    blocks: Vec<Block>,
     /// Erases that a block endures; `u32::MAX` for no limit.
     endurance: u32,
     recovery: Option<RecoveryData>,
     counters: MediumCounters,
     payload: P,
     clock: NoClock,
+}
+
+/// What is known of a block: side by side, since an erase needs all of it at a place that no cache foresees.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    erases: u32,
+    /// Next page to program. Fits, since a block has at most 2^15 pages.
+    next_page: u16,
+    bad: bool,
 }
 
 /// What only a rebuild of the map needs.
@@ -82,9 +88,7 @@ impl<P: Payload> NandArray<P> {
         Self {
             geometry,
             owners: memory::zeroed_table(pages),
-            next_pages: memory::zeroed_table(blocks),
-            erase_counts: memory::zeroed_table(blocks),
-            bad: vec![false; blocks],
+            blocks: memory::table(blocks, Block::default()),
             endurance: if endurance == 0 { u32::MAX } else { endurance },
             recovery: recovery.then(|| RecoveryData { sequences: memory::zeroed_table(pages), meta: BTreeMap::new() }),
             counters: MediumCounters::default(),
@@ -102,10 +106,10 @@ impl<P: Payload> NandArray<P> {
         let (pages, blocks) = (geometry.pages() as usize, geometry.blocks as usize);
         assert!(state.owners.len() == pages && state.sequences.len() == pages, "tables of another array");
         assert!(state.next_pages.len() == blocks && state.erase_counts.len() == blocks, "tables of another array");
-        array.bad = state.erase_counts.iter().map(|erases| *erases >= array.endurance).collect();
+        for (block, (erases, next_page)) in array.blocks.iter_mut().zip(state.erase_counts.iter().zip(&state.next_pages)) {
+            *block = Block { erases: *erases, next_page: *next_page, bad: *erases >= array.endurance };
+        }
         array.owners = state.owners;
-        array.next_pages = state.next_pages;
-        array.erase_counts = state.erase_counts;
         array.recovery = Some(RecoveryData { sequences: state.sequences, meta: BTreeMap::new() });
         array.counters = state.counters;
         array
@@ -131,7 +135,7 @@ impl<P: Payload> NandArray<P> {
     #[inline(always)]
     fn claim(&mut self, at: Ppn, owner: Owner) {
         let block = self.geometry.block_of(at).0 as usize;
-        let next = &mut self.next_pages[block];
+        let next = &mut self.blocks[block].next_page;
         assert!(self.geometry.index_in_block(at) == u32::from(*next), "NAND order broken at {at:?}: next is {next}");
         *next += 1;
         self.owners[at.0 as usize] = owner;
@@ -141,7 +145,7 @@ impl<P: Payload> NandArray<P> {
     /// stay in the block and begin at its next page.
     #[inline(always)]
     fn claim_run(&mut self, first: Ppn, count: usize) -> &mut [Owner] {
-        let next = &mut self.next_pages[self.geometry.block_of(first).0 as usize];
+        let next = &mut self.blocks[self.geometry.block_of(first).0 as usize].next_page;
         let index = self.geometry.index_in_block(first);
         let fits = index as usize + count <= self.geometry.pages_per_block() as usize;
         assert!(fits && index == u32::from(*next), "NAND order broken at {first:?}: next is {next}");
@@ -150,7 +154,7 @@ impl<P: Payload> NandArray<P> {
     }
 
     fn must_be_programmed(&self, at: Ppn) {
-        let next = self.next_pages[self.geometry.block_of(at).0 as usize];
+        let next = self.blocks[self.geometry.block_of(at).0 as usize].next_page;
         assert!(self.geometry.index_in_block(at) < u32::from(next), "read of unprogrammed {at:?}");
     }
 }
@@ -271,22 +275,19 @@ impl<P: Payload> Medium for NandArray<P> {
     }
 
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
-        let index = block.0 as usize;
-        assert!(!self.bad[index], "erase of a bad {block}");
-        self.payload.erase(block, self.erase_counts[index] + 1, cause).map_err(MediumError::Payload)?;
+        let record = &mut self.blocks[block.0 as usize];
+        assert!(!record.bad, "erase of a bad {block}");
+        self.payload.erase(block, record.erases + 1, cause).map_err(MediumError::Payload)?;
         self.counters.erases[cause] += 1;
-        self.erase_counts[index] += 1;
-        self.next_pages[index] = 0;
+        record.erases += 1;
+        record.next_page = 0;
+        record.bad = record.erases >= self.endurance;
         if let Some(recovery) = &mut self.recovery {
             let first = self.geometry.first_page(block).0;
             let mut rest = recovery.meta.split_off(&first);
             recovery.meta.append(&mut rest.split_off(&(first + self.geometry.pages_per_block())));
         }
-        if self.erase_counts[index] >= self.endurance {
-            self.bad[index] = true;
-            return Err(MediumError::EraseFailed(block));
-        }
-        Ok(())
+        if record.bad { Err(MediumError::EraseFailed(block)) } else { Ok(()) }
     }
 
     #[inline(always)]
@@ -300,16 +301,16 @@ impl<P: Payload> Medium for NandArray<P> {
 
     #[inline(always)]
     fn programmed_pages(&self, block: BlockId) -> u32 {
-        u32::from(self.next_pages[block.0 as usize])
+        u32::from(self.blocks[block.0 as usize].next_page)
     }
 
     #[inline(always)]
     fn erase_count(&self, block: BlockId) -> u32 {
-        self.erase_counts[block.0 as usize]
+        self.blocks[block.0 as usize].erases
     }
 
     fn is_bad(&self, block: BlockId) -> bool {
-        self.bad[block.0 as usize]
+        self.blocks[block.0 as usize].bad
     }
 
     fn counters(&self) -> &MediumCounters {
@@ -318,9 +319,8 @@ impl<P: Payload> Medium for NandArray<P> {
 
     fn table_bytes(&self) -> u64 {
         let per_page = size_of::<Owner>() + if self.recovery.is_some() { size_of::<u64>() } else { 0 };
-        let per_block = size_of::<u16>() + size_of::<u32>() + size_of::<bool>();
         self.owners.len() as u64 * per_page as u64
-            + self.next_pages.len() as u64 * per_block as u64
+            + self.blocks.len() as u64 * size_of::<Block>() as u64
             + self.payload.bytes()
     }
 
@@ -343,10 +343,7 @@ impl<P: Payload> Medium for NandArray<P> {
 
     #[inline(always)]
     fn prefetch_block(&self, block: BlockId) {
-        let index = block.0 as usize;
-        memory::prefetch(&self.next_pages, index);
-        memory::prefetch(&self.erase_counts, index);
-        memory::prefetch(&self.bad, index);
+        memory::prefetch(&self.blocks, block.0 as usize);
     }
 
     fn spoil_page(&mut self, at: Ppn) {
@@ -358,7 +355,7 @@ impl<P: Payload> Medium for NandArray<P> {
         for index in 0..self.geometry.pages_per_block() {
             self.owners[(first + index) as usize] = Owner::new(Kind::Unreadable, 0);
         }
-        self.next_pages[block.0 as usize] = self.geometry.pages_per_block() as u16;
+        self.blocks[block.0 as usize].next_page = self.geometry.pages_per_block() as u16;
     }
 
     #[inline(always)]

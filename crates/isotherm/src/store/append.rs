@@ -81,7 +81,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     #[inline(always)]
     pub(crate) fn invalidate_heeded(&mut self, at: Ppn, heeded: u32) {
         if self.blocks.validity.clear_below(at, heeded) {
-            self.victim.on_invalidate(self.medium.geometry().block_of(at), &self.blocks);
+            self.heed_death(self.medium.geometry().block_of(at));
         }
     }
 
@@ -197,14 +197,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         let open = &mut self.open[usize::from(stream.0)];
         let pages = u64::from(open.next - self.medium.geometry().first_page(block).0);
         let host_pages = pages - open.copied;
-        self.blocks.stamps[block.0 as usize] = match self.options.age {
+        let dates = &mut self.blocks.dates[block.0 as usize];
+        dates.opened_at = open.opened_at;
+        dates.stamp = match self.options.age {
             // Pages written by the host date from now; copies keep the age of the block they came from.
             AgeBase::Closed => (host_pages * self.now + open.copied_stamps) / pages.max(1),
             AgeBase::Youngest if host_pages > 0 => self.now,
             AgeBase::Youngest => open.youngest,
             AgeBase::LastInvalidation | AgeBase::Sealed => self.now,
         };
-        self.opened_at[block.0 as usize] = open.opened_at;
         *open = OpenBlock::default();
         self.blocks.validity.set_state(block, state);
         if state == BlockState::Closed {
@@ -224,7 +225,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             self.victim.on_page_death(at);
         }
         if self.options.age == AgeBase::LastInvalidation {
-            self.blocks.stamps[block.0 as usize] = self.now;
+            self.blocks.dates[block.0 as usize].stamp = self.now;
         }
         if state == BlockState::Closed {
             self.victim.on_invalidate(block, &self.blocks);
@@ -265,7 +266,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             self.placement.on_reclaim(&Reclaim {
                 block,
                 stream: self.blocks.stream(block),
-                opened_at: self.opened_at[index],
+                opened_at: self.blocks.dates[index].opened_at,
                 stamp: self.blocks.stamp(block),
                 now: self.now,
                 valid,

@@ -27,7 +27,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         let of_victim = placement.and(victim).bytes() - of_placement;
         snapshot.dram.push(("placement", self.placement.memory_bytes() + of_placement));
         snapshot.dram.push(("victim", self.victim.memory_bytes() + of_victim));
-        snapshot.dram.push(("blocks", self.blocks.bytes() + self.opened_at.len() as u64 * 8));
+        snapshot.dram.push(("blocks", self.blocks.bytes()));
     }
 
     /// Why no page can be written.
@@ -73,7 +73,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     pub fn table_bytes(&self) -> u64 {
         self.medium.table_bytes()
             + self.blocks.bytes()
-            + self.opened_at.len() as u64 * 8
             + self.victim.simulator_bytes()
             + self.placement.simulator_bytes()
     }

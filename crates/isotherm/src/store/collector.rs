@@ -7,7 +7,6 @@ use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::blocks::{BlockState, Streams};
 use crate::cause::Cause;
 use crate::device::DeviceError;
-use crate::memory;
 use crate::nand::clock::Clock as _;
 use crate::nand::{Kind, Medium, Move, Owner};
 use crate::placement::{GcCopy, Placement, VictimSource};
@@ -174,14 +173,7 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     }
     store.moves = moves;
     released?;
-    let [next, following] = store.victim.upcoming();
-    store.foreseen = next;
-    if let Some(next) = next {
-        store.prefetch_map(next, map);
-    }
-    if let Some(following) = following {
-        store.prefetch_block(following);
-    }
+    store.look_ahead(map);
     Ok(())
 }
 
@@ -280,6 +272,40 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         self.blocks
             .validity
             .for_each_valid(block, |from| moves.push(Move { owner: self.medium.owner(from), from, to: Ppn::NONE }));
+    }
+
+    /// Asks the victim policy what it will choose next, and brings what a collection of it needs towards the cache.
+    pub(super) fn look_ahead(&mut self, map: &impl Mapping<M, P, V>) {
+        let [next, following] = self.victim.upcoming();
+        self.foreseen = next;
+        if let Some(next) = next {
+            self.prefetch_map(next, map);
+        }
+        if let Some(following) = following {
+            self.prefetch_block(following);
+        }
+    }
+
+    /// As [`BlockStore::look_ahead`], once more between two collections: when the pages that were just appended, `count` from `at` on,
+    /// come near the end of the open block. What dies since the last collection may make another block the next victim.
+    #[inline(always)]
+    pub(crate) fn look_again(&mut self, at: Ppn, count: usize, map: &impl Mapping<M, P, V>) {
+        /// So many pages before the end of a block: what is prefetched then arrives, and little changes any more.
+        const NEAR: u32 = 16;
+        let geometry = self.medium.geometry();
+        let left = geometry.pages_per_block() - geometry.index_in_block(at);
+        if left > NEAR && left <= NEAR + count as u32 && self.victim.upcoming()[0] != self.foreseen {
+            self.look_ahead(map);
+        }
+    }
+
+    /// A page of `block`, which the victim policy heeds, has died.
+    #[inline(never)]
+    pub(super) fn heed_death(&mut self, block: BlockId) {
+        self.victim.on_invalidate(block, &self.blocks);
+        if self.foreseen.is_some_and(|next| self.blocks.valid(block) < self.blocks.valid(next)) {
+            self.prefetch_block(block);
+        }
     }
 
     /// Brings what the map and the placement keep of the valid pages of `block` towards the cache.
@@ -393,7 +419,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         }
         self.medium.prefetch_block(block);
         self.blocks.prefetch(block);
-        memory::prefetch(&self.opened_at, block.0 as usize);
     }
 
     /// Where a moved page goes, and under which cause.

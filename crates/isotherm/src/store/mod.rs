@@ -16,7 +16,6 @@ use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::blocks::{AgeBase, BlockState, BlockTable};
 use crate::device::DeviceError;
 use crate::hotness::history::PageHistory;
-use crate::memory;
 use crate::nand::{Medium, MediumError, Move};
 use crate::placement::{HostWrite, Placement};
 
@@ -67,8 +66,6 @@ pub struct BlockStore<M, P, V> {
     history: PageHistory,
     options: StoreOptions,
     blocks: BlockTable,
-    /// When each block was opened, in host page writes.
-    opened_at: Vec<u64>,
     valid_pages: u64,
     open: Vec<OpenBlock>,
     free: VecDeque<BlockId>,
@@ -119,7 +116,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             victim,
             options,
             blocks,
-            opened_at: memory::zeroed_table(geometry.blocks as usize),
             valid_pages: 0,
             open: vec![OpenBlock::default(); streams],
             free,
