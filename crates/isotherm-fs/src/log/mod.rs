@@ -131,6 +131,8 @@ pub struct Log<D> {
     checkpoint_at: u64,
     /// Segments that had been written when cleaning gave no more.
     exhausted_at: Option<u64>,
+    /// Requests wait until there is room again.
+    holds_requests: bool,
     usage: Usage,
     counters: Counters,
     incarnation: u32,

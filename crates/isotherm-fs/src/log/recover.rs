@@ -196,6 +196,7 @@ impl<D: Device> Log<D> {
             is_changed: true,
             checkpoint_at: 0,
             exhausted_at: None,
+            holds_requests: false,
             usage: Usage {
                 stored: checkpoint.stored,
                 reserved: checkpoint.reserved,

@@ -166,7 +166,7 @@ impl<D: Device> Log<D> {
         }
         if self.is_memory_short() {
             Pressure::Blocks
-        } else if self.cache.dirty() >= self.dirty_pages_limit() {
+        } else if self.holds_requests || self.cache.dirty() >= self.dirty_pages_limit() {
             Pressure::Pages
         } else {
             Pressure::None
@@ -185,6 +185,9 @@ impl<D: Device> Log<D> {
     /// What of the memory is taken beyond the point where something is to be written: 0 is that point, 1 the bound. Blocks whose
     /// write is under way are in memory until it is done.
     pub fn strain(&self) -> f64 {
+        if self.holds_requests {
+            return 1.0;
+        }
         let share = |used: usize, from: usize, bound: usize| {
             used.saturating_sub(from) as f64 / bound.saturating_sub(from).max(1) as f64
         };
@@ -203,6 +206,17 @@ impl<D: Device> Log<D> {
 
     fn taken_out_limit(&self) -> usize {
         (self.settings.taken_out_bytes(&self.superblock) / BLOCK_BYTES as u64) as usize
+    }
+
+    /// Holds requests back while room is made. While a checkpoint is written they make as many pages dirty as it has written: where free
+    /// segments are few, each would then take those that the last one gave.
+    pub fn hold_requests(&mut self) {
+        self.holds_requests = true;
+    }
+
+    /// Lets requests go on; whether they were held back.
+    pub fn let_requests_on(&mut self) -> bool {
+        std::mem::take(&mut self.holds_requests)
     }
 
     /// Whether so few segments are free that whoever writes next would have to clean. Where no segment was written since cleaning gave

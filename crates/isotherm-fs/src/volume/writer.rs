@@ -77,6 +77,7 @@ impl<D: Device> Volume<D> {
     ) -> Result<T, StoreError> {
         let mut writer = self.seat.take()?;
         let done = work(&mut writer);
+        self.let_requests_on();
         self.serve_all(writer);
         done
     }
@@ -86,7 +87,16 @@ impl<D: Device> Volume<D> {
         let mut seated = Some(writer);
         while let Some(mut writer) = seated.and_then(Writer::gather) {
             self.serve(&mut writer);
+            self.let_requests_on();
             seated = writer.leave();
+        }
+    }
+
+    /// Requests that were held back while room was made go on.
+    fn let_requests_on(&self) {
+        // After a panic every request fails.
+        if lock(&self.tree).is_ok_and(|mut tree| tree.store_mut().let_requests_on()) {
+            self.attendant.relieve();
         }
     }
 
@@ -186,13 +196,19 @@ impl<D: Device> Volume<D> {
         Ok((planned, is_any))
     }
 
-    /// Cleans before it is too late, where room is short: what is cleaned needs room itself.
+    /// Cleans before it is too late, where room is short: what is cleaned needs room itself. Where that takes
+    /// another checkpoint, requests wait until whoever has the seat is done.
     pub(super) fn make_room(&self, writer: &mut Writer<'_>) -> Result<(), StoreError> {
         let mut room_is_short = false;
         loop {
             let (ahead, before) = {
-                let tree = lock(&self.tree)?;
-                (tree.store().ahead(), tree.store().writable_blocks())
+                let mut tree = lock(&self.tree)?;
+                let log = tree.store_mut();
+                let ahead = log.ahead();
+                if ahead == Planned::NeedsCleaning && (room_is_short || !log.can_clean_on(false)) {
+                    log.hold_requests();
+                }
+                (ahead, log.writable_blocks())
             };
             match ahead {
                 Planned::Done => return Ok(()),

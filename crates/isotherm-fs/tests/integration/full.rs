@@ -1,7 +1,9 @@
 //! Volumes that are kept full by writes as large as the kernel sends them: they refuse, and never break.
 
 use crate::support::random::Random;
+use crate::support::slow::Slow;
 use crate::support::volumes::make_on;
+use isotherm_fs::device::Device;
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::memory_device::MemoryDevice;
 use isotherm_fs::volume::{Background, Intervals, Volume};
@@ -79,23 +81,29 @@ fn a_full_volume_refuses_large_writes_and_never_breaks() {
 /// checkpoint: the volume, three quarters of which were free, could neither be written nor mounted any more.
 #[test]
 fn names_alone_fill_a_volume_and_can_all_be_deleted() {
-    fill_with_names(false);
+    fill_with_names(false, Duration::ZERO);
 }
 
 /// While the thread that looks after the volume makes a checkpoint, requests go on.
 #[test]
 fn names_alone_fill_a_volume_that_is_looked_after() {
-    fill_with_names(true);
+    fill_with_names(true, Duration::ZERO);
 }
 
-fn fill_with_names(is_attended: bool) {
+/// The longer a checkpoint takes, the more pages become dirty meanwhile: all of them have room at the next one.
+#[test]
+fn names_alone_fill_a_volume_on_a_slow_device() {
+    fill_with_names(true, Duration::from_micros(300));
+}
+
+fn fill_with_names(is_attended: bool, pause: Duration) {
     for (device_bytes, segment_bytes, directories) in
         [(12 << 20, 256 << 10, 1), (24 << 20, 256 << 10, 1), (24 << 20, 256 << 10, 40), (32 << 20, 512 << 10, 2)]
     {
-        let device = make_on(MemoryDevice::new(device_bytes), segment_bytes);
+        let device = make_on(Slow::new(device_bytes, pause), segment_bytes);
         let open = || Volume::open(device.clone(), LogSettings::default(), Time::default).expect("it can be opened").0;
         let volume = Arc::new(open());
-        let look_after = |volume: &Arc<Volume<MemoryDevice>>| {
+        let look_after = |volume: &Arc<Volume<Slow>>| {
             is_attended.then(|| Background::start(volume.clone(), Intervals::default()).expect("a thread"))
         };
         let background = look_after(&volume);
@@ -143,7 +151,60 @@ fn fill_with_names(is_attended: bool) {
     }
 }
 
-fn failure(volume: &Volume<MemoryDevice>) -> Option<String> {
+/// Several programs at a time fill a slow volume with files of a block or none, and delete some again; everything can be deleted in the end.
+#[test]
+fn a_slow_volume_that_several_fill_stays_writable() {
+    const THREADS: u64 = 4;
+    for device_bytes in [8 << 20, 12 << 20, 24 << 20] {
+        let device = make_on(Slow::new(device_bytes, Duration::from_micros(300)), 256 << 10);
+        let volume = Volume::open(device, LogSettings::default(), Time::default).expect("it can be opened").0;
+        let volume = Arc::new(volume);
+        let background = Background::start(volume.clone(), Intervals::default()).expect("a thread");
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let volume = &volume;
+                scope.spawn(move || fill_and_delete(volume, thread, &format!("{device_bytes} bytes, thread {thread}")));
+            }
+        });
+        drop(background);
+        assert_eq!(volume.close(), Ok(()));
+    }
+}
+
+fn fill_and_delete(volume: &Volume<Slow>, seed: u64, place: &str) {
+    let mut random = Random(seed);
+    let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
+    let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
+    let name = |number: u64| format!("file {seed} {number}").into_bytes();
+    let (mut made, mut refused) = (0, 0);
+    while refused < 200 {
+        let place = format!("{place}, {made} files, {refused} refused");
+        match volume.create(Caller::default(), ROOT, &name(made), node, flags) {
+            Ok((found, opened)) => {
+                if random.chance(30) {
+                    let written = volume.write(found.ino, opened.handle, 0, &[7; 4096], WriteFlags::default());
+                    let is_told = matches!(written, Ok(()) | Err(Errno::NOSPC));
+                    assert!(is_told, "{place}: {written:?}, {:?}", failure(volume));
+                }
+                volume.release(found.ino, opened.handle);
+                volume.forget(found.ino, 1);
+                made += 1;
+            }
+            Err(error) => {
+                assert_eq!(error, Errno::NOSPC, "{place}: {:?}", failure(volume));
+                refused += 1;
+                let gone = volume.unlink(ROOT, &name(random.below(made.max(1))));
+                assert!(matches!(gone, Ok(()) | Err(Errno::NOENT)), "{place}: {gone:?}, {:?}", failure(volume));
+            }
+        }
+    }
+    for number in 0..made {
+        let gone = volume.unlink(ROOT, &name(number));
+        assert!(matches!(gone, Ok(()) | Err(Errno::NOENT)), "{place}, file {number}: {gone:?}, {:?}", failure(volume));
+    }
+}
+
+fn failure<D: Device>(volume: &Volume<D>) -> Option<String> {
     volume.inspect(|tree| tree.store().failure().map(str::to_owned)).expect("no panic")
 }
 

@@ -106,7 +106,9 @@ impl<P: Payload> NandArray<P> {
         let (pages, blocks) = (geometry.pages() as usize, geometry.blocks as usize);
         assert!(state.owners.len() == pages && state.sequences.len() == pages, "tables of another array");
         assert!(state.next_pages.len() == blocks && state.erase_counts.len() == blocks, "tables of another array");
-        for (block, (erases, next_page)) in array.blocks.iter_mut().zip(state.erase_counts.iter().zip(&state.next_pages)) {
+        for (block, (erases, next_page)) in
+            array.blocks.iter_mut().zip(state.erase_counts.iter().zip(&state.next_pages))
+        {
             *block = Block { erases: *erases, next_page: *next_page, bad: *erases >= array.endurance };
         }
         array.owners = state.owners;

@@ -10,6 +10,7 @@ pub mod operation;
 pub mod random;
 pub mod recording;
 pub mod sample;
+pub mod slow;
 pub mod snapshot;
 pub mod volumes;
 pub mod workload;
