@@ -89,7 +89,9 @@ pub(super) fn named_positions<D: Device>(device: &D, log: &mut Log<D>, segment: 
         records.extend((summary.first_block()..).zip(summary.records.iter().copied()));
     }
     records.sort_unstable_by_key(|(position, record)| (Log::<D>::lookup_order(record.name), *position));
-    records.retain(|(position, record)| log.leads_to(record.name, *position).unwrap_or(false));
+    records.retain(|(position, record)| {
+        log.entry_named(record.name).is_ok_and(|entry| entry.is_some_and(|entry| entry.position == *position))
+    });
     records.into_iter().map(|(position, _)| position).collect()
 }
 

@@ -4,6 +4,7 @@
 //! segments, the writes that lie in segments, then the tree of files. What lies above something that cannot be read is not checked.
 //! A repair is followed by a second check: what that one still finds was not repaired.
 
+mod bits;
 pub mod dump;
 mod log;
 mod places;

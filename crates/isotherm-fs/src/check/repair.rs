@@ -2,7 +2,7 @@
 
 use super::log::{named_positions, place};
 use super::report::Action;
-use super::{Options, Repair, places, settings};
+use super::{Options, Repair, bits, places, settings};
 use crate::device::Device;
 use crate::format::summary::{BlockName, Record};
 use crate::log::census::{Census, FaultKind};
@@ -18,8 +18,12 @@ use std::sync::Arc;
 pub(super) fn repair<D: Device>(device: &Arc<D>, options: Options) -> Result<Vec<Action>, OpenError> {
     mend_superblocks(&**device)?;
     let mut actions = Vec::new();
-    let (mut log, _) = Log::open(device.clone(), settings(Repair::Yes))?;
-    let census = log.census(false);
+    bits::mend_tables(&**device, &mut actions)?;
+    let (mut log, mut census) = open(device, options)?;
+    // What is mended leads to more that can be read, and mended.
+    while bits::mend_blocks(&**device, &mut log, &census, &mut actions)? {
+        (log, census) = open(device, options)?;
+    }
     if census.lacks_tables() {
         // Without them nobody knows what is in use, and a checkpoint would make that final.
         return Ok(actions);
@@ -45,6 +49,12 @@ pub(super) fn repair<D: Device>(device: &Arc<D>, options: Options) -> Result<Vec
     let now = options.now;
     Volume::over(tree, device.clone(), false, move || now).close()?;
     Ok(actions)
+}
+
+fn open<D: Device>(device: &Arc<D>, options: Options) -> Result<(Log<D>, Census), OpenError> {
+    let (mut log, _) = Log::open(device.clone(), settings(Repair::Yes))?;
+    let census = log.census(options.verifies_data);
+    Ok((log, census))
 }
 
 /// Writes a copy of the superblock that is damaged anew.

@@ -183,21 +183,21 @@ impl<D: Device> Log<D> {
         }
     }
 
-    /// Whether the entry of a block leads to `position`, in memory or on the device.
+    /// The entry of a block, in memory or on the device; `None` if nothing of this name exists.
     ///
     /// # Errors
     /// The device, damage.
-    pub fn leads_to(&mut self, name: BlockName, position: u32) -> Result<bool, StoreError> {
+    pub fn entry_named(&mut self, name: BlockName) -> Result<Option<Entry>, StoreError> {
         Ok(match name {
             BlockName::Data(id, index) => {
                 if !exists(self.page_entry(id)?) {
-                    return Ok(false);
+                    return Ok(None);
                 }
                 let page = self.load_page(id)?;
-                is_entry(&page, index) && Entry::at(&*page, index.into()).position == position
+                is_entry(&page, index).then(|| Entry::at(&*page, index.into()))
             }
-            BlockName::Page(id) => self.page_entry(id)?.position == position,
-            BlockName::Table(number) => self.tables.root(number).position == position,
+            BlockName::Page(id) => Some(self.page_entry(id)?),
+            BlockName::Table(number) => Some(self.tables.root(number)),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Repairs: what is repaired is clean, and reads as before but for what was lost.
 
 use crate::support::damage::{
-    assert_repairs, errors, field, flip, forge, forge_page, forge_raw_page, metadata, position_of_page,
+    assert_repairs, errors, field, flip, forge, forge_page, forge_raw_page, metadata, position_of_page, spoil,
 };
 use crate::support::random::Random;
 use crate::support::sample::{Sample, mount, read_all, sample};
@@ -61,6 +61,35 @@ fn counters_are_counted_anew() {
     }
 }
 
+/// The root pages and the table of pages among them.
+#[test]
+fn a_bit_that_turned_alone_is_turned_back() {
+    let golden = sample(true);
+    let all = read_all(&golden.device).expect("it is whole");
+    let bytes = golden.device.bytes();
+    let mut random = Random(5);
+    let mut mended = std::collections::BTreeSet::new();
+    for (name, position) in metadata(&golden.device).1 {
+        let device = Arc::new(MemoryDevice::of(bytes.clone()));
+        flip(&device, u64::from(position) * 4096 + random.below(4096), random.below(8) as u32);
+        if check(device.clone(), Repair::No).findings.is_empty() {
+            continue;
+        }
+        let report = assert_repairs(&device);
+        assert_eq!(report.actions.len(), 1, "{name:?}: {:#?}", report.actions);
+        assert!(report.actions[0].what.contains("one bit had turned"), "{name:?}: {}", report.actions[0]);
+        let mut after = read_all(&device).expect("it is whole");
+        after.remove(&b"/made after the repair"[..]);
+        after.insert(Vec::new(), all[&Vec::new()].clone());
+        assert_eq!(after, all, "{name:?}");
+        mended.insert(format!("{name:?}"));
+    }
+    for name in [BlockName::Table(0), BlockName::Page(0), BlockName::Page(1)] {
+        assert!(mended.contains(&format!("{name:?}")), "{name:?} was not among those that were mended");
+    }
+    assert!(mended.len() > 20, "{mended:?}");
+}
+
 #[test]
 fn every_page_that_is_lost_leaves_a_volume_that_can_be_used() {
     let golden = sample(true);
@@ -70,7 +99,7 @@ fn every_page_that_is_lost_leaves_a_volume_that_can_be_used() {
     for (name, position) in pages {
         let BlockName::Page(id) = name else { continue };
         let device = Arc::new(MemoryDevice::of(bytes.clone()));
-        flip(&device, u64::from(position) * 4096 + 100, 0);
+        spoil(&device, u64::from(position) * 4096 + 100);
         let before = check(device.clone(), Repair::No);
         if before.findings.is_empty() {
             continue;
@@ -108,7 +137,7 @@ fn a_file_whose_map_is_damaged_is_cut_and_the_report_says_so() {
             })
             .expect("no panic")
     };
-    flip(&device, u64::from(position_of_page(&device, leaf)) * 4096 + 2000, 5);
+    spoil(&device, u64::from(position_of_page(&device, leaf)) * 4096 + 2000);
     let report = assert_repairs(&device);
     let cut = report.actions.iter().find(|action| action.place == Place::Inode(large)).expect("it is told");
     assert!(cut.what.contains(&format!("{} bytes", 263 * 4096)), "{cut}");

@@ -20,6 +20,12 @@ pub fn flip(device: &MemoryDevice, byte: u64, bit: u32) {
     device.write(byte, &[content[0] ^ 1 << bit]).expect("it is within the device");
 }
 
+/// Damages a block so that no checksum tells what stood there.
+pub fn spoil(device: &MemoryDevice, byte: u64) {
+    flip(device, byte, 0);
+    flip(device, byte + 9, 5);
+}
+
 pub fn errors(report: &Report) -> Vec<&Finding> {
     report.findings.iter().filter(|finding| finding.severity != Severity::Note).collect()
 }
