@@ -75,6 +75,10 @@ impl std::fmt::Debug for FilesOptions {
     }
 }
 
+/// What the kernel reads ahead of a program that reads a file in order. The kernel's default of 128 KiB makes many small requests of it: from
+/// memory to memory, reading takes a quarter longer.
+const READ_AHEAD_KIB: u32 = 512;
+
 /// Mounts a file system at `mountpoint`, an empty directory.
 ///
 /// # Errors
@@ -98,5 +102,8 @@ pub fn mount<F: FileSystem>(
         users: if options.allow_other { Users::All } else { Users::Owner },
         rights: options.rights,
     };
-    Mounted::new(Adapter::new(filesystem, options.writeback, options.on_panic.clone()), mountpoint, service)
+    let adapter = Adapter::new(filesystem, options.writeback, options.on_panic.clone());
+    let mounted = Mounted::new(adapter, mountpoint, service)?;
+    mounted.set_read_ahead(READ_AHEAD_KIB);
+    Ok(mounted)
 }

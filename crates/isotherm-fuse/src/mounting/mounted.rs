@@ -114,6 +114,12 @@ impl Mounted {
         }
     }
 
+    /// How much the kernel reads ahead. The protocol can only lower it, so root sets it where the system's files have it; for others it stays.
+    pub(crate) fn set_read_ahead(&self, kib: u32) {
+        let (major, minor) = self.device;
+        let _ = std::fs::write(format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb"), kib.to_string());
+    }
+
     /// Where it is mounted: an absolute path without symbolic links.
     #[must_use]
     pub fn mountpoint(&self) -> &Path {

@@ -32,6 +32,18 @@ fn open(path: &Path) -> File {
 }
 
 #[test]
+fn the_kernel_reads_half_a_mebibyte_ahead() {
+    let Some(files) = Files::with(&FilesOptions::default()) else { return };
+    let device = fs::metadata(files.path()).unwrap().dev();
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
+    match fs::read_to_string(&setting) {
+        Ok(kib) if rustix::process::geteuid().is_root() => assert_eq!(kib.trim(), "512"),
+        _ => skip_privilege(&format!("{setting} cannot be set")),
+    }
+}
+
+#[test]
 fn content_is_where_it_was_put() {
     for writeback in [false, true] {
         let options = FilesOptions { writeback, ..FilesOptions::default() };
