@@ -19,7 +19,8 @@ const POLYNOMIAL: u32 = 0x82f6_3b78;
 fn turned_bit(block: &Page, checksum: u32) -> Option<(usize, u32)> {
     let difference = crc32c::crc32c(block) ^ checksum;
     // What the last bit of the block makes of the checksum, and each bit before it, one step of the register further.
-    let steps = std::iter::successors(Some(POLYNOMIAL), |step| Some(step >> 1 ^ if step & 1 == 1 { POLYNOMIAL } else { 0 }));
+    let steps =
+        std::iter::successors(Some(POLYNOMIAL), |step| Some(step >> 1 ^ if step & 1 == 1 { POLYNOMIAL } else { 0 }));
     let from_end = steps.take(8 * BLOCK_BYTES).position(|step| step == difference)?;
     Some((BLOCK_BYTES - 1 - from_end / 8, 7 - from_end as u32 % 8))
 }
@@ -47,7 +48,9 @@ fn action(name: BlockName) -> Action {
 pub(super) fn mend_tables<D: Device>(device: &D, actions: &mut Vec<Action>) -> Result<(), StoreError> {
     let Ok(superblock) = read_superblock(device) else { return Ok(()) };
     let found = read_checkpoints(device, &superblock)?;
-    let Some(checkpoint) = found.into_iter().flatten().max_by_key(|checkpoint| checkpoint.number) else { return Ok(()) };
+    let Some(checkpoint) = found.into_iter().flatten().max_by_key(|checkpoint| checkpoint.number) else {
+        return Ok(());
+    };
     for (number, root) in (0..).zip(&checkpoint.roots) {
         let is_within = superblock.segment_of(root.entry.position).is_some();
         if root.entry.is_stored() && is_within && mend(device, root.entry)? {
