@@ -208,15 +208,10 @@ impl<D: Device> Log<D> {
         (self.settings.taken_out_bytes(&self.superblock) / BLOCK_BYTES as u64) as usize
     }
 
-    /// Holds requests back while room is made. While a checkpoint is written they make as many pages dirty as it has written: where free
+    /// Holds requests back while room is made, or lets them go on. While a checkpoint is written they make as many pages dirty as it has written: where free
     /// segments are few, each would then take those that the last one gave.
-    pub fn hold_requests(&mut self) {
-        self.holds_requests = true;
-    }
-
-    /// Lets requests go on; whether they were held back.
-    pub fn let_requests_on(&mut self) -> bool {
-        std::mem::take(&mut self.holds_requests)
+    pub fn hold_requests(&mut self, holds: bool) {
+        self.holds_requests = holds;
     }
 
     /// Whether so few segments are free that whoever writes next would have to clean. Where no segment was written since cleaning gave

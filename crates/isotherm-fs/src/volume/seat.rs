@@ -75,6 +75,8 @@ pub(super) struct Writer<'a> {
     seat: &'a Seat,
     /// Whether something was written since the last flush.
     pub(super) is_unflushed: bool,
+    /// Requests are held back, until the work is done.
+    pub(super) holds_requests: bool,
 }
 
 impl Seat {
@@ -98,7 +100,7 @@ impl Seat {
         }
         state.is_taken = true;
         state.wants_relief = patience == Patience::Leaves;
-        Ok(Writer { seat: self, is_unflushed: state.is_unflushed })
+        Ok(Writer { seat: self, is_unflushed: state.is_unflushed, holds_requests: false })
     }
 
     /// Leaves a request. Returns the seat if it is up to whoever asks to serve it.
@@ -114,7 +116,7 @@ impl Seat {
             state.gathering = None;
             state.expected.met();
             state.wants_relief = patience == Patience::Leaves;
-            return Some(Writer { seat: self, is_unflushed: state.is_unflushed });
+            return Some(Writer { seat: self, is_unflushed: state.is_unflushed, holds_requests: false });
         }
         // Who waits for the seat serves this as well.
         let is_needed = state.waiting == 0 && (!state.is_taken || state.wants_relief);

@@ -77,7 +77,7 @@ impl<D: Device> Volume<D> {
     ) -> Result<T, StoreError> {
         let mut writer = self.seat.take()?;
         let done = work(&mut writer);
-        self.let_requests_on();
+        self.let_requests_on(&mut writer);
         self.serve_all(writer);
         done
     }
@@ -87,15 +87,18 @@ impl<D: Device> Volume<D> {
         let mut seated = Some(writer);
         while let Some(mut writer) = seated.and_then(Writer::gather) {
             self.serve(&mut writer);
-            self.let_requests_on();
+            self.let_requests_on(&mut writer);
             seated = writer.leave();
         }
     }
 
     /// Requests that were held back while room was made go on.
-    fn let_requests_on(&self) {
-        // After a panic every request fails.
-        if lock(&self.tree).is_ok_and(|mut tree| tree.store_mut().let_requests_on()) {
+    fn let_requests_on(&self, writer: &mut Writer<'_>) {
+        if std::mem::take(&mut writer.holds_requests) {
+            // After a panic every request fails.
+            if let Ok(mut tree) = lock(&self.tree) {
+                tree.store_mut().hold_requests(false);
+            }
             self.attendant.relieve();
         }
     }
@@ -206,7 +209,8 @@ impl<D: Device> Volume<D> {
                 let log = tree.store_mut();
                 let ahead = log.ahead();
                 if ahead == Planned::NeedsCleaning && (room_is_short || !log.can_clean_on(false)) {
-                    log.hold_requests();
+                    log.hold_requests(true);
+                    writer.holds_requests = true;
                 }
                 (ahead, log.writable_blocks())
             };
