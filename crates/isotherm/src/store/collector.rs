@@ -294,7 +294,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         const NEAR: u32 = 16;
         let geometry = self.medium.geometry();
         let left = geometry.pages_per_block() - geometry.index_in_block(at);
-        if left > NEAR && left <= NEAR + count as u32 && self.victim.upcoming()[0] != self.foreseen {
+        let comes_near = left > NEAR && left <= NEAR + count as u32;
+        // What was foreseen and stays the next is in the cache already.
+        if comes_near && self.victim.upcoming()[0] != self.foreseen {
             self.look_ahead(map);
         }
     }

@@ -17,12 +17,6 @@ impl Slow {
     pub fn new(length: u64, pause: Duration) -> Self {
         Self { below: MemoryDevice::new(length), pause }
     }
-
-    fn pause(&self) {
-        if !self.pause.is_zero() {
-            sleep(self.pause);
-        }
-    }
 }
 
 impl Device for Slow {
@@ -33,11 +27,11 @@ impl Device for Slow {
         self.below.read(offset, out)
     }
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.pause();
+        sleep(self.pause);
         self.below.write(offset, data)
     }
     fn flush(&self) -> io::Result<()> {
-        self.pause();
+        sleep(self.pause);
         self.below.flush()
     }
     fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
