@@ -31,7 +31,7 @@ soak: ## look for rare failures for MINUTES (60): properties from new seeds, and
 	@ISOTHERM_SOAK=1 $(CARGO) test --locked --package isotherm-fs --test integration -- --nocapture log:: crash::after_every_two
 	@.ci/large-sfs
 	@.ci/memory-sfs
-	@.ci/posix-suite
+	@.ci/posix-suite --long
 
 wheel: ## the Python package, as a wheel for any Linux of the last ten years (manylinux2014) and as sources, in dist/
 	@.ci/wheel
