@@ -4,7 +4,8 @@
     experiments/sfs-mounted/jobs.py JOB prepare|work FOLDER SCRATCH BYTES SEED
 
 `prepare` makes what the job works on, about BYTES of it; `work` works on it until about BYTES were handed to write(2) and its kin. Prints as JSON
-how many these were, and the seconds that it took. SCRATCH is a folder that does not count.
+how many these were, and the seconds that it took. SCRATCH is a folder that does not count. Where no space is left it ends with the status 28,
+which is ENOSPC.
 
   sqlite   SQLite in WAL mode, synchronous=FULL: transactions that update eight rows of 400 bytes; a fifth of the rows gets four fifths of that
   mail     messages of 1 to 64 KiB, 20 KB as a rule, are delivered (written, fsync), appended to (fsync), read and deleted; their number stays about the same
@@ -13,6 +14,7 @@ how many these were, and the seconds that it took. SCRATCH is a folder that does
   pgbench  PostgreSQL under pgbench's own transactions with 4 clients
 """
 
+import errno
 import json
 import os
 import pathlib
@@ -210,7 +212,13 @@ def main():
     name, phase, folder, scratch, bytes_, seed = sys.argv[1:]
     job = JOBS[name](pathlib.Path(folder), pathlib.Path(scratch))
     before, start = written(), time.monotonic()
-    getattr(job, phase)(int(bytes_), random.Random(int(seed)))
+    try:
+        getattr(job, phase)(int(bytes_), random.Random(int(seed)))
+    except (OSError, sqlite3.OperationalError) as problem:
+        if getattr(problem, "errno", 0) == errno.ENOSPC or "disk is full" in str(problem):
+            # At once: what SQLite has mapped cannot be written any more.
+            os._exit(errno.ENOSPC)
+        raise
     print(json.dumps({"written": written() - before, "seconds": time.monotonic() - start}))
 
 

@@ -23,6 +23,7 @@ segments that hold data, the share in each tenth of utilisation, when the work i
 """
 
 import argparse
+import errno
 import itertools
 import json
 import mmap
@@ -232,6 +233,15 @@ class Program:
         return self.run("work", bytes_, seed)
 
 
+def reason(problem):
+    """Of a failure, in a few words."""
+    # The programs of jobs.py end with the error's number.
+    status = getattr(problem, "returncode", None)
+    if errno.ENOSPC in (status, getattr(problem, "errno", None)):
+        return "no space left"
+    return problem if status is None else f"{pathlib.Path(problem.cmd[0]).name} ended with {status}"
+
+
 def measure(program, system, bytes_, drive, utilisation, job, trace, settles):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="sfs-mounted-"))
     # PostgreSQL serves no superuser.
@@ -296,11 +306,8 @@ def main():
         place = f"| {name} | {utilisation} % | {system} |"
         try:
             told = measure(options.program, system, bytes_, drive[1], int(utilisation) / 100, job, traces.get(job), options.settle)
-        except subprocess.CalledProcessError as problem:
-            print(f"{place} failed: {pathlib.Path(problem.cmd[0]).name} ended with {problem.returncode} | | | | | | |", flush=True)
-            continue
         except (subprocess.SubprocessError, OSError) as problem:
-            print(f"{place} failed: {problem} | | | | | | |", flush=True)
+            print(f"{place} failed: {reason(problem)} | | | | | | |", flush=True)
             continue
         own, flash = told["device"] / told["host"], told["media"] / max(told["device"], 1)
         rate = told["host"] / (told["flash_ns"] / 1e9) / 1e6
