@@ -121,14 +121,15 @@ class Source:
         self.folder, self.archive = folder / "source", scratch / "source.tar"
 
     def prepare(self, bytes_, rng):
-        # What is built of it takes three and a half times its room: half of that the objects, half the file of all of them.
+        # What is built of it takes three and a half times its room: half of that the objects, half the file of all of them. Of the last block of a
+        # source and of its object a half is empty.
         origin = self.archive.with_suffix("")
-        made, number = 0, 0
-        while made < bytes_ * 2 // 9:
+        taken, number = 0, 0
+        while taken < bytes_:
             path = origin / f"part{number // 40}" / f"file{number}"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(rng.randbytes(200 + int(rng.expovariate(1 / 8000))))
-            made, number = made + path.stat().st_size, number + 1
+            taken, number = taken + path.stat().st_size * 9 // 2 + BLOCK, number + 1
         with tarfile.open(self.archive, "w") as tar:
             for path in sorted(origin.rglob("file*")):
                 tar.add(path, path.relative_to(origin))
