@@ -11,7 +11,7 @@ which is ENOSPC.
   mail     messages of 1 to 64 KiB, 20 KB as a rule, are delivered (written, fsync), appended to (fsync), read and deleted; their number stays about the same
   source   a tree of sources is deleted with all that was made of it, unpacked from an archive by tar, and built: each source is read, an object of up to
            three times its size written and renamed, and all objects put into one file
-  pgbench  PostgreSQL under pgbench's own transactions with 4 clients
+  pgbench  PostgreSQL under pgbench's own transactions with 4 clients; a tenth of each page is free at first, so that the tables grow little
 """
 
 import errno
@@ -170,6 +170,8 @@ class Pgbench:
         "autovacuum_naptime": "5s",
     }
     CLIENT = ["-h", "/tmp", "-p", "5499", "-U", "postgres"]
+    # What a scale of one takes, and what the log and an empty cluster do.
+    UNIT, OTHER = 33 << 19, 90 << 20
 
     def __init__(self, folder, _):
         self.data = folder / "postgres"
@@ -191,18 +193,20 @@ class Pgbench:
             server.wait(timeout=120)
 
     def client(self, *words):
-        subprocess.run(["pgbench", "-q", *self.CLIENT, *words, "postgres"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ran = subprocess.run(["pgbench", *self.CLIENT, *words, "postgres"], check=False, capture_output=True, text=True)
+        if ran.returncode:
+            raise OSError(errno.ENOSPC if "No space left" in ran.stderr else errno.EIO, ran.stderr[-500:])
 
     def prepare(self, bytes_, _):
         self.data.mkdir()
         shutil.chown(self.data, "postgres", "postgres")
         privileges = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"]
         subprocess.run([*privileges, "initdb", "-D", self.data, "-A", "trust", "-U", "postgres", "--wal-segsize=4"], check=True, stdout=subprocess.DEVNULL)
-        self.serve(lambda: self.client("-i", "-s", str(max(1, bytes_ // (15 << 20)))))
+        self.serve(lambda: self.client("-i", "-q", "-F", "90", "-s", str(max(1, (bytes_ - self.OTHER) // self.UNIT))))
 
     def work(self, bytes_, rng):
-        # About 9 KiB each: the page that is first changed after a checkpoint goes to the log whole.
-        transactions = bytes_ // 9216 // 4
+        # About 22 KiB each: the page that is first changed after a checkpoint goes to the log whole.
+        transactions = bytes_ // (22 << 10) // 4
         self.serve(lambda: self.client("-n", "-c", "4", "-t", str(transactions), f"--random-seed={rng.randrange(1 << 30)}"))
 
 
