@@ -17,9 +17,11 @@ jobs.py: what they hand to write(2) counts as the host's. Of a distribution with
 is in use is a file that is written first, and never again. A job "trace:FILE" writes what a block trace does, in its order and as fast as it goes,
 into a file as large as what the trace touches; the drive is as large as the utilisation asks then, and the trace goes round.
 
-Prints a table in Markdown: blocks that the file system wrote for each block of the host, bytes of flash for each byte of the file system,
-their product, erases, and what the host wrote for each second of simulated flash time. With --segments a second one, of SFS and LFS: of the
-segments that hold data, the share in each tenth of utilisation, when the work is done.
+Prints a table in Markdown: the share of the drive that files hold when the work is done, blocks that the file system wrote for each block of the
+host, bytes of flash for each byte of the file system, their product, the share of the blocks handed to SFS or LFS that replaced one that still
+waited in memory (a piece of a block counts as one; what the kernel's cache absorbs is not known), erases, and what the host wrote for each second
+of simulated flash time. With --segments a second one, of SFS and LFS: of the segments that hold data, the share in each tenth of utilisation,
+when the work is done.
 """
 
 import argparse
@@ -66,6 +68,11 @@ def read(*words):
     return json.loads(run(*words, stdout=subprocess.PIPE).stdout)
 
 
+def held(folder):
+    """Bytes that the files in a folder take."""
+    return int(run("du", "-s", "-B1", folder, stdout=subprocess.PIPE).stdout.split()[0])
+
+
 def wait_for(what, server):
     for _ in range(1500):
         if what():
@@ -101,7 +108,8 @@ class Log:
             "media": device["media_bytes_written"],
             "flash_ns": device["flash_time_ns"],
             "erases": device["blocks_erased"],
-            "absorbed": 4096 * told["absorbed_blocks"],
+            "absorbed": told["absorbed_blocks"],
+            "handed": told["host_blocks"],
         }
 
     def close(self):
@@ -136,6 +144,7 @@ class Kernel:
             "flash_ns": told["flash_time_ns"],
             "erases": told["erase_count"]["total"],
             "absorbed": 0,
+            "handed": 0,
         }
 
     def close(self):
@@ -268,12 +277,13 @@ def measure(program, system, bytes_, drive, utilisation, job, trace, settles):
         before = place.counters()
         host, seconds = work.work(bytes_, 2)
         after = place.counters()
+        share = held(place.mount) / bytes_
         segments = place.segments()
     finally:
         place.close()
         shutil.rmtree(folder, ignore_errors=True)
     told = {key: after[key] - before[key] for key in after}
-    return {**told, "host": host, "seconds": seconds, "segments": segments}
+    return {**told, "host": host, "seconds": seconds, "segments": segments, "share": share}
 
 
 def main():
@@ -298,8 +308,8 @@ def main():
         sys.exit(f"skipped: needs root and /dev/fuse; missing: {', '.join(missing) or 'rights'}")
     bytes_ = size(options.size)
     traces = {job: writes_of(options.program, job.removeprefix(TRACE)) for job in jobs if job.startswith(TRACE)}
-    print("| job | utilisation | file system | file system WA | flash WA | end to end | absorbed | erases | MB/s of flash time | wall, s |")
-    print("|---|---:|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+    print("| job | utilisation | file system | held | file system WA | flash WA | end to end | absorbed | erases | MB/s of flash time | wall, s |")
+    print("|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
     histograms = []
     for drive, job, utilisation, system in itertools.product(drives, jobs, options.utilisation.split(","), systems):
         name = ", ".join(word for word in (pathlib.Path(job).name.split(".csv")[0], drive[0]) if word)
@@ -307,13 +317,13 @@ def main():
         try:
             told = measure(options.program, system, bytes_, drive[1], int(utilisation) / 100, job, traces.get(job), options.settle)
         except (subprocess.SubprocessError, OSError) as problem:
-            print(f"{place} failed: {reason(problem)} | | | | | | |", flush=True)
+            print(f"{place} failed: {reason(problem)} | | | | | | | |", flush=True)
             continue
         own, flash = told["device"] / told["host"], told["media"] / max(told["device"], 1)
         rate = told["host"] / (told["flash_ns"] / 1e9) / 1e6
-        absorbed = 100 * told["absorbed"] / told["host"]
+        absorbed = f"{100 * told['absorbed'] / told['handed']:.1f} %" if told["handed"] else "–"
         print(
-            f"{place} {own:.3f} | {flash:.3f} | {own * flash:.3f} | {absorbed:.1f} % | {told['erases']} | {rate:.2f} | {told['seconds']:.0f} |",
+            f"{place} {100 * told['share']:.0f} % | {own:.3f} | {flash:.3f} | {own * flash:.3f} | {absorbed} | {told['erases']} | {rate:.2f} | {told['seconds']:.0f} |",
             flush=True,
         )
         if options.segments and told["segments"]:
