@@ -167,6 +167,11 @@ class Pgbench:
         "wal_recycle": "on",
         "checkpoint_timeout": "30s",
         "shared_buffers": "32MB",
+        # The index is sorted in memory: files for that would take a tenth of the drive.
+        "maintenance_work_mem": "512MB",
+        # What a new table is filled with goes to the table alone: the log would outgrow its limit meanwhile.
+        "wal_level": "minimal",
+        "max_wal_senders": "0",
         "autovacuum_naptime": "5s",
     }
     CLIENT = ["-h", "/tmp", "-p", "5499", "-U", "postgres"]
