@@ -13,13 +13,15 @@ pub type Handle = u64;
 /// Told once what a request came to, by any thread. Dropped without a word if the request panics.
 pub type Done = Box<dyn FnOnce(Result<()>) + Send>;
 
-/// A file that was opened.
+/// A file or directory that was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opened {
     /// What later requests name it by.
     pub handle: Handle,
-    /// Whether what the kernel has cached of it is still right.
+    /// Whether what the kernel has cached of its content is still right.
     pub keeps_cache: bool,
+    /// Whether the time of access was set, so that what the kernel remembers of the attributes is old.
+    pub sets_access_time: bool,
 }
 
 /// A POSIX file system. Requests come from several threads at a time.
@@ -59,7 +61,8 @@ pub trait FileSystem: Send + Sync + 'static {
     /// Moves a name.
     fn rename(&self, parent: Ino, name: &[u8], new_parent: Ino, new_name: &[u8], mode: RenameMode) -> Result<()>;
 
-    /// Opens a regular file.
+    /// Opens a regular file; for reading, that sets the time of access by the same rules as reading does: what the kernel's cache answers
+    /// is not asked for here.
     fn open(&self, ino: Ino, flags: OpenFlags) -> Result<Opened>;
     /// Opens a regular file, which is made where there is none.
     fn create(
@@ -101,8 +104,8 @@ pub trait FileSystem: Send + Sync + 'static {
         cookie: u64,
         take: &mut dyn FnMut(DirectoryEntry<'_>, &Attributes) -> bool,
     ) -> Result<()>;
-    /// Opens a directory; it stays readable, and empty, when it is removed.
-    fn open_directory(&self, ino: Ino) -> Result<Handle>;
+    /// Opens a directory, as [`FileSystem::open`] a file; it stays readable, and empty, when it is removed.
+    fn open_directory(&self, ino: Ino) -> Result<Opened>;
     /// Closes a directory.
     fn release_directory(&self, ino: Ino, handle: Handle);
     /// Makes the names in a directory durable.

@@ -225,7 +225,7 @@ fn serve_on<D: Device>(
 ) -> anyhow::Result<()> {
     let (volume, recovery) =
         Volume::open_observed(device, options.settings.clone(), now, recorder(args)?).with_context(|| args.source())?;
-    volume.set_access_times(options.access_times)?;
+    volume.set_access_times(options.access_times, options.directory_times)?;
     if !recovery.was_clean {
         eprintln!(
             "{}: was not unmounted; {} writes of the log since the last checkpoint were found, {} transactions",

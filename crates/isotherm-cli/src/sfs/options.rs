@@ -13,6 +13,8 @@ pub struct MountOptions {
     pub settings: LogSettings,
     pub intervals: Intervals,
     pub access_times: AccessTimes,
+    /// Whether reading a directory sets its time too.
+    pub directory_times: bool,
     pub allow_other: Option<bool>,
     /// A volume that is mounted already is to have other flags.
     pub remount: bool,
@@ -44,7 +46,7 @@ impl Flags {
 }
 
 /// The options, for `--help` and for whoever mistypes one.
-pub const HELP: &str = "ro, rw, noatime, relatime, log=sfs|lfs, groups=, criterion=, victim=, scale=, defer=, clean_at=, commit=SECONDS, \
+pub const HELP: &str = "ro, rw, noatime, relatime, strictatime, nodiratime, log=sfs|lfs, groups=, criterion=, victim=, scale=, defer=, clean_at=, commit=SECONDS, \
                         checkpoint=SECONDS, cache=BYTES, dirty=BYTES, discard, nodiscard, writeback, allow_other, suid, dev, nosuid, nodev, exec, noexec, remount, and those that mount(8) reads itself: user, nofail, x-...";
 
 /// Parameters that the log itself reads.
@@ -56,6 +58,8 @@ const OF_SERVER: &[&str] = &[
     "noatime",
     "relatime",
     "strictatime",
+    "diratime",
+    "nodiratime",
     "discard",
     "nodiscard",
     "writeback",
@@ -72,7 +76,7 @@ impl MountOptions {
         let mut log = "sfs";
         let mut parameters: Vec<&str> = Vec::new();
         let mut intervals = Intervals::default();
-        let mut access_times = AccessTimes::Relative;
+        let (mut access_times, mut directory_times) = (AccessTimes::Relative, true);
         let (mut discard, mut writeback, mut allow_other) = (true, false, None);
         let (mut flags, mut remount, mut others) = (Flags::default(), false, Vec::new());
         let (mut cache, mut dirty) = (None, None);
@@ -92,6 +96,7 @@ impl MountOptions {
                     "noatime" => access_times = AccessTimes::Never,
                     "relatime" => access_times = AccessTimes::Relative,
                     "strictatime" => access_times = AccessTimes::Strict,
+                    "diratime" | "nodiratime" => directory_times = key == "diratime",
                     "discard" => discard = true,
                     "nodiscard" => discard = false,
                     "writeback" => writeback = true,
@@ -119,11 +124,9 @@ impl MountOptions {
                     | "nogroup"
                     | "nousers"
                     | "comment"
-                    // Times are kept in memory until something else is written, those of directories too.
+                    // Times are kept in memory until something else is written.
                     | "lazytime"
                     | "nolazytime"
-                    | "diratime"
-                    | "nodiratime"
                     | "auto"
                     | "noauto"
                     | "nouser"
@@ -153,6 +156,6 @@ impl MountOptions {
             settings.cache_bytes = bytes as usize;
         }
         settings.waiting_bytes = dirty.map(|bytes| bytes as usize);
-        Ok(Self { settings, intervals, access_times, allow_other, remount, flags, others, writeback })
+        Ok(Self { settings, intervals, access_times, directory_times, allow_other, remount, flags, others, writeback })
     }
 }

@@ -1,6 +1,6 @@
 //! Opening and closing.
 
-use isotherm_vfs::{Attributes, Caller, Change, Errno, FileKind, Handle, Ino, NewNode, OpenFlags, Opened};
+use isotherm_vfs::{Attributes, Caller, Change, Errno, FileKind, Ino, NewNode, OpenFlags, Opened};
 
 use super::Tree;
 use super::error::Result;
@@ -11,23 +11,25 @@ use crate::store::{Purpose, Store};
 const DAY_SECONDS: i64 = 86_400;
 
 impl<S: Store> Tree<S> {
-    /// Opens a regular file.
+    /// Opens a regular file. To read it sets the time of access, as reading does: what the kernel's cache answers is not seen here.
     ///
     /// # Errors
     /// `EISDIR`, `EINVAL` for other nodes.
     pub fn open(&mut self, ino: Ino, flags: OpenFlags) -> Result<Opened> {
-        self.regular(ino)?;
+        let mut inode = self.regular(ino)?;
         if flags.truncate {
             let change = Change { size: Some(0), kills_privileges: flags.kills_privileges, ..Change::default() };
             self.change(Caller::default(), ino, change)?;
+            inode = self.regular(ino)?;
         }
-        Ok(self.opened(ino))
+        let sets_access_time = flags.read && self.touch_accessed(ino, &inode);
+        Ok(self.opened(ino, sets_access_time))
     }
 
-    fn opened(&mut self, ino: Ino) -> Opened {
+    fn opened(&mut self, ino: Ino, sets_access_time: bool) -> Opened {
         self.nodes.open(ino);
         self.handles += 1;
-        Opened { handle: self.handles, keeps_cache: true }
+        Opened { handle: self.handles, keeps_cache: true, sets_access_time }
     }
 
     /// Opens a regular file, which is made where there is none. The attributes are a reference.
@@ -51,7 +53,7 @@ impl<S: Store> Tree<S> {
             Some(entry) => (entry.ino, self.open(entry.ino, flags)?),
             None => {
                 let ino = self.transaction(Purpose::Grow, |tree| tree.add_node(caller, parent, name, node, &[]))?;
-                (ino, self.opened(ino))
+                (ino, self.opened(ino, false))
             }
         };
         Ok((self.refer(opened.0)?, opened.1))
@@ -66,13 +68,14 @@ impl<S: Store> Tree<S> {
         self.reap(ino)
     }
 
-    /// Opens a directory; it stays readable, and empty, when it is removed.
+    /// Opens a directory, which sets its time of access; it stays readable, and empty, when it is removed.
     ///
     /// # Errors
     /// `ENOTDIR`.
-    pub fn open_directory(&mut self, ino: Ino) -> Result<Handle> {
-        self.directory(ino)?;
-        Ok(self.opened(ino).handle)
+    pub fn open_directory(&mut self, ino: Ino) -> Result<Opened> {
+        let directory = self.directory(ino)?;
+        let sets_access_time = self.touch_accessed(ino, &directory);
+        Ok(self.opened(ino, sets_access_time))
     }
 
     /// Whether a node is a directory.
@@ -91,8 +94,8 @@ impl<S: Store> Tree<S> {
         self.release(ino)
     }
 
-    /// A node was read: its time is set in memory, where [`Tree::set_access_times`] says so.
-    pub(super) fn touch_accessed(&mut self, ino: Ino, inode: &Inode) {
+    /// A node was read, or opened for it: its time is set in memory, where [`Tree::set_access_times`] says so. Returns whether it was.
+    pub(super) fn touch_accessed(&mut self, ino: Ino, inode: &Inode) -> bool {
         let is_stale = inode.accessed <= inode.modified
             || inode.accessed <= inode.changed
             || self.now.seconds.saturating_sub(inode.accessed.seconds) >= DAY_SECONDS;
@@ -101,10 +104,13 @@ impl<S: Store> Tree<S> {
             super::AccessTimes::Relative => is_stale,
             super::AccessTimes::Strict => true,
         };
-        if sets && inode.accessed != self.now {
+        let is_kept = inode.kind != FileKind::Directory || self.keeps_directory_times;
+        let sets = sets && is_kept && inode.accessed != self.now;
+        if sets {
             let mut inode = *inode;
             inode.accessed = self.now;
             self.nodes.keep(ino, &inode);
         }
+        sets
     }
 }

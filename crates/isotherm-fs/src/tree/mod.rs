@@ -96,6 +96,7 @@ pub struct Tree<S> {
     hash: NameHash,
     now: Time,
     access_times: AccessTimes,
+    keeps_directory_times: bool,
     batch_pages: usize,
     handles: u64,
     /// Small files without a name that are freed when there are so many of them.
@@ -148,6 +149,7 @@ impl<S: Store> Tree<S> {
             hash,
             now: Time::default(),
             access_times,
+            keeps_directory_times: true,
             batch_pages: BATCH_PAGES,
             handles: 0,
             doomed: BTreeSet::new(),
@@ -181,9 +183,10 @@ impl<S: Store> Tree<S> {
         self.freed_together = files;
     }
 
-    /// Sets when reading sets a time.
-    pub fn set_access_times(&mut self, access_times: AccessTimes) {
+    /// Sets when reading sets a time, and whether that of a directory too.
+    pub fn set_access_times(&mut self, access_times: AccessTimes, of_directories: bool) {
         self.access_times = access_times;
+        self.keeps_directory_times = of_directories;
     }
 
     /// Does something in a transaction: all of it, or nothing.

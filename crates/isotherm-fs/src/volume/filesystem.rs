@@ -151,7 +151,7 @@ impl<D: Device> FileSystem for Volume<D> {
     ) -> Result<()> {
         self.ask(|tree| tree.read_directory_plus(ino, cookie, take))
     }
-    fn open_directory(&self, ino: Ino) -> Result<Handle> {
+    fn open_directory(&self, ino: Ino) -> Result<Opened> {
         self.ask(|tree| tree.open_directory(ino))
     }
     fn release_directory(&self, ino: Ino, _handle: Handle) {

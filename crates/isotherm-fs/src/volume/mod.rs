@@ -99,11 +99,14 @@ impl<D: Device> Volume<D> {
     }
 
     pub(crate) fn over(
-        tree: Tree<Log<D>>,
+        mut tree: Tree<Log<D>>,
         device: Arc<D>,
         is_read_only: bool,
         clock: impl Fn() -> Time + Send + Sync + 'static,
     ) -> Self {
+        if is_read_only {
+            tree.set_access_times(AccessTimes::Never, false);
+        }
         Self {
             tree: Mutex::new(tree),
             device,
@@ -151,12 +154,14 @@ impl<D: Device> Volume<D> {
         self.seated(|writer| self.carry_out(writer, &Goal::Groups))
     }
 
-    /// Sets when reading sets a time.
+    /// Sets when reading sets a time, and whether that of a directory too. On a volume that is only read it never does.
     ///
     /// # Errors
     /// An earlier request panicked.
-    pub fn set_access_times(&self, access_times: AccessTimes) -> Result<(), StoreError> {
-        lock(&self.tree)?.set_access_times(access_times);
+    pub fn set_access_times(&self, access_times: AccessTimes, of_directories: bool) -> Result<(), StoreError> {
+        if !self.is_read_only {
+            lock(&self.tree)?.set_access_times(access_times, of_directories);
+        }
         Ok(())
     }
 

@@ -107,6 +107,7 @@ pub fn mount(files: Vec<DiskFile>, mountpoint: &Path, options: &Options) -> Resu
         read_only,
         users: if allow_root { Users::OwnerAndRoot } else { Users::Owner },
         rights: Rights::default(),
+        notifier: Arc::default(),
     };
     Mounted::new(filesystem, mountpoint, service)
 }

@@ -8,12 +8,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use fuser::{
     BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, IoctlFlags,
-    KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
+    KernelConfig, LockOwner, Notifier, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
     ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr,
     Request, TimeOrNow, WriteFlags,
 };
@@ -38,12 +38,13 @@ pub(super) struct Adapter<F> {
     files: Arc<F>,
     writeback: bool,
     on_panic: OnPanic,
+    notifier: Arc<OnceLock<Notifier>>,
     buffers: Buffers,
 }
 
 impl<F: FileSystem> Adapter<F> {
-    pub(super) fn new(files: Arc<F>, writeback: bool, on_panic: OnPanic) -> Self {
-        Self { files, writeback, on_panic, buffers: Buffers::default() }
+    pub(super) fn new(files: Arc<F>, writeback: bool, on_panic: OnPanic, notifier: Arc<OnceLock<Notifier>>) -> Self {
+        Self { files, writeback, on_panic, notifier, buffers: Buffers::default() }
     }
 
     /// Asks the file system. A panic is an error of this one request: if it ended the thread, programs would wait for an answer for
@@ -77,6 +78,16 @@ impl<F: FileSystem> Adapter<F> {
             Ok(value) if value.len() > size as usize => reply.error(errno(Errno::RANGE)),
             Ok(value) => reply.data(&value),
             Err(error) => reply.error(errno(error)),
+        }
+    }
+
+    /// Has the kernel forget the attributes of a node whose opening set its time of access. Before the answer, so that whoever opened it
+    /// sees the time; nothing in the kernel waits for this thread meanwhile, since the content stays (an offset below zero) and who opens
+    /// holds the node.
+    fn forget_attributes(&self, ino: INodeNo, opened: &Opened) {
+        if let (true, Some(notifier)) = (opened.sets_access_time, self.notifier.get()) {
+            // The kernel that does not know the node remembers nothing of it.
+            let _ = notifier.inval_inode(ino, -1, 0);
         }
     }
 
@@ -265,6 +276,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         let flags = open_flags(flags.0, request.uid());
         match self.ask("open", |files| files.open(ino.0, flags)) {
             Ok(opened) => {
+                self.forget_attributes(ino, &opened);
                 let (handle, flags) = self.opened(opened);
                 reply.opened(handle, flags);
             }
@@ -420,7 +432,10 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
 
     fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         match self.ask("opendir", |files| files.open_directory(ino.0)) {
-            Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
+            Ok(opened) => {
+                self.forget_attributes(ino, &opened);
+                reply.opened(FileHandle(opened.handle), FopenFlags::empty());
+            }
             Err(error) => reply.error(errno(error)),
         }
     }

@@ -4,15 +4,15 @@
 //! them by the requests that pass through it: nobody else changes the file system, so what it remembers stays right.
 //!
 //! Not to be had through FUSE: `O_TMPFILE`, birth times, FIEMAP, reflinks, collapsing and inserting ranges; sync(2) and syncfs(2) do
-//! not reach a server. A read that the kernel's cache answers sets no time of access. Of a truncation `fuser` does not tell whether
-//! the caller may keep set-user-ID: root may, others may not.
+//! not reach a server. A read that the kernel's cache answers sets no time of access; opening the file did, and the kernel is told so
+//! where that changed it. Of a truncation `fuser` does not tell whether the caller may keep set-user-ID: root may, others may not.
 
 mod adapter;
 mod convert;
 mod trim;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use isotherm_vfs::FileSystem;
 
@@ -94,6 +94,7 @@ pub fn mount<F: FileSystem>(
     if options.source.contains([',', '\\', '\0']) {
         return Err(MountError::Options(format!("source: {:?} holds a comma, a backslash or NUL", options.source)));
     }
+    let notifier = Arc::new(OnceLock::new());
     let service = Service {
         kind: "sfs",
         source: options.source.clone(),
@@ -101,8 +102,9 @@ pub fn mount<F: FileSystem>(
         read_only: options.read_only,
         users: if options.allow_other { Users::All } else { Users::Owner },
         rights: options.rights,
+        notifier: notifier.clone(),
     };
-    let adapter = Adapter::new(filesystem, options.writeback, options.on_panic.clone());
+    let adapter = Adapter::new(filesystem, options.writeback, options.on_panic.clone(), notifier);
     let mounted = Mounted::new(adapter, mountpoint, service)?;
     mounted.set_read_ahead(READ_AHEAD_KIB);
     Ok(mounted)

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use fuser::{Config, Filesystem, Session, SessionACL};
+use fuser::{Config, Filesystem, Notifier, Session, SessionACL};
 
 use super::attach::{Attach, Rights, attach, can_open_device};
 use super::detach::{Force, abort, detach};
@@ -48,6 +48,8 @@ pub(crate) struct Service {
     pub users: Users,
     /// What its files may do.
     pub rights: Rights,
+    /// Gets, before the first request, what tells the kernel that something it remembers is old.
+    pub notifier: Arc<OnceLock<Notifier>>,
 }
 
 /// A mounted file system. It is unmounted when this is dropped, as by [`unmount`](Mounted::unmount) with a second's patience.
@@ -97,6 +99,7 @@ impl Mounted {
         let (say_ended, ended) = channel();
         let serving = device.map_err(io::Error::from).and_then(|device| {
             let session = Session::from_fd(filesystem, descriptor, config.acl, config)?;
+            let _ = service.notifier.set(session.notifier());
             let server = thread::Builder::new().name("fuse".into()).spawn(move || {
                 promise_to_write_back();
                 // Nobody listens any more where the mount outlives its owner.

@@ -184,6 +184,39 @@ fn times_and_attributes_are_what_was_set() {
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o6751);
 }
 
+/// A single thread serves: it tells the kernel while the kernel waits for its answer.
+#[test]
+fn opening_to_read_sets_the_time_of_access_that_the_kernel_shows() {
+    let options = FilesOptions { threads: 1, ..FilesOptions::default() };
+    let Some(files) = Files::with(&options) else { return };
+    let (path, folder) = (files.path().join("file"), files.path().join("folder"));
+    fs::write(&path, "content").unwrap();
+    fs::create_dir(&folder).unwrap();
+    for path in [&path, &folder] {
+        let accessed = || fs::metadata(path).map(|is| (is.atime(), is.atime_nsec())).unwrap();
+        let made = accessed();
+        // Opened only: no read reaches the server, whatever the kernel has cached.
+        File::open(path).unwrap();
+        let first = accessed();
+        assert!(first > made, "{}", path.display());
+        files.asked.count("attributes");
+        File::open(path).unwrap();
+        assert_eq!((accessed(), files.asked.count("attributes")), (first, 0));
+    }
+    assert_eq!(fs::read(&path).unwrap(), b"content");
+    assert_eq!(fs::read(&path).unwrap(), b"content");
+    for request in ["read", "attributes"] {
+        files.asked.count(request);
+    }
+    // Of a file that is changed, and whose content the kernel has.
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    let before = fs::metadata(&path).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"content");
+    let after = fs::metadata(&path).unwrap();
+    assert!((after.atime(), after.atime_nsec()) > (before.ctime(), before.ctime_nsec()));
+    assert_eq!(files.asked.count("read"), 0);
+}
+
 /// An ACL in Linux' encoding.
 fn acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     let mut bytes = 2u32.to_le_bytes().to_vec();

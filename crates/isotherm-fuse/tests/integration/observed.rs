@@ -93,7 +93,7 @@ impl FileSystem for Observed {
         fn copy_range(&self, from: (Ino, u64), to: (Ino, u64), length: u64) -> Result<u64>;
         fn read_directory(&self, ino: Ino, cookie: u64, take: &mut dyn FnMut(DirectoryEntry<'_>) -> bool) -> Result<()>;
         fn read_directory_plus(&self, ino: Ino, cookie: u64, take: &mut dyn FnMut(DirectoryEntry<'_>, &Attributes) -> bool) -> Result<()>;
-        fn open_directory(&self, ino: Ino) -> Result<Handle>;
+        fn open_directory(&self, ino: Ino) -> Result<Opened>;
         fn release_directory(&self, ino: Ino, handle: Handle);
         fn fsync_directory(&self, ino: Ino) -> Result<()>;
         fn xattr(&self, ino: Ino, name: &[u8]) -> Result<Vec<u8>>;

@@ -156,7 +156,7 @@ fn look(fs: &dyn FileSystem, path: &str) -> Result<Outcome> {
 
 fn list(fs: &dyn FileSystem, path: &str) -> Result<Outcome> {
     let node = find(fs, path)?;
-    let handle = fs.open_directory(node.ino())?;
+    let handle = fs.open_directory(node.ino())?.handle;
     let names = names(fs, node.ino());
     fs.release_directory(node.ino(), handle);
     names

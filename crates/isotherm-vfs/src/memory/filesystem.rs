@@ -15,9 +15,11 @@ use crate::{
 const COPIED_AT_ONCE: u64 = 1 << 20;
 
 impl MemoryFileSystem {
-    fn opened(&self, node: &Node) -> Opened {
+    /// A node is opened, for reading if it `reads`.
+    fn opened(&self, node: &Node, reads: bool) -> Opened {
         node.open();
-        Opened { handle: self.new_handle(), keeps_cache: true }
+        let sets_access_time = reads && self.keeps_access_times && node.touch(node.read());
+        Opened { handle: self.new_handle(), keeps_cache: true, sets_access_time }
     }
 
     fn open_node(&self, node: &Node, flags: OpenFlags) -> Result<Opened> {
@@ -27,7 +29,7 @@ impl MemoryFileSystem {
         } else {
             node.read().content()?;
         }
-        Ok(self.opened(node))
+        Ok(self.opened(node, flags.read))
     }
 
     fn close(&self, ino: Ino) {
@@ -247,7 +249,7 @@ impl FileSystem for MemoryFileSystem {
             }
             None => {
                 let made = self.add(caller, &mut state, name, node, self.empty_body(parent, node.kind)?)?;
-                let opened = self.opened(&made);
+                let opened = self.opened(&made, false);
                 (made, opened)
             }
         };
@@ -335,8 +337,8 @@ impl FileSystem for MemoryFileSystem {
         })
     }
 
-    fn open_directory(&self, ino: Ino) -> Result<Handle> {
-        Ok(self.opened(&*self.directory(ino)?).handle)
+    fn open_directory(&self, ino: Ino) -> Result<Opened> {
+        Ok(self.opened(&*self.directory(ino)?, true))
     }
 
     fn release_directory(&self, ino: Ino, _: Handle) {

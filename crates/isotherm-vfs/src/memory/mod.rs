@@ -39,7 +39,7 @@ pub struct Options {
     pub capacity_bytes: u64,
     /// Nodes there can be. Default: 16 Mi.
     pub inodes: u64,
-    /// Whether reading sets the time of access (as the kernel's `relatime`). Default: yes.
+    /// Whether reading, and opening to read, sets the time of access (as the kernel's `relatime`). Default: yes.
     pub keeps_access_times: bool,
 }
 

@@ -128,8 +128,8 @@ impl Node {
         }
     }
 
-    /// Sets the time of access where it is older than the last change, or than a day (the kernel's `relatime`).
-    pub(super) fn touch(&self, state: RwLockReadGuard<'_, State>) {
+    /// Sets the time of access where it is older than the last change, or than a day (the kernel's `relatime`). Returns whether it did.
+    pub(super) fn touch(&self, state: RwLockReadGuard<'_, State>) -> bool {
         let now = now();
         let is_stale = state.accessed <= state.modified
             || state.accessed <= state.changed
@@ -138,6 +138,7 @@ impl Node {
         if is_stale {
             self.write().accessed = now;
         }
+        is_stale
     }
 }
 

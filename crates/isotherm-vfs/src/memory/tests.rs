@@ -151,7 +151,7 @@ fn a_listing_goes_on_where_it_was_whatever_comes_and_goes() {
 fn a_removed_directory_is_empty_and_stays_so() {
     let fs = MemoryFileSystem::default();
     let directory = add(&fs, ROOT, "d", FileKind::Directory).ino;
-    let handle = fs.open_directory(directory).unwrap();
+    let handle = fs.open_directory(directory).unwrap().handle;
     fs.remove_directory(ROOT, b"d").unwrap();
     fs.read_directory(directory, 0, &mut |_| panic!("nothing is there")).unwrap();
     let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
@@ -191,4 +191,26 @@ fn reading_sets_the_time_of_access_once_after_a_change() {
         assert_eq!(first > before, keeps_access_times);
         assert_eq!(read(), first);
     }
+}
+
+#[test]
+fn opening_to_read_sets_the_time_of_access_as_reading_does() {
+    let fs = MemoryFileSystem::default();
+    let file = add(&fs, ROOT, "a", FileKind::Regular).ino;
+    let accessed = |ino| fs.attributes(ino).unwrap().accessed;
+    let made = accessed(file);
+    let open = |read, write| fs.open(file, OpenFlags { read, write, ..OpenFlags::default() }).unwrap().sets_access_time;
+    assert_eq!((open(false, true), accessed(file)), (false, made));
+    assert!(open(true, true) && accessed(file) > made);
+    let first = accessed(file);
+    assert_eq!((open(true, false), accessed(file)), (false, first));
+    // A file that is made by opening it was not read.
+    let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
+    let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
+    let create = || fs.create(ROOT_USER, ROOT, b"b", node, flags).unwrap();
+    let (made, opened) = create();
+    assert_eq!((opened.sets_access_time, made.accessed), (false, made.modified));
+    let (found, opened) = create();
+    assert!(opened.sets_access_time && found.accessed > made.accessed);
+    assert_eq!([1, 2].map(|_| fs.open_directory(ROOT).unwrap().sets_access_time), [true, false]);
 }

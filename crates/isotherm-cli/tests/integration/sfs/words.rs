@@ -2,6 +2,7 @@
 
 use super::{Stage, Unmounts, can_mount, said};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// The options that the table of mounts has of a mountpoint.
@@ -23,6 +24,39 @@ fn what_mount_and_fstab_say_is_understood() {
     assert!(!super::is_mounted(&stage.path("mnt")), "-f mounts nothing");
     assert_eq!(stage.run(&["mount", &disk, &mount, "-f", "-o", "nothing=1"]).status.code(), Some(2));
     stage.ok(&["mount", &disk, &mount, "-f", "-s", "-o", "nothing=1"]);
+}
+
+/// Opened for reading and no more: no read reaches the server.
+#[test]
+fn opening_to_read_sets_the_times_that_the_options_leave() {
+    if !can_mount() {
+        return;
+    }
+    let stage = Stage::new();
+    let (file, folder) = (stage.path("mnt/file"), stage.path("mnt/folder"));
+    let server = stage.serve("noatime");
+    fs::write(&file, b"content").expect("there is room");
+    fs::create_dir(&folder).expect("there is room");
+    server.unmount();
+    // From mount to mount: relatime sets a time that is not later than the last change, and then not again.
+    for (options, sets) in [
+        ("noatime", [false, false]),
+        ("ro,strictatime", [false, false]),
+        ("nodiratime", [true, false]),
+        ("relatime", [false, true]),
+        ("strictatime,nodiratime", [true, false]),
+        ("strictatime,diratime", [true, true]),
+        ("rw", [false, false]),
+    ] {
+        let server = stage.serve(options);
+        for (path, sets) in [&file, &folder].into_iter().zip(sets) {
+            let accessed = || fs::metadata(path).map(|is| (is.atime(), is.atime_nsec())).expect("it is there");
+            let before = accessed();
+            fs::File::open(path).expect("it can be read");
+            assert_eq!(accessed() > before, sets, "{options}: {}", path.display());
+        }
+        server.unmount();
+    }
 }
 
 #[test]

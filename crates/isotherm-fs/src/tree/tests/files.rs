@@ -206,7 +206,7 @@ fn access_times_are_relative() {
     tree.put(file, 0, b"x").unwrap();
     let mut read_at = |seconds, times| {
         tree.set_now(time(seconds));
-        tree.set_access_times(times);
+        tree.set_access_times(times, true);
         tree.read(file, 0, 1).unwrap();
         tree.attributes(file).unwrap().accessed
     };
@@ -217,6 +217,52 @@ fn access_times_are_relative() {
     assert_eq!(read_at(20 + 86_400, AccessTimes::Strict), time(20 + 86_400));
     let mut tree = tree.reopen();
     assert_eq!(tree.attributes(file).unwrap().accessed, time(20 + 86_400));
+}
+
+/// Opening to read sets the time of access by the rules of reading, and says whether it did; that of directories can be left alone.
+#[test]
+fn opening_to_read_sets_access_times() {
+    let mut tree = tree();
+    let file = file(&mut tree);
+    tree.put(file, 0, b"x").unwrap();
+    let mut open_at = |seconds, flags, times| {
+        tree.set_now(time(seconds));
+        tree.set_access_times(times, true);
+        let opened = tree.open(file, flags).unwrap();
+        tree.release(file).unwrap();
+        (opened.sets_access_time, tree.attributes(file).unwrap().accessed)
+    };
+    let read = OpenFlags { read: true, ..OpenFlags::default() };
+    let write = OpenFlags { write: true, ..OpenFlags::default() };
+    assert_eq!(open_at(5, read, AccessTimes::Never), (false, time(1)));
+    assert_eq!(open_at(6, write, AccessTimes::Strict), (false, time(1)));
+    assert_eq!(open_at(10, read, AccessTimes::Relative), (true, time(10)));
+    assert_eq!(open_at(20, read, AccessTimes::Relative), (false, time(10)));
+    assert_eq!(open_at(10 + 86_400, read, AccessTimes::Relative), (true, time(10 + 86_400)));
+    assert_eq!(open_at(20 + 86_400, read, AccessTimes::Strict), (true, time(20 + 86_400)));
+    // Cutting is a change, which the opening comes after.
+    let cut = OpenFlags { truncate: true, read: true, ..write };
+    assert_eq!(open_at(30 + 86_400, cut, AccessTimes::Relative), (true, time(30 + 86_400)));
+
+    let directory = tree.make(ROOT, "directory", FileKind::Directory);
+    let mut use_at = |seconds, of_directories| {
+        tree.set_now(time(seconds));
+        tree.set_access_times(AccessTimes::Strict, of_directories);
+        let opened = tree.open_directory(directory).unwrap();
+        let opened_at = tree.attributes(directory).unwrap().accessed;
+        tree.set_now(time(seconds + 1));
+        tree.read_directory(directory, 0, &mut |_| true).unwrap();
+        tree.release_directory(directory).unwrap();
+        (opened.sets_access_time, opened_at, tree.attributes(directory).unwrap().accessed)
+    };
+    let made = time(30 + 86_400);
+    assert_eq!(use_at(100_000, false), (false, made, made));
+    assert_eq!(use_at(200_000, true), (true, time(200_000), time(200_001)));
+    // That is for directories alone.
+    tree.set_now(time(300_000));
+    tree.set_access_times(AccessTimes::Strict, false);
+    assert!(tree.open(file, read).unwrap().sets_access_time);
+    assert_eq!(tree.attributes(file).unwrap().accessed, time(300_000));
 }
 
 /// What is copied takes no more space than it did, and says where its holes are.
