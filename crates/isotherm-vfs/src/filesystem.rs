@@ -1,5 +1,7 @@
 //! The trait.
 
+use std::ops::Range;
+
 use crate::node::{
     Allocation, Attributes, Caller, Change, DirectoryEntry, Ino, NewNode, OpenFlags, RenameMode, SeekFrom, SetXattr,
     VolumeStatistics, WriteFlags,
@@ -126,8 +128,9 @@ pub trait FileSystem: Send + Sync + 'static {
 
     /// Space and inodes.
     fn statistics(&self) -> Result<VolumeStatistics>;
-    /// Discards free space in pieces of at least `smallest` bytes. Returns the bytes discarded.
-    fn discard_free(&self, smallest: u64) -> Result<u64>;
+    /// Discards the free space that lies in a range of the device's bytes, in pieces of at least `smallest` bytes. Returns the bytes
+    /// discarded. The range may end behind the device, but not begin there (`EINVAL`).
+    fn discard_free(&self, range: Range<u64>, smallest: u64) -> Result<u64>;
     /// Makes everything durable.
     fn sync(&self) -> Result<()>;
     /// Whether writes are refused with `EROFS`.

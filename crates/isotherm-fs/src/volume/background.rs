@@ -5,7 +5,8 @@ use super::attendant::{Attendant, pause};
 use super::writer::lock;
 use crate::device::Device;
 use crate::log::{Goal, Pressure};
-use crate::store::StoreError;
+use crate::store::{BLOCK_BYTES, StoreError};
+use std::ops::Range;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -158,16 +159,23 @@ impl<D: Device> Volume<D> {
         })
     }
 
-    /// Discards the free segments in runs of at least `smallest` bytes.
-    pub(super) fn discard_unused(&self, smallest: u64) -> Result<u64, StoreError> {
+    /// Discards what lies in a range of bytes of the free segments, in runs of at least `smallest` bytes. A block that lies there in part
+    /// is kept.
+    pub(super) fn discard_unused(&self, range: Range<u64>, smallest: u64) -> Result<u64, StoreError> {
+        const BLOCK: u64 = BLOCK_BYTES as u64;
+        let (first, end) = (range.start.div_ceil(BLOCK) * BLOCK, range.end / BLOCK * BLOCK);
         self.seated(|writer| {
             // After a checkpoint most of what is free may be written over.
             self.commit_and_make_room(writer)?;
             let runs = lock(&self.tree)?.store().reusable_runs();
             let mut discarded = 0;
-            for (offset, length) in runs.into_iter().filter(|(_, length)| *length >= smallest) {
-                self.device.discard(offset, length).map_err(|error| self.fail(&error.to_string()))?;
-                discarded += length;
+            for (offset, length) in runs {
+                let from = offset.max(first);
+                let length = (offset + length).min(end).saturating_sub(from);
+                if length >= smallest.max(1) {
+                    self.device.discard(from, length).map_err(|error| self.fail(&error.to_string()))?;
+                    discarded += length;
+                }
             }
             Ok(discarded)
         })

@@ -11,6 +11,7 @@ use isotherm_vfs::{
     Allocation, Attributes, Caller, Change, DirectoryEntry, Done, Errno, FileSystem, Handle, Ino, NewNode, OpenFlags,
     Opened, ROOT, RenameMode, Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
 };
+use std::ops::Range;
 
 fn errno(error: StoreError) -> Errno {
     TreeError::from(error).into()
@@ -194,8 +195,14 @@ impl<D: Device> FileSystem for Volume<D> {
     fn statistics(&self) -> Result<VolumeStatistics> {
         self.ask(|tree| tree.statistics())
     }
-    fn discard_free(&self, smallest: u64) -> Result<u64> {
-        self.discard_unused(smallest).map_err(errno)
+    fn discard_free(&self, range: Range<u64>, smallest: u64) -> Result<u64> {
+        if self.is_read_only {
+            return Err(Errno::ROFS);
+        }
+        if range.start >= self.device.length() {
+            return Err(Errno::INVAL);
+        }
+        self.discard_unused(range, smallest).map_err(errno)
     }
     fn sync(&self) -> Result<()> {
         if self.is_read_only { Ok(()) } else { self.sync_all().map_err(errno) }

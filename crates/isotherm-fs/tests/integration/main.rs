@@ -13,3 +13,4 @@ mod log;
 mod repair;
 mod support;
 mod syncing;
+mod trim;

@@ -8,9 +8,7 @@ pub(super) const FITRIM: u32 = 0xc018_5879;
 /// Three numbers of 64 bits: where the range begins, its length, and the smallest piece that is worth it, in bytes.
 const RANGE_BYTES: usize = 24;
 
-/// Discards what is free. The answer is the range, with what was discarded for a length.
-///
-/// A file system of ours has no order of space that a range could be a part of: only the whole can be asked for.
+/// Discards what is free in a range of the device below. The answer is the range, with what was discarded for a length.
 pub(super) fn discard<F: FileSystem>(files: &F, uid: u32, range: &[u8]) -> Result<[u8; RANGE_BYTES]> {
     // The kernel leaves this to the file system. Others look at CAP_SYS_ADMIN, which is not told here.
     if uid != 0 {
@@ -19,11 +17,11 @@ pub(super) fn discard<F: FileSystem>(files: &F, uid: u32, range: &[u8]) -> Resul
     let mut range: [u8; RANGE_BYTES] = range.try_into().map_err(|_| Errno::INVAL)?;
     let number = |at: usize| u64::from_ne_bytes(range[at..at + 8].try_into().expect("eight bytes"));
     let (start, length, smallest) = (number(0), number(8), number(16));
-    let has = files.statistics()?;
-    if start != 0 || length < has.blocks.saturating_mul(has.block_bytes.into()) {
-        return Err(Errno::OPNOTSUPP);
+    // As others have it: less than a block cannot be meant.
+    if length < files.statistics()?.block_bytes.into() {
+        return Err(Errno::INVAL);
     }
-    let discarded = files.discard_free(smallest)?;
+    let discarded = files.discard_free(start..start.saturating_add(length), smallest)?;
     range[8..16].copy_from_slice(&discarded.to_ne_bytes());
     Ok(range)
 }

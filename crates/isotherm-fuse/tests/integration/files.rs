@@ -356,10 +356,21 @@ fn what_other_users_do_takes_rights_and_shows_less() {
         assert_eq!(fs::metadata(path(name)).unwrap().mode() & 0o7777, 0o777, "{name}");
     }
     assert_eq!(files.asked.count("discard_free"), 0);
-    let trimmed = Command::new("fstrim").arg("-v").arg(files.path()).output().unwrap();
-    assert!(String::from_utf8_lossy(&trimmed.stdout).contains("1 MiB"), "{trimmed:?}");
-    // Only a part of it cannot be asked for.
-    assert!(!Command::new("fstrim").args(["-l", "4096"]).arg(files.path()).output().unwrap().status.success());
+    // All, or a part, or what is large enough.
+    let trim = |words: &[&str]| Command::new("fstrim").arg("-v").args(words).arg(files.path()).output().unwrap();
+    for (words, bytes) in [
+        (&[][..], 1_048_576),
+        (&["-o", "1M", "-l", "8K"], 8192),
+        (&["-o", "1056768", "-m", "4096"], 1_040_384),
+        (&["-o", "2M"], 0),
+        (&["-m", "8K"], 0),
+    ] {
+        let trimmed = trim(words);
+        let said = String::from_utf8_lossy(&trimmed.stdout);
+        assert!(said.contains(&format!("({bytes} bytes)")), "{words:?}: {trimmed:?}");
+    }
+    // Less than a block cannot.
+    assert!(!trim(&["-l", "100"]).status.success());
     // A new owner takes the rights too, root's or not.
     fs::set_permissions(path("cut"), Permissions::from_mode(0o6777)).unwrap();
     std::os::unix::fs::chown(path("cut"), Some(1), Some(1)).unwrap();

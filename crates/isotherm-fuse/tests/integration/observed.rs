@@ -1,6 +1,7 @@
 //! A file system in memory that counts what it is asked, panics when it is told to, and is mounted.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -112,10 +113,11 @@ impl FileSystem for Observed {
         }
     }
 
-    /// As if a mebibyte were free, in pieces of 4 KiB.
-    fn discard_free(&self, smallest: u64) -> Result<u64> {
+    /// As if the second mebibyte of a device were free, in pieces of 4 KiB.
+    fn discard_free(&self, range: Range<u64>, smallest: u64) -> Result<u64> {
         self.heed("discard_free");
-        Ok(if smallest <= 4096 { 1 << 20 } else { 0 })
+        let free = range.end.min(2 << 20).saturating_sub(range.start.max(1 << 20));
+        Ok(if smallest <= 4096 { free } else { 0 })
     }
 }
 

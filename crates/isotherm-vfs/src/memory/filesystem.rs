@@ -1,5 +1,6 @@
 //! The requests.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::MemoryFileSystem;
@@ -381,7 +382,7 @@ impl FileSystem for MemoryFileSystem {
     }
 
     /// Memory has nothing to discard.
-    fn discard_free(&self, _: u64) -> Result<u64> {
+    fn discard_free(&self, _: Range<u64>, _: u64) -> Result<u64> {
         Ok(0)
     }
 
