@@ -1,4 +1,4 @@
-//! `sfs ls`, `cat` and `cp` on a volume that is not mounted, `sync` and `stats` on one that is.
+//! `sfs ls` and `cat` on a volume that is not mounted, `sync` and `stats` on one that is.
 
 use super::device::{Access, open};
 use anyhow::{Context as _, bail};
@@ -10,7 +10,6 @@ use isotherm_vfs::{Attributes, FileKind, FileSystem as _, Ino, ROOT};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use rustix::io::Errno;
 use std::ffi::OsString;
-use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
@@ -34,17 +33,6 @@ pub struct PathArgs {
     /// Path in the volume
     #[arg(default_value = "/")]
     path: PathBuf,
-}
-
-/// Arguments of `cp`.
-#[derive(Args)]
-pub struct CopyArgs {
-    /// File or block device that holds the volume
-    device: PathBuf,
-    /// Path in the volume
-    path: PathBuf,
-    /// Where to: a new file or directory
-    target: PathBuf,
 }
 
 /// Makes a mounted volume durable.
@@ -109,7 +97,8 @@ impl Opened {
         Ok(Self { volume })
     }
 
-    fn find(&self, path: &Path) -> anyhow::Result<Attributes> {
+    /// What a path leads to; symbolic links are not followed.
+    pub fn find(&self, path: &Path) -> anyhow::Result<Attributes> {
         let mut found = self.volume.attributes(ROOT)?;
         for part in path.components() {
             if let Component::Normal(name) = part {
@@ -176,28 +165,6 @@ impl Opened {
         }
         Ok(())
     }
-
-    fn copy(&self, found: &Attributes, target: &Path) -> anyhow::Result<()> {
-        match found.kind {
-            FileKind::Directory => {
-                fs::create_dir(target).with_context(|| target.display().to_string())?;
-                for (name, entry) in self.list(found.ino)? {
-                    self.copy(&entry, &target.join(std::ffi::OsStr::from_bytes(&name)))?;
-                }
-            }
-            FileKind::Regular => {
-                let mut file = File::create_new(target).with_context(|| target.display().to_string())?;
-                self.print(found, &mut file)?;
-            }
-            FileKind::Symlink => {
-                let to = self.volume.read_link(found.ino)?;
-                std::os::unix::fs::symlink(std::ffi::OsStr::from_bytes(&to), target)
-                    .with_context(|| target.display().to_string())?;
-            }
-            _ => eprintln!("{}: a special file, left out", target.display()),
-        }
-        Ok(())
-    }
 }
 
 /// Lists a directory, or one file.
@@ -240,12 +207,5 @@ pub fn cat(args: &PathArgs) -> anyhow::Result<ExitCode> {
         bail!("{}: no regular file", args.path.display());
     }
     opened.print(&found, &mut io::stdout().lock())?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Copies out.
-pub fn cp(args: &CopyArgs) -> anyhow::Result<ExitCode> {
-    let opened = Opened::new(&args.device)?;
-    opened.copy(&opened.find(&args.path)?, &args.target)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
 //! `isotherm sfs`: SFS as a file system that is made, mounted, looked at.
 
+mod copying;
 mod detached;
 mod device;
 mod dump;
@@ -54,8 +55,8 @@ enum Verb {
     Ls(look::PathArgs),
     /// Print a file of a volume that is not mounted
     Cat(look::PathArgs),
-    /// Copy a file or a directory out of a volume that is not mounted
-    Cp(look::CopyArgs),
+    /// Copy a file or a directory out of a volume that is not mounted, with all that `cp -a` keeps
+    Cp(copying::CopyArgs),
 }
 
 /// Runs the verb.
@@ -76,7 +77,7 @@ pub fn run(args: &SfsArgs) -> anyhow::Result<ExitCode> {
         Verb::Replay(args) => replay::run(args),
         Verb::Ls(args) => look::ls(args),
         Verb::Cat(args) => look::cat(args),
-        Verb::Cp(args) => look::cp(args),
+        Verb::Cp(args) => copying::run(args),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `isotherm sfs` from outside: volumes that are made, mounted, killed, checked, and looked at without a mount.
 
+mod copying;
 mod devices;
 mod mounting;
 mod words;
