@@ -27,7 +27,22 @@ pub enum Access {
     Write,
 }
 
-/// Opens a device, locks it, and claims it if it is a block device. Ends early where it is not `wanted` any more.
+/// Where a volume on this device is mounted, by the table of mounts.
+pub fn mountpoint_of(device: &Path) -> Option<String> {
+    let device = device.canonicalize().ok()?;
+    let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
+    // Spaces and their like are written as octal numbers there.
+    let escaped = |character: char| match character {
+        ' ' | '\t' | '\n' | '\\' => format!("\\{:03o}", character as u32),
+        other => other.to_string(),
+    };
+    let name: String = device.to_string_lossy().chars().map(escaped).collect();
+    let mut words = mounts.lines().map(|line| line.split(' '));
+    words.find_map(|mut words| if words.next() == Some(&name) { words.next().map(str::to_owned) } else { None })
+}
+
+/// Opens a device, locks it, and claims it if it is a block device. Ends early where it is not `wanted` any more, and where a volume on it
+/// is mounted: that may take for ever.
 pub fn open(path: &Path, access: Access, wanted: impl Fn() -> bool) -> anyhow::Result<Arc<FileDevice>> {
     let options = |flags: OFlags| {
         let mut options = File::options();
@@ -77,12 +92,18 @@ fn lock(file: &File, path: &Path, access: Access, wanted: &impl Fn() -> bool) ->
     loop {
         match flock(file, operation) {
             Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::WOULDBLOCK) if !wanted() => bail!("{}: no longer wanted", path.display()),
-            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(RETRY),
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                bail!("{}: in use by another program; unmount it first", path.display())
-            }
+            Err(rustix::io::Errno::WOULDBLOCK) => {}
             Err(error) => return Err(error).with_context(|| format!("{}: cannot be locked", path.display())),
         }
+        if !wanted() {
+            bail!("{}: no longer wanted", path.display());
+        }
+        if let Some(mountpoint) = mountpoint_of(path) {
+            bail!("{}: is mounted on {mountpoint}; unmount it first", path.display());
+        }
+        if Instant::now() >= deadline {
+            bail!("{}: in use by another program; end that first", path.display());
+        }
+        std::thread::sleep(RETRY);
     }
 }

@@ -1,10 +1,10 @@
 //! `sfs fsck`: checks a volume that is not mounted, and repairs it.
 
-use super::device::{Access, open};
+use super::device::{Access, mountpoint_of, open};
 use clap::Args;
 use isotherm_fs::check::{Options, Repair, check};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Arguments of `fsck`.
@@ -35,20 +35,6 @@ pub struct FsckArgs {
     of_others: u8,
 }
 
-/// Whether a volume on this device is mounted, by the table of mounts.
-fn is_mounted(device: &Path) -> bool {
-    let (Ok(device), Ok(mounts)) = (device.canonicalize(), std::fs::read_to_string("/proc/self/mounts")) else {
-        return false;
-    };
-    // Spaces and their like are written as octal numbers there.
-    let escaped = |character: char| match character {
-        ' ' | '\t' | '\n' | '\\' => format!("\\{:03o}", character as u32),
-        other => other.to_string(),
-    };
-    let name: String = device.to_string_lossy().chars().map(escaped).collect();
-    mounts.lines().any(|line| line.split(' ').next() == Some(&name))
-}
-
 /// fsck(8) names a descriptor for a progress bar, `-C3` or `-C`, to every checker. There is no bar here.
 pub fn without_progress(words: Vec<OsString>) -> Vec<OsString> {
     let is_progress = |word: &OsString| {
@@ -62,7 +48,7 @@ pub fn without_progress(words: Vec<OsString>) -> Vec<OsString> {
 /// Checks, and repairs if told to.
 pub fn run(args: &FsckArgs) -> anyhow::Result<ExitCode> {
     let repairs = args.repair && !args.no;
-    if args.skips_mounted && is_mounted(&args.device) {
+    if args.skips_mounted && mountpoint_of(&args.device).is_some() {
         crate::output::print(&format!("{}: is mounted, and was not checked\n", args.device.display()))?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -6,6 +6,7 @@ mod mounting;
 mod words;
 
 use crate::command::isotherm;
+use rustix::fs::{FlockOperation, flock};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -35,6 +36,13 @@ impl Stage {
 
     fn text(&self, name: &str) -> String {
         self.path(name).to_str().expect("temporary folders have names in UTF-8").to_owned()
+    }
+
+    /// Holds the volume as a server does that makes its last checkpoint, until it is dropped.
+    fn lock(&self) -> fs::File {
+        let disk = fs::File::open(self.path("disk")).expect("the volume");
+        flock(&disk, FlockOperation::NonBlockingLockExclusive).expect("nobody has it");
+        disk
     }
 
     fn run(&self, words: &[&str]) -> Output {
@@ -198,6 +206,30 @@ fn a_volume_that_is_mounted_is_locked() {
     // Nothing waits there that would have to be made durable first.
     assert_eq!(stage.ok(&["files", &stage.text("mnt")]), "Filesystem type is: sfs\n");
     server.unmount();
+
+    // Nobody is kept waiting for what may stay mounted for ever.
+    let server = stage.serve("rw");
+    let (disk, mount) = (stage.text("disk"), stage.text("mnt"));
+    let start = Instant::now();
+    for (words, code) in [(vec!["ls", &disk], 2), (vec!["mkfs", &disk, "--force"], 2), (vec!["fsck", "-y", &disk], 8)] {
+        let refused = stage.run(&words);
+        assert_eq!(refused.status.code(), Some(code), "{words:?}: {}", said(&refused));
+        let names_it = said(&refused).contains(&format!("is mounted on {mount}; unmount it first"));
+        assert!(names_it, "{words:?}: {}", said(&refused));
+    }
+    assert!(start.elapsed() < PATIENCE / 3, "they waited {:?}", start.elapsed());
+    server.unmount();
+    // A server that was unmounted may still be making its last checkpoint.
+    let held = stage.lock();
+    let ends = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1));
+        let end = Instant::now();
+        drop(held);
+        end
+    });
+    stage.ok(&["ls", &disk]);
+    let listed = Instant::now();
+    assert!(listed >= ends.join().expect("no panic"), "it did not wait");
 }
 
 #[test]

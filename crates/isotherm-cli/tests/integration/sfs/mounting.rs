@@ -41,7 +41,7 @@ fn a_mount_that_nobody_waits_for_any_more_is_not_made() {
     let stage = Stage::new();
     let other = stage.path("other");
     fs::create_dir(&other).expect("a folder");
-    let first = stage.serve("rw");
+    let held = stage.lock();
     let mut client = Command::new(env!("CARGO_BIN_EXE_isotherm"))
         .args(["sfs", "mount", &stage.text("disk"), &stage.text("other")])
         .stderr(Stdio::null())
@@ -52,7 +52,7 @@ fn a_mount_that_nobody_waits_for_any_more_is_not_made() {
     client.kill().expect("it waits");
     client.wait().expect("it was killed");
     std::thread::sleep(Duration::from_millis(500));
-    first.unmount();
+    drop(held);
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(1) {
         assert!(!is_mounted(&other), "mounted although nobody waits");
