@@ -2,6 +2,7 @@
 
 use crate::support::random::Random;
 use crate::support::sample::node;
+use crate::support::thin::Thin;
 use crate::support::volumes::make_on;
 use isotherm_fs::check::{Options, check};
 use isotherm_fs::log::LogSettings;
@@ -10,7 +11,7 @@ use isotherm_fs::volume::{Background, Intervals, Volume};
 use isotherm_vfs::{Caller, FileKind, FileSystem, Handle, ROOT, Time, WriteFlags};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const THREADS: u64 = 4;
 
@@ -95,4 +96,44 @@ fn a_volume_is_written_after_nobody_looks_after_it_any_more() {
     }
     let figures = volume.figures().expect("no panic");
     assert!(figures.counters.data_blocks > 0, "nothing was written");
+}
+
+/// Rolling forward is bounded by what is written, not by the time between checkpoints alone: after 640 MiB of log there is one.
+#[test]
+fn a_checkpoint_comes_after_640_mib_of_log_whatever_the_time() {
+    const MIB: u64 = 1 << 20;
+    // So large that nothing is cleaned, for which there would be a checkpoint too.
+    let device = make_on(Thin::new(4096 * MIB), MIB);
+    let volume = Arc::new(Volume::open(device, LogSettings::default(), Time::default).expect("it is new").0);
+    let never = Duration::from_secs(86_400);
+    let background =
+        Background::start(volume.clone(), Intervals { write: never, checkpoint: never }).expect("a thread");
+    let made = volume.make_node(Caller::default(), ROOT, b"file", node(FileKind::Regular)).expect("it has room");
+    let counters = || volume.figures().expect("no panic").counters;
+    let before = counters().checkpoints;
+    let mut written = 0;
+    let mut write = |until: u64| {
+        for part in written..until {
+            let content = vec![part as u8; MIB as usize];
+            volume
+                .write(made.ino, Handle::default(), part * MIB, &content, WriteFlags::default())
+                .expect("it has room");
+        }
+        written = until;
+        // All of it reaches the log, which makes no checkpoint.
+        volume.fsync(made.ino, true).expect("the device works");
+    };
+    write(610);
+    // As often as the background looks, and more.
+    thread::sleep(Duration::from_secs(1));
+    assert_eq!(counters().checkpoints, before, "there is a checkpoint too early");
+    assert_eq!(counters().segments_cleaned, 0);
+    write(660);
+    let start = Instant::now();
+    while counters().checkpoints == before {
+        assert!(start.elapsed() < Duration::from_secs(20), "there is no checkpoint");
+        thread::sleep(Duration::from_millis(20));
+    }
+    drop(background);
+    assert_eq!((counters().checkpoints, counters().segments_cleaned), (before + 1, 0));
 }

@@ -12,5 +12,6 @@ pub mod recording;
 pub mod sample;
 pub mod slow;
 pub mod snapshot;
+pub mod thin;
 pub mod volumes;
 pub mod workload;
