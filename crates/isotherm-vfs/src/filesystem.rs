@@ -133,6 +133,8 @@ pub trait FileSystem: Send + Sync + 'static {
     fn discard_free(&self, range: Range<u64>, smallest: u64) -> Result<u64>;
     /// Makes everything durable.
     fn sync(&self) -> Result<()>;
+    /// Bytes of the largest file. What reaches beyond is `EFBIG`; a server has write(2) write what lies before it.
+    fn file_bytes_max(&self) -> u64;
     /// Whether writes are refused with `EROFS`.
     fn is_read_only(&self) -> bool;
 }

@@ -45,6 +45,7 @@ pub use describe::{describe_entry, describe_page};
 pub use error::{Result, TreeError};
 pub use extents::StoredExtent;
 pub use inode::{is_entry, owner_of};
+pub use prepare::FILE_BYTES_MAX;
 pub use read::{Piece, ReadPlan};
 
 /// Pages without which there is no tree: that of the root directory's inode, and what the tree knows of itself.

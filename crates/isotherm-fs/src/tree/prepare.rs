@@ -14,7 +14,7 @@ use crate::store::{BLOCK_BYTES, Found, Purpose, Slot, Store};
 /// Bytes of a block.
 pub(super) const BLOCK: u64 = BLOCK_BYTES as u64;
 /// Bytes of the largest file.
-pub(super) const FILE_BYTES_MAX: u64 = FILE_BLOCKS_MAX * BLOCK;
+pub const FILE_BYTES_MAX: u64 = FILE_BLOCKS_MAX * BLOCK;
 
 impl<S: Store> Tree<S> {
     /// A regular file's inode.

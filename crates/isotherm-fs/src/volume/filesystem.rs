@@ -207,6 +207,9 @@ impl<D: Device> FileSystem for Volume<D> {
     fn sync(&self) -> Result<()> {
         if self.is_read_only { Ok(()) } else { self.sync_all().map_err(errno) }
     }
+    fn file_bytes_max(&self) -> u64 {
+        tree::FILE_BYTES_MAX
+    }
     fn is_read_only(&self) -> bool {
         self.is_read_only
     }

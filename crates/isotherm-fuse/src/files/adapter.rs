@@ -65,6 +65,13 @@ impl<F: FileSystem> Adapter<F> {
         });
     }
 
+    /// How much of a write of so many bytes a file has room for: the kernel, which cuts writes for other file systems, does not know where
+    /// the largest file ends.
+    fn within_largest(&self, offset: u64, length: u64) -> Result<u64> {
+        let room = self.files.file_bytes_max().saturating_sub(offset);
+        if room == 0 && length > 0 { Err(Errno::FBIG) } else { Ok(length.min(room)) }
+    }
+
     fn answer_entry(&self, found: Result<Attributes>, reply: ReplyEntry) {
         match found {
             Ok(found) => reply.entry(&LASTS, &attributes(&found), Generation(found.generation.into())),
@@ -335,7 +342,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         offset: u64,
         data: &[u8],
         flags: WriteFlags,
-        _: OpenFlags,
+        open_flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
@@ -344,8 +351,15 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
             // The kernel knows where the end is, and says so.
             append: false,
         };
-        match self.ask("write", |files| files.write(ino.0, handle.0, offset, data, flags)) {
-            Ok(()) => reply.written(data.len() as u32),
+        // A direct write that comes back short is EIO to whoever asked, so that it stays whole.
+        let is_direct = open_flags.0 & libc::O_DIRECT != 0;
+        let cut = if is_direct { Ok(data.len() as u64) } else { self.within_largest(offset, data.len() as u64) };
+        let written = cut.and_then(|length| {
+            let data = &data[..length as usize];
+            self.ask("write", |files| files.write(ino.0, handle.0, offset, data, flags)).map(|()| length)
+        });
+        match written {
+            Ok(length) => reply.written(length as u32),
             Err(error) => reply.error(errno(error)),
         }
     }
@@ -423,8 +437,10 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         reply: ReplyWrite,
     ) {
         // The answer has room for 32 bits; who asks for more asks again.
-        let length = length.min(1 << 30);
-        match self.ask("copy_file_range", |files| files.copy_range((from.0, from_offset), (to.0, to_offset), length)) {
+        let copied = self.within_largest(to_offset, length.min(1 << 30)).and_then(|length| {
+            self.ask("copy_file_range", |files| files.copy_range((from.0, from_offset), (to.0, to_offset), length))
+        });
+        match copied {
             Ok(copied) => reply.written(copied as u32),
             Err(error) => reply.error(errno(error)),
         }

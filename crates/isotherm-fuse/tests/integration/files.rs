@@ -20,7 +20,7 @@ use rustix::fs::{
 };
 
 use crate::fixture::{errno, has_programs, pattern, skip_privilege};
-use crate::observed::Files;
+use crate::observed::{FILE_BYTES_MAX, Files};
 
 /// Set for the process that is started as another user: the folder of the mount.
 const AS_USER: &str = "ISOTHERM_TEST_FILES_AS_USER";
@@ -79,6 +79,43 @@ fn content_is_where_it_was_put() {
             libc::EOPNOTSUPP
         );
     }
+}
+
+/// As the kernel has it for file systems whose limit it knows: up to the end of the largest file, and an error from there on.
+#[test]
+fn a_write_ends_where_the_largest_file_does() {
+    let Some(files) = Files::new() else { return };
+    let path = |name: &str| files.path().join(name);
+    let file = open(&path("file"));
+    let data = pattern(1, 3 << 20);
+    let size = || file.metadata().unwrap().len();
+    // One request of several has room for a part of it: whole pages go on to the next page in the same request.
+    let room = (2 << 20) + 4096;
+    assert_eq!(file.write_at(&data, FILE_BYTES_MAX - room).unwrap(), room as usize);
+    assert_eq!(size(), FILE_BYTES_MAX);
+    let mut found = vec![0; room as usize + 1];
+    assert_eq!(file.read_at(&mut found, FILE_BYTES_MAX - room).unwrap(), room as usize);
+    assert!(found[..room as usize] == data[..room as usize]);
+    for at in [FILE_BYTES_MAX, FILE_BYTES_MAX + (5 << 20)] {
+        assert_eq!(errno(file.write_at(&data[..4096], at).map(drop)), libc::EFBIG);
+    }
+    // And a write of less than a page.
+    let appends = OpenOptions::new().append(true).open(path("file")).unwrap();
+    assert_eq!(errno((&appends).write(b"x").map(drop)), libc::EFBIG);
+    file.set_len(FILE_BYTES_MAX - 3).unwrap();
+    assert_eq!((&appends).write(b"four").unwrap(), 3);
+    let other = open(&path("other"));
+    other.write_all_at(&data, 0).unwrap();
+    let copy = |mut to: u64| copy_file_range(&other, Some(&mut 0), &file, Some(&mut to), 10_000);
+    assert_eq!(copy(FILE_BYTES_MAX - 5000).unwrap(), 5000);
+    assert_eq!(errno(copy(FILE_BYTES_MAX).map(drop).map_err(Into::into)), libc::EFBIG);
+    assert_eq!(size(), FILE_BYTES_MAX);
+    // To the kernel a direct write is done, or it is not.
+    file.set_len(0).unwrap();
+    let direct = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path("file")).unwrap();
+    assert_eq!(errno(direct.write_at(&data[..8192], FILE_BYTES_MAX - 4096).map(drop)), libc::EFBIG);
+    assert_eq!(size(), 0);
+    assert_eq!(direct.write_at(&data[..4096], FILE_BYTES_MAX - 4096).unwrap(), 4096);
 }
 
 #[test]

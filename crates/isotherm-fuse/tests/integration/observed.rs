@@ -9,12 +9,15 @@ use isotherm_fuse::Mounted;
 use isotherm_fuse::files::{FilesOptions, mount};
 use isotherm_vfs::memory::MemoryFileSystem;
 use isotherm_vfs::{
-    Allocation, Attributes, Caller, Change, DirectoryEntry, Done, FileSystem, Handle, Ino, NewNode, OpenFlags, Opened,
-    RenameMode, Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
+    Allocation, Attributes, Caller, Change, DirectoryEntry, Done, Errno, FileSystem, Handle, Ino, NewNode, OpenFlags,
+    Opened, RenameMode, Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
 };
 use tempfile::TempDir;
 
 use crate::fixture::can_mount;
+
+/// Bytes of the largest file, as it says: the kernel's own limit is higher.
+pub const FILE_BYTES_MAX: u64 = 16 << 40;
 
 #[derive(Default)]
 pub struct Observed {
@@ -86,7 +89,6 @@ impl FileSystem for Observed {
         fn create(&self, caller: Caller, parent: Ino, name: &[u8], node: NewNode, flags: OpenFlags) -> Result<(Attributes, Opened)>;
         fn release(&self, ino: Ino, handle: Handle);
         fn read(&self, ino: Ino, handle: Handle, offset: u64, length: u32, out: &mut Vec<u8>) -> Result<()>;
-        fn write(&self, ino: Ino, handle: Handle, offset: u64, data: &[u8], flags: WriteFlags) -> Result<()>;
         fn flush(&self, ino: Ino, handle: Handle) -> Result<()>;
         fn fsync(&self, ino: Ino, data_only: bool) -> Result<()>;
         fn allocate(&self, ino: Ino, handle: Handle, offset: u64, length: u64, how: Allocation) -> Result<()>;
@@ -104,6 +106,18 @@ impl FileSystem for Observed {
         fn statistics(&self) -> Result<VolumeStatistics>;
         fn sync(&self) -> Result<()>;
         fn is_read_only(&self) -> bool;
+    }
+
+    fn file_bytes_max(&self) -> u64 {
+        FILE_BYTES_MAX
+    }
+
+    fn write(&self, ino: Ino, handle: Handle, offset: u64, data: &[u8], flags: WriteFlags) -> Result<()> {
+        self.heed("write");
+        if offset + data.len() as u64 > FILE_BYTES_MAX {
+            return Err(Errno::FBIG);
+        }
+        self.files.write(ino, handle, offset, data, flags)
     }
 
     fn fsync_then(&self, ino: Ino, data_only: bool, done: Done) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::MemoryFileSystem;
-use super::content::{BLOCK_BYTES, checked_end};
+use super::content::{BLOCK_BYTES, FILE_BYTES_MAX, checked_end};
 use super::entries::{DOT, DOT_DOT};
 use super::node::{Body, Node, State};
 use crate::{
@@ -388,6 +388,10 @@ impl FileSystem for MemoryFileSystem {
 
     fn sync(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn file_bytes_max(&self) -> u64 {
+        FILE_BYTES_MAX
     }
 
     fn is_read_only(&self) -> bool {
