@@ -89,7 +89,7 @@ pub fn dump<D: Device>(device: Arc<D>, what: What, out: &mut impl Write) -> Resu
         }
         What::Page(id) => {
             let (mut log, _) = Log::open(device, settings(Repair::No))?;
-            let entry = log.entry_of_page(id)?;
+            let entry = log.page_entry(id)?;
             let page = log.raw_page(id).ok_or_else(|| DumpError::Missing(format!("page {id}")))?;
             writeln!(out, "page {id}: {}", describe_entry(entry))?;
             if entry.is_stored() && crc32c::crc32c(&*page) != entry.checksum {

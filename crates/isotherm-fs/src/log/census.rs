@@ -239,12 +239,4 @@ impl<D: Device> Log<D> {
     pub fn page_roots(&self) -> &[Root] {
         self.tables.roots()
     }
-
-    /// The entry of a page: where it lies, how hot it is, its checksum.
-    ///
-    /// # Errors
-    /// The device, damage.
-    pub fn entry_of_page(&mut self, id: PageId) -> Result<Entry, StoreError> {
-        self.page_entry(id)
-    }
 }

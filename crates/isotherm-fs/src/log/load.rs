@@ -49,8 +49,11 @@ impl<D: Device> Log<D> {
         Ok(content)
     }
 
-    /// The entry of a page.
-    pub(super) fn page_entry(&mut self, id: PageId) -> Result<Entry, StoreError> {
+    /// The entry of a page: where it lies, how hot it is, its checksum.
+    ///
+    /// # Errors
+    /// The device, damage.
+    pub fn page_entry(&mut self, id: PageId) -> Result<Entry, StoreError> {
         let content = self.load_table(id / TABLE_ENTRIES)?.content.clone();
         let entry = Entry::at(&*content, (id % TABLE_ENTRIES) as usize);
         if entry.is_stored() && self.superblock.segment_of(entry.position).is_none() {

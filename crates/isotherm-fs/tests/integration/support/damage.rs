@@ -99,7 +99,7 @@ pub fn metadata(device: &MemoryDevice) -> (BTreeSet<u32>, Vec<(BlockName, u32)>)
 pub fn position_of_page(device: &Arc<MemoryDevice>, id: u32) -> u32 {
     let settings = LogSettings { read_only: true, ..LogSettings::default() };
     let (mut log, _) = Log::open(device.clone(), settings).expect("it can be opened");
-    log.entry_of_page(id).expect("it is there").position
+    log.page_entry(id).expect("it is there").position
 }
 
 /// A page is changed where it lies, and what leads to it: its entry, the entry of its table page, the checkpoint, the summary.
