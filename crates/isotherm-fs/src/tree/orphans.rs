@@ -214,6 +214,17 @@ impl<S: Store> Tree<S> {
         Ok(count)
     }
 
+    /// Gives back what a crash left behind the end of a regular file, whose data became durable before its size, and counts its blocks
+    /// anew. What was set aside there stays.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub fn mend(&mut self, ino: Ino) -> Result<()> {
+        self.clean_tail(ino)?;
+        self.nodes.drop_idle(ino);
+        self.recount(ino)
+    }
+
     /// Counts the blocks of a regular file anew: after a crash the number may be off for files whose blocks became durable and
     /// whose inode did not.
     ///

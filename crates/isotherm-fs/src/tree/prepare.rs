@@ -1,7 +1,8 @@
 //! What comes before a file grows: nothing that was written may come to light behind its old end.
 //!
 //! The rest of the last block is zeroed when the file grows, not when it is cut: it is then never seen, whatever a crash keeps.
-//! After a crash blocks may lie behind the end, because data is durable before the size is; they go before the file grows.
+//! After a crash blocks may lie behind the end, because data is durable before the size is; they go when the volume is mounted, as far as
+//! roll-forward has met them, and before the file grows.
 
 use isotherm_vfs::{Errno, FileKind, Ino};
 
@@ -42,7 +43,7 @@ impl<S: Store> Tree<S> {
     }
 
     /// Releases what was written behind the end of a file. What is set aside there stays.
-    fn clean_tail(&mut self, ino: Ino) -> Result<()> {
+    pub(super) fn clean_tail(&mut self, ino: Ino) -> Result<()> {
         if self.nodes.has_clean_tail(ino) {
             return Ok(());
         }

@@ -53,7 +53,7 @@ impl<D: Device> std::fmt::Debug for Volume<D> {
 }
 
 impl<D: Device> Volume<D> {
-    /// Opens the volume on `device`, rolls its log forward, and makes durable what was found. `clock` tells the time that files are
+    /// Opens the volume on `device`, rolls its log forward, gives back what no size covers, and makes durable what was found. `clock` tells the time that files are
     /// marked with.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl<D: Device> Volume<D> {
             tree.set_now(clock());
             tree.recover_orphans().map_err(StoreError::from)?;
             for ino in tree.store_mut().take_replayed_owners()? {
-                tree.recount(ino).map_err(StoreError::from)?;
+                tree.mend(ino).map_err(StoreError::from)?;
             }
         }
         let volume = Self::over(tree, device, is_read_only, clock);

@@ -14,3 +14,4 @@ mod repair;
 mod support;
 mod syncing;
 mod trim;
+mod unsynced;

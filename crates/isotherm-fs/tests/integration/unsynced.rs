@@ -1,0 +1,47 @@
+//! What a crash leaves of data that reached the log before anybody made it durable.
+
+use crate::support::sample::{add, empty, mount, write};
+use isotherm_fs::check::{Options, check};
+use isotherm_vfs::{Allocation, FileKind, FileSystem, ROOT, SeekFrom};
+
+const BLOCK: u64 = 4096;
+
+/// Groups are written when they fill a segment, and a size with the last of its data: after a crash in between blocks lie behind the end of
+/// the file. They take no space any more when the volume is mounted again.
+#[test]
+fn blocks_that_a_crash_leaves_behind_the_end_of_a_file_are_given_back() {
+    let device = empty();
+    let volume = mount(&device, false);
+    let (file, new) = (add(&volume, ROOT, "file", FileKind::Regular), add(&volume, ROOT, "new", FileKind::Regular));
+    write(&volume, file, 0, &[1; 10_000]);
+    volume.allocate(file, 0, 290 * BLOCK, 5 * BLOCK, Allocation::Reserve { keep_size: true }).expect("there is room");
+    volume.fsync(file, false).expect("the device works");
+    volume.checkpoint().expect("the device works");
+    let facts = |volume: &dyn FileSystem| {
+        let of = |ino| volume.attributes(ino).map(|is| (is.size, is.blocks_512)).expect("it is there");
+        (of(file), of(new), volume.statistics().expect("no panic").blocks_free)
+    };
+    let before = facts(&volume);
+    let written = || volume.figures().expect("no panic").counters.data_blocks;
+    let data_before = written();
+    for block in 10..210 {
+        write(&volume, file, block * BLOCK, &[2; BLOCK as usize]);
+        write(&volume, new, block * BLOCK, &[3; BLOCK as usize]);
+    }
+    // Full groups reach the log; what is left of each file keeps its size from being written.
+    volume.write_groups().expect("the device works");
+    let figures = volume.figures().expect("no panic");
+    assert!(written() > data_before + 200 && figures.blocks_waiting > 0, "{figures:#?}");
+    drop(volume);
+
+    let volume = mount(&device, false);
+    assert_eq!(facts(&volume), before);
+    // They do not come back when the file grows over them, and what was set aside there is kept.
+    write(&volume, file, 300 * BLOCK, b"end");
+    assert_eq!(volume.seek(file, 3 * BLOCK, SeekFrom::Data), Ok(300 * BLOCK));
+    assert_eq!(volume.attributes(file).expect("it is there").blocks_512, before.0.1 + 8);
+    volume.close().expect("the device works");
+    drop(volume);
+    let report = check(device, Options { verifies_data: true, ..Options::default() });
+    assert_eq!(report.exit_code(), 0, "{:#?}", report.findings);
+}
