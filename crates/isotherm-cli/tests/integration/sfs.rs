@@ -12,7 +12,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -20,9 +20,27 @@ use tempfile::TempDir;
 /// How long a server may take to begin or to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// A folder with a volume and an empty mountpoint. Whatever a test leaves mounted in it goes with it.
 struct Stage(TempDir);
 
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // Every path begins with an empty one.
+        let Ok(folder) = self.0.path().canonicalize() else { return };
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let places = mounts.lines().filter_map(|line| line.split(' ').nth(1)).map(Path::new);
+        for place in places.filter(|place| place.starts_with(&folder)) {
+            let _ = Command::new("umount").arg("-l").arg(place).stderr(Stdio::null()).status();
+        }
+    }
+}
+
 impl Stage {
+    /// For a test that mounts; if this machine cannot, says so.
+    fn that_mounts() -> Option<Self> {
+        can_mount().then(Self::new)
+    }
+
     fn new() -> Self {
         let stage = Self(tempfile::tempdir().expect("a temporary folder"));
         fs::create_dir(stage.path("mnt")).expect("a folder");
@@ -84,7 +102,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
 }
 
-fn is_mounted(folder: &std::path::Path) -> bool {
+fn is_mounted(folder: &Path) -> bool {
     let mounts = fs::read_to_string("/proc/self/mounts").expect("mounts can be listed");
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     mounts.lines().any(|line| line.split(' ').nth(1).map(OsStr::new) == Some(folder.as_os_str()))
@@ -139,10 +157,7 @@ fn can_mount() -> bool {
 
 #[test]
 fn what_was_written_to_a_mount_is_there_without_it_and_the_volume_is_clean() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let server = stage.serve("suid,dev");
     let mount = stage.path("mnt");
     fs::create_dir(mount.join("d")).expect("a folder");
@@ -172,10 +187,7 @@ fn what_was_written_to_a_mount_is_there_without_it_and_the_volume_is_clean() {
 
 #[test]
 fn what_was_synced_is_there_after_the_server_was_killed() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     for round in 0..5u8 {
         let server = stage.serve("commit=0.2,checkpoint=0.5");
         let mount = stage.path("mnt");
@@ -195,10 +207,7 @@ fn what_was_synced_is_there_after_the_server_was_killed() {
 
 #[test]
 fn a_volume_that_is_mounted_is_locked() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let server = stage.serve("ro");
     assert!(fs::write(stage.path("mnt/x"), b"").is_err(), "a read-only mount was written to");
     // Others may read what is mounted read-only.
@@ -234,10 +243,7 @@ fn a_volume_that_is_mounted_is_locked() {
 
 #[test]
 fn a_volume_on_a_simulated_drive_counts_what_the_flash_does() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let mount = stage.path("mnt");
     let stats = || -> serde_json::Value {
         stage.ok(&["sync", &stage.text("mnt")]);
@@ -301,10 +307,7 @@ fn blocks_of(map: &str) -> std::collections::BTreeMap<String, Vec<(u64, u64)>> {
 
 #[test]
 fn a_map_says_where_the_bytes_of_files_lie_and_advise_names_them() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let server = stage.serve("noatime");
     let mount = stage.path("mnt");
     fs::create_dir(mount.join("db")).expect("a folder");
@@ -379,10 +382,7 @@ fn fetch(address: &str, path: &str) -> Option<serde_json::Value> {
 
 #[test]
 fn a_live_page_has_the_numbers_of_the_statistics_and_ends_with_the_mount() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let mount = stage.path("mnt");
     let sim = "sim:--logical-size 96MiB --op 10%";
     for place in [vec![stage.text("disk"), stage.text("mnt")], vec![stage.text("mnt"), "--on".into(), sim.into()]] {
@@ -391,7 +391,6 @@ fn a_live_page_has_the_numbers_of_the_statistics_and_ends_with_the_mount() {
         // Nothing happens by itself while two numbers are compared.
         words.extend(["--ui", "127.0.0.1:0", "-o", "commit=1000,checkpoint=1000"]);
         let mounted = stage.run(&words);
-        let _mount = Unmounts(&mount);
         assert_eq!(mounted.status.code(), Some(0), "{}", said(&mounted));
         let said = said(&mounted);
         let address = said.strip_prefix("live page: http://").and_then(|rest| rest.strip_suffix("/\n"));
@@ -434,15 +433,6 @@ fn a_live_page_has_the_numbers_of_the_statistics_and_ends_with_the_mount() {
     assert_eq!(remote.status.code(), Some(2), "{}", said(&remote));
     assert!(said(&remote).contains("127.0.0.1"), "{}", said(&remote));
     assert!(!is_mounted(&mount));
-}
-
-/// Unmounts at the end of a test, even where it fails.
-struct Unmounts<'a>(&'a std::path::Path);
-
-impl Drop for Unmounts<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).stderr(Stdio::null()).status();
-    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What `sfs cp` keeps of a tree, beside what stands in the tree where it is mounted.
 
-use super::{Stage, can_mount, said};
+use super::{Stage, said};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, SeekFrom, Timespec, Timestamps, XattrFlags};
 use rustix::fs::{getxattr, lgetxattr, llistxattr, lsetxattr, makedev, mknodat, seek, utimensat};
 use std::collections::BTreeMap;
@@ -120,10 +120,7 @@ fn grow(root: &Path) {
 
 #[test]
 fn a_copy_keeps_what_cp_keeps() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let server = stage.serve("noatime");
     grow(&stage.path("mnt"));
     let expected = tell(&stage.path("mnt/tree"));
@@ -152,10 +149,7 @@ fn a_copy_keeps_what_cp_keeps() {
 
 #[test]
 fn who_may_not_give_files_away_copies_the_rest() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let server = stage.serve("noatime");
     grow(&stage.path("mnt"));
     server.unmount();

@@ -1,15 +1,12 @@
 //! Which files and devices a volume is made on, and which are left alone.
 
-use super::{Stage, Unmounts, can_mount, said};
+use super::{Stage, said};
 use std::fs;
 use std::process::Command;
 
 #[test]
 fn a_drive_of_more_pages_than_one_answer_tells_of_gets_a_volume() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let server = stage.serve_with(&[&stage.text("mnt"), "--on", "sim:--logical-size 5GiB --op 10% --ftl page"]);
     fs::write(stage.path("mnt/file"), b"there is room").expect("a volume");
     server.unmount();
@@ -64,10 +61,7 @@ impl Drop for Loop {
 
 #[test]
 fn a_device_that_is_mounted_is_left_alone_even_if_forced() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     fs::write(stage.path("ext4"), vec![0; 64 << 20]).expect("a file");
     let made = Command::new("mkfs.ext4").arg("-q").arg(stage.path("ext4")).status();
     let device = Loop::over(&stage.text("ext4"));
@@ -75,7 +69,6 @@ fn a_device_that_is_mounted_is_left_alone_even_if_forced() {
     let mount = stage.path("mnt");
     let mounted = Command::new("mount").arg(&device.0).arg(&mount).status().expect("mount starts");
     assert!(mounted.success(), "ext4 cannot be mounted");
-    let _mount = Unmounts(&mount);
     for words in [["mkfs", "--force", &device.0], ["mkfs", &device.0, "-f"], ["fsck", "-y", &device.0]] {
         let refused = stage.run(&words);
         let code = if words[0] == "mkfs" { 2 } else { 8 };

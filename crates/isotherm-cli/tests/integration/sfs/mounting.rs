@@ -1,16 +1,13 @@
 //! `sfs mount` as programs and people call it: what is left behind when it fails, and where its server speaks.
 
-use super::{PATIENCE, Stage, Unmounts, can_mount, is_mounted, said};
+use super::{PATIENCE, Stage, is_mounted, said};
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
 fn a_volume_whose_root_cannot_be_read_is_not_left_mounted() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let server = stage.serve("rw");
     fs::write(stage.path("mnt/a-name-like-no-other"), b"").expect("there is room");
     server.unmount();
@@ -22,7 +19,6 @@ fn a_volume_whose_root_cannot_be_read_is_not_left_mounted() {
         }
     }
     fs::write(stage.path("disk"), disk).expect("a file");
-    let _mount = Unmounts(&stage.path("mnt"));
     let failed = stage.run(&["mount", &stage.text("disk"), &stage.text("mnt")]);
     assert_eq!(failed.status.code(), Some(2), "{}", said(&failed));
     assert!(said(&failed).contains("root directory"), "{}", said(&failed));
@@ -35,10 +31,7 @@ fn a_volume_whose_root_cannot_be_read_is_not_left_mounted() {
 
 #[test]
 fn a_mount_that_nobody_waits_for_any_more_is_not_made() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let other = stage.path("other");
     fs::create_dir(&other).expect("a folder");
     let held = stage.lock();
@@ -47,7 +40,6 @@ fn a_mount_that_nobody_waits_for_any_more_is_not_made() {
         .stderr(Stdio::null())
         .spawn()
         .expect("the program starts");
-    let _mount = Unmounts(&other);
     std::thread::sleep(Duration::from_millis(500));
     client.kill().expect("it waits");
     client.wait().expect("it was killed");
@@ -63,12 +55,7 @@ fn a_mount_that_nobody_waits_for_any_more_is_not_made() {
 
 #[test]
 fn a_server_works_in_the_root_directory_and_names_its_device_in_full() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
-    let mount = stage.path("mnt");
-    let _mount = Unmounts(&mount);
+    let Some(stage) = Stage::that_mounts() else { return };
     let mounted = Command::new(env!("CARGO_BIN_EXE_isotherm"))
         .args(["sfs", "mount", "disk", "mnt", "--messages", "said"])
         .current_dir(stage.path(""))

@@ -1,6 +1,6 @@
 //! The words of mount(8), fstab(5) and fsck(8).
 
-use super::{Stage, Unmounts, can_mount, said};
+use super::{Stage, can_mount, said};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -29,10 +29,7 @@ fn what_mount_and_fstab_say_is_understood() {
 /// Opened for reading and no more: no read reaches the server.
 #[test]
 fn opening_to_read_sets_the_times_that_the_options_leave() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let (file, folder) = (stage.path("mnt/file"), stage.path("mnt/folder"));
     let server = stage.serve("noatime");
     fs::write(&file, b"content").expect("there is room");
@@ -61,12 +58,8 @@ fn opening_to_read_sets_the_times_that_the_options_leave() {
 
 #[test]
 fn flags_of_a_mount_are_those_that_were_named() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let (disk, mount) = (stage.text("disk"), stage.text("mnt"));
-    let _mount = Unmounts(&stage.path("mnt"));
     for (options, there) in [
         ("rw", ["nosuid", "nodev"].as_slice()),
         ("suid", &["nodev"]),
@@ -87,12 +80,8 @@ fn flags_of_a_mount_are_those_that_were_named() {
 
 #[test]
 fn a_remount_changes_flags_alone_and_says_what_it_cannot_change() {
-    if !can_mount() {
-        return;
-    }
-    let stage = Stage::new();
+    let Some(stage) = Stage::that_mounts() else { return };
     let (disk, mount) = (stage.text("disk"), stage.text("mnt"));
-    let _mount = Unmounts(&stage.path("mnt"));
     let has = |flag: &str| flags(&stage.path("mnt")).iter().any(|other| other == flag);
     let remount = |options: &str| stage.run(&["mount", &disk, &mount, "-o", &format!("remount,{options}")]);
     let nowhere = remount("ro");
