@@ -7,13 +7,13 @@ use std::process::Output;
 
 const SQLITE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/sqlite-wal-ext4.csv.zst");
 
-/// Half of the writes go around a log of 4 MiB, the others anywhere in 32 MiB.
-fn database(folder: &Path) -> String {
+/// Half of the writes go around a log, the others anywhere in eight times as much.
+fn database(folder: &Path, log_pages: u64) -> String {
     let mut text = String::from("ts_ns,op,offset,length\n");
     let mut state = 1u64;
-    for at in 0..120_000u64 {
+    for at in 0..120 * log_pages {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let page = if at % 2 == 0 { at / 2 % 1024 } else { 1024 + (state >> 33) % 8192 };
+        let page = if at % 2 == 0 { at / 2 % log_pages } else { log_pages + (state >> 33) % (8 * log_pages) };
         text.push_str(&format!("{},W,{},4096\n", at * 1_000_000, page * 4096));
     }
     let path = folder.join("database.csv");
@@ -29,7 +29,7 @@ fn error_of(output: &Output) -> String {
 #[test]
 fn what_a_plan_promises_is_what_its_replay_gives() {
     let folder = tempfile::tempdir().unwrap();
-    let trace = database(folder.path());
+    let trace = database(folder.path(), 1024);
     let out = folder.path().join("advice");
     let output =
         isotherm(&["advise", &trace, "--drive", "client-tlc-1t", "--fill", "100%", "--out", out.to_str().unwrap()]);
@@ -69,7 +69,7 @@ fn what_a_plan_promises_is_what_its_replay_gives() {
 #[test]
 fn json_is_all_that_is_printed_and_the_same_each_time() {
     let folder = tempfile::tempdir().unwrap();
-    let trace = database(folder.path());
+    let trace = database(folder.path(), 512);
     let print = |out: &str| {
         let out = folder.path().join(out);
         let output = isotherm(&["advise", &trace, "--fill", "90%", "--json", "--out", out.to_str().unwrap()]);
@@ -126,7 +126,7 @@ fn what_is_wrong_is_told_with_what_would_be_right() {
 #[test]
 fn files_and_a_real_drive_stand_beside_the_answer() {
     let folder = tempfile::tempdir().unwrap();
-    let trace = database(folder.path());
+    let trace = database(folder.path(), 1024);
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();

@@ -96,14 +96,22 @@ impl ExternalPlacement for Rates {
 }
 
 impl ExternalVictim for Rates {
-    /// Minimum declining cost: the most invalid pages, squared, for what is expected to die.
+    /// Minimum declining cost: the most invalid pages, squared, for what is expected to die. A ranking serves a few collections, which
+    /// change little in thousands of blocks.
     fn rank(&mut self, closed: &ClosedBlocks, _: u64) -> Result<Vec<u32>, String> {
         let score = |at: usize| {
             let invalid = f64::from(closed.pages_per_block - closed.valid[at]);
             invalid * invalid / (f64::from(closed.valid[at]) * self.means[usize::from(closed.streams[at])])
         };
-        let best = (0..closed.blocks.len()).max_by(|a, b| score(*a).total_cmp(&score(*b)));
-        Ok(best.map(|at| closed.blocks[at]).into_iter().collect())
+        const RANKED: usize = 4;
+        let mut ranking: Vec<(f64, u32)> = (0..closed.blocks.len()).map(|at| (score(at), closed.blocks[at])).collect();
+        let better = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0);
+        if ranking.len() > RANKED {
+            ranking.select_nth_unstable_by(RANKED, better);
+            ranking.truncate(RANKED);
+        }
+        ranking.sort_by(better);
+        Ok(ranking.into_iter().map(|(_, block)| block).collect())
     }
 }
 
