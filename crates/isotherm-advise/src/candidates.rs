@@ -191,14 +191,17 @@ pub fn every_combination(candidates: &[Candidate]) -> Vec<Candidate> {
     all
 }
 
-/// A placement that knows when each page dies, no bound (others may write less), on a drive that hears of all that any change tells it.
-pub fn knows_future(tried: &[Tried]) -> Candidate {
+/// A placement that knows when each page dies, no bound (others may write less), on a drive that hears of all that any change tells it, under
+/// victims of its own policy and of those that suit such a placement.
+pub fn knows_future(tried: &[Tried]) -> Vec<Candidate> {
     let discards = tried.iter().any(|tried| tried.candidate.change.discards == Some(true));
-    let change = Change {
+    let of = |victim: Option<&str>| Change {
         discards: discards.then_some(true),
         freed: tried.iter().find_map(|tried| tried.candidate.change.freed.clone()),
         placement: Some(PolicyName::plain("offline")),
+        victim: victim.map(PolicyName::plain),
         ..Change::default()
     };
-    Candidate { kind: Kind::KnowsFuture, what: "knows the future".to_owned(), change }
+    let candidate = |change| Candidate { kind: Kind::KnowsFuture, what: "knows the future".to_owned(), change };
+    [None, Some("cost_benefit")].map(of).map(candidate).to_vec()
 }

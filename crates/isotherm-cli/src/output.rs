@@ -59,6 +59,14 @@ pub fn whole(number: u64) -> String {
     text
 }
 
+/// What write amplification by known rates means.
+pub fn known_rates_note(wa: f64) -> String {
+    format!(
+        "{wa:.3}, where the rate of every page is known and the spare space divided as is best (closed form, for many blocks; no bound for who \
+         knows when each page dies)"
+    )
+}
+
 /// A number with `decimals`, or a dash where there is none.
 pub fn real(number: Option<f64>, decimals: usize) -> String {
     number.map_or_else(|| "-".to_owned(), |n| format!("{n:.decimals$}"))

@@ -146,6 +146,9 @@ fn text(result: &RunResult) -> String {
             format!("{last} over {} host pages", output::whole(result.last_window.host_pages_written)),
         );
     }
+    if let Some(wa) = result.write_amplification_known_rates {
+        line("  by known rates", output::known_rates_note(wa));
+    }
     let log = result.sections.get::<LogSnapshot>();
     if let Some(log) = &log {
         line(

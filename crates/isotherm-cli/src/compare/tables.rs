@@ -1,7 +1,7 @@
 //! The comparison for people: what is written, what it costs in time, whether it can be trusted.
 
 use super::numbers::{Number, TIMES, WRITES, has_small_requests};
-use crate::output::wrapped;
+use crate::output::{known_rates_note, wrapped};
 use crate::run::verdict;
 use crate::table::{Column, NOTHING, Table};
 use isotherm_eval::comparison::TRACE_FROM_DEVICE;
@@ -140,6 +140,7 @@ pub fn text(runs: &[RunResult], traces: &[String], room: usize, is_wide: bool) -
             notes.iter().for_each(|note| text.push_str(&wrapped(note, room, 2)));
             text.push('\n');
         }
+        known_rates(&part.devices).iter().for_each(|note| text.push_str(&wrapped(note, room, 2)));
         part.devices.iter().for_each(|device| text.push_str(&judgement(device, room)));
     }
     let is_drawn = |device: &Device<'_>| {
@@ -156,10 +157,27 @@ pub fn text(runs: &[RunResult], traces: &[String], room: usize, is_wide: bool) -
 /// What is to be told about latencies, once where it is the same of every device. Below a log, requests are the log's own, and
 /// their latencies stand in no table.
 fn latency_notes(devices: &[Device<'_>]) -> Vec<String> {
+    let of = |device: &Device<'_>| {
+        let told = device.runs.iter().filter(|run| run.below.is_none()).map(|run| run.latency_notes());
+        told.into_iter().find(|notes| !notes.is_empty()).unwrap_or_default()
+    };
+    shared("latencies", devices, of)
+}
+
+/// What known rates would come to, where that is known.
+fn known_rates(devices: &[Device<'_>]) -> Vec<String> {
+    let of = |device: &Device<'_>| {
+        let wa = device.runs[0].write_amplification_known_rates;
+        wa.map(known_rates_note).into_iter().collect()
+    };
+    shared("WA by known rates", devices, of)
+}
+
+/// Notes on devices, each once, with the names of those it is of where it is not of all.
+fn shared(about: &str, devices: &[Device<'_>], of: impl Fn(&Device<'_>) -> Vec<String>) -> Vec<String> {
     let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
     for device in devices {
-        let told = device.runs.iter().filter(|run| run.below.is_none()).map(|run| run.latency_notes());
-        for note in told.into_iter().find(|notes| !notes.is_empty()).unwrap_or_default() {
+        for note in of(device) {
             match notes.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, names)) => names.push(device.name),
                 None => notes.push((note, vec![device.name])),
@@ -168,9 +186,9 @@ fn latency_notes(devices: &[Device<'_>]) -> Vec<String> {
     }
     let text = |(note, names): (String, Vec<&str>)| {
         if names.len() == devices.len() {
-            format!("latencies: {note}")
+            format!("{about}: {note}")
         } else {
-            format!("latencies of {}: {note}", names.join("; "))
+            format!("{about} of {}: {note}", names.join("; "))
         }
     };
     notes.into_iter().map(text).collect()

@@ -8,6 +8,7 @@ mod diff;
 mod drive;
 mod experiments;
 mod golden;
+mod known;
 mod sfs;
 mod trace;
 mod tutorials;

@@ -213,6 +213,11 @@ pub struct RunResult {
     pub write_amplification: Option<f64>,
     /// The same over the last window (the whole run unless `--measure-last` is given).
     pub write_amplification_last: Option<f64>,
+    /// What write amplification tends to where the rates of all pages are known, each rate has blocks of its own, and the spare space is
+    /// divided as is best, by a closed form; for page-mapped drives and synthetic workloads whose writes are independent draws from fixed
+    /// rates. No bound: who knows when each page dies may write less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_amplification_known_rates: Option<f64>,
     /// Bytes programmed for each byte that the host wrote: larger where the host writes less than a page at a time.
     pub write_amplification_bytes: Option<f64>,
 

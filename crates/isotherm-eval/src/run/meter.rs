@@ -91,6 +91,7 @@ impl Meter {
             },
             plan: self.plan,
             device_spec: &self.spec,
+            known_rates: None,
             below: None,
             device,
             workload: Workload {

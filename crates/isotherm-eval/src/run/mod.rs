@@ -7,6 +7,7 @@
 //! function of its [`RunSpec`], simulator timing aside.
 
 mod future;
+mod known_rates;
 mod layout;
 mod meter;
 mod outcome;

@@ -28,6 +28,8 @@ pub(super) struct Measured<'a> {
     pub plan: Plan,
     /// Its specification.
     pub device_spec: &'a SystemSpec,
+    /// What its write amplification would tend to with known rates.
+    pub known_rates: Option<f64>,
     /// The device below the log, where there is one: specification and plan.
     pub below: Option<(SystemSpec, Plan)>,
     /// The device at its end.
@@ -123,6 +125,7 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
         pages_read: measure::by_cause(&read),
         gc_pages_copied: measure::pages_copied(&programmed),
         write_amplification: ratio(programmed.total() as f64, host.pages_written as f64),
+        write_amplification_known_rates: measured.known_rates,
         write_amplification_bytes,
         gc_count: end.collector.collections - start.collector.collections,
         gc_count_background: end.collector.background_collections - start.collector.background_collections,
@@ -232,6 +235,7 @@ fn below(measured: &Measured<'_>) -> Option<Box<RunResult>> {
         setting: measured.setting.clone(),
         plan: *plan,
         device_spec,
+        known_rates: None,
         below: None,
         device: measured.device,
         workload: measured.workload.clone(),

@@ -3,7 +3,7 @@
 use super::outcome::{Measured, result};
 use super::precondition;
 use super::submit::{Stopped, submit};
-use super::{Prepared, future};
+use super::{Prepared, future, known_rates};
 use crate::control::Control;
 use crate::error::EvalError;
 use crate::heat::HeatRecorder;
@@ -14,17 +14,23 @@ use crate::source::{BATCH, page_writes};
 use crate::verdict::Setting;
 use isotherm::build::Environment;
 use isotherm::device::{Observe, Replay};
+use isotherm::placement::lookaheads;
 use isotherm::request::Request;
 use isotherm::stats::{Latencies, Snapshot};
+use isotherm_sfs::SystemSpec;
 use isotherm_trace::LeadingTrims;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+
+/// A write amplification at which no other lookahead is tried.
+const NOTHING_TO_GAIN: f64 = 1.002;
 
 /// Where a replay stands.
 struct Session<'a> {
     prepared: &'a Prepared<'a>,
     device: &'a mut dyn Replay,
     control: &'a Control,
+    tells_progress: bool,
     recorder: Recorder,
     heat: HeatRecorder,
     /// Page writes of the host before the measured run.
@@ -44,27 +50,55 @@ struct Session<'a> {
 }
 
 impl Prepared<'_> {
-    /// Runs.
+    /// Runs. Where the placement reads ahead and leaves open how far, each lookahead that fits the device is tried, and the run that writes
+    /// least counts.
     ///
     /// # Errors
     /// The trace cannot be read, a request does not fit the device, a conservation law is broken, the user stopped.
     pub fn run(&self, control: &Control) -> Result<RunResult, EvalError> {
         let spec = self.spec;
+        let geometry = self.plan.geometry;
+        let logical_pages = self.plan.logical_pages;
         let environment = Environment {
-            logical_bytes: u64::from(self.plan.logical_pages) * u64::from(self.plan.geometry.page_bytes()),
+            logical_bytes: u64::from(logical_pages) * u64::from(geometry.page_bytes()),
             seed: spec.seed,
-            future: future::of(
-                spec,
-                &self.folding,
-                &self.layout,
-                u64::from(self.plan.logical_pages),
-                self.page_writes,
-            )?,
+            future: future::of(spec, &self.folding, &self.layout, logical_pages.into(), self.page_writes)?,
             placement: spec.policies.placement.clone(),
             victim: spec.policies.victim.clone(),
         };
-        let plan = isotherm_sfs::plan(&self.device_spec, &environment)?;
-        let mut device = isotherm_sfs::build(&self.device_spec, &environment)?;
+        let Some(future) = &environment.future else {
+            return self.run_with(&self.device_spec, &environment, (control, true));
+        };
+        let mut device_spec = self.device_spec.clone();
+        let names =
+            lookaheads(&device_spec.placement.name, future, logical_pages, geometry.pages_per_block(), geometry.blocks);
+        let mut best: Option<RunResult> = None;
+        for name in names {
+            device_spec.placement.name = name;
+            // Whoever watches was told of the pages of one run.
+            let is_told = best.is_none();
+            let result = self.run_with(&device_spec, &environment, (control, is_told))?;
+            let writes = |result: &RunResult| result.write_amplification_last.unwrap_or(f64::INFINITY);
+            if best.as_ref().is_none_or(|best| writes(&result) < writes(best)) {
+                best = Some(result);
+            }
+            if best.as_ref().is_some_and(|best| writes(best) < NOTHING_TO_GAIN) {
+                break;
+            }
+        }
+        Ok(best.expect("there is one name at least"))
+    }
+
+    /// Runs with this specification of the device.
+    fn run_with(
+        &self,
+        device_spec: &SystemSpec,
+        environment: &Environment,
+        (control, tells_progress): (&Control, bool),
+    ) -> Result<RunResult, EvalError> {
+        let spec = self.spec;
+        let plan = isotherm_sfs::plan(device_spec, environment)?;
+        let mut device = isotherm_sfs::build(device_spec, environment)?;
         let prepared = precondition::write(&mut *device, spec, &self.folding, &self.layout, control)?;
         device.reset_latencies();
         let start = device.snapshot();
@@ -76,6 +110,7 @@ impl Prepared<'_> {
             prepared: self,
             device: &mut *device,
             control,
+            tells_progress,
             recorder,
             heat,
             pages_before: start.host.pages_written,
@@ -116,8 +151,9 @@ impl Prepared<'_> {
                 precondition_replays: prepared.replays,
             },
             plan,
-            device_spec: &self.device_spec,
-            below: isotherm_sfs::plan_below(&self.device_spec, &environment)?.map(|(spec, plan)| (spec.into(), plan)),
+            device_spec,
+            known_rates: known_rates::of(self, &plan),
+            below: isotherm_sfs::plan_below(device_spec, environment)?.map(|(spec, plan)| (spec.into(), plan)),
             device: &*device as &dyn Observe,
             workload: Workload {
                 address: spec.replay.address.name().to_owned(),
@@ -230,7 +266,9 @@ impl Session<'_> {
             self.device.reset_latencies();
         }
         let stopped = self.submit(&batch[rest..], rest_pages, self.requests + rest as u64 + 1)?;
-        self.control.pages_done.fetch_add(pages, Ordering::Relaxed);
+        if self.tells_progress {
+            self.control.pages_done.fetch_add(pages, Ordering::Relaxed);
+        }
         Ok(stopped)
     }
 

@@ -42,6 +42,17 @@ impl Alias {
         self.slots.len() as u32
     }
 
+    /// Probability of each outcome.
+    pub(crate) fn shares(&self) -> Vec<f64> {
+        let mut shares = vec![0.0; self.slots.len()];
+        for (at, Slot { threshold, other }) in self.slots.iter().enumerate() {
+            let kept = if *other as usize == at { 1.0 } else { f64::from(*threshold) / 4_294_967_296.0 };
+            shares[at] += kept / self.slots.len() as f64;
+            shares[*other as usize] += (1.0 - kept) / self.slots.len() as f64;
+        }
+        shares
+    }
+
     /// Draws an index.
     #[inline(always)]
     pub(crate) fn draw(&self, random: &mut Random) -> u32 {
@@ -67,7 +78,8 @@ mod tests {
         const DRAWS: u32 = 1_000_000;
         (0..DRAWS).for_each(|_| counts[alias.draw(&mut random) as usize] += 1);
         assert_eq!(counts[1], 0);
-        for (count, weight) in counts.iter().zip(weights) {
+        for ((count, weight), share) in counts.iter().zip(weights).zip(alias.shares()) {
+            assert!((share - weight / 10.0).abs() < 1e-9, "{share} of {weight}");
             let expected = f64::from(DRAWS) * weight / 10.0;
             // Five standard deviations: one such test in a million fails by chance.
             assert!((f64::from(*count) - expected).abs() <= 5.0 * expected.sqrt(), "{count} of {expected}");

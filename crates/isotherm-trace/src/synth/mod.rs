@@ -18,6 +18,6 @@ mod scatter;
 mod workload;
 mod zipf;
 
-pub use pattern::{Build, PATTERNS, PatternEntry};
+pub use pattern::{Build, PATTERNS, PatternEntry, RateGroup};
 pub use reader::SynthReader;
 pub use workload::{COMMON, MIX, Workload, reseeded};

@@ -1,7 +1,7 @@
 //! The specification of a workload: patterns mixed and following each other, and how requests look and arrive.
 
 use super::alias::Alias;
-use super::pattern::{Build, Ground, Mix, PATTERNS, Pattern, PatternEntry};
+use super::pattern::{Build, Ground, Mix, PATTERNS, Pattern, PatternEntry, RateGroup};
 use super::reader::SynthReader;
 use crate::error::TraceError;
 use crate::sink::END_BYTES_MAX;
@@ -123,6 +123,15 @@ impl Workload {
     /// Bytes of a page.
     pub fn page_bytes(&self) -> u64 {
         self.page_bytes
+    }
+
+    /// How often pages are written, where each write is drawn from the same rates independently of all others, and pages stay once they were
+    /// written; `None` for anything else.
+    pub fn stationary_rates(&self) -> Option<Vec<RateGroup>> {
+        match (&self.phases[..], &self.size) {
+            ([Phase { pattern: Some(pattern), .. }], Size::Fixed(1)) if self.trims == 0.0 => pattern.rates(self.pages),
+            _ => None,
+        }
     }
 
     /// Host page writes in all.

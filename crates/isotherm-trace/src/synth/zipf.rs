@@ -48,6 +48,11 @@ impl Zipf {
         Self { theta, head, alias: Alias::new(&weights), runs: runs.into_boxed_slice() }
     }
 
+    /// How popular a rank is, beside the others.
+    pub(crate) fn popularity(&self, rank: u32) -> f64 {
+        libm::pow(f64::from(rank) + 1.0, -self.theta)
+    }
+
     /// Draws a rank from 0.
     #[inline(always)]
     pub(crate) fn draw(&self, random: &mut Random) -> u32 {

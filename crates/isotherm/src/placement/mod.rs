@@ -16,6 +16,7 @@ pub use crate::future::Future;
 pub use crate::hotness::history::{PageHistory, Wanted};
 pub use asa::{AsaCounters, AsaResults};
 pub use external::{CopyBatch, ExternalPlacement, SharedPlacement, WriteBatch};
+pub use offline::lookaheads;
 
 /// A page that the host writes.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,39 @@
+//! What write amplification would tend to if the rates of all pages were known: the reference beside runs of synthetic workloads.
+
+use super::Prepared;
+use crate::closed_form::{alpha_of_spare, known_rates};
+use crate::fold::Folding;
+use isotherm::build::Plan;
+use isotherm_trace::synth::Workload;
+
+/// See [`RunResult::write_amplification_known_rates`](crate::results::RunResult::write_amplification_known_rates).
+pub fn of(prepared: &Prepared<'_>, plan: &Plan) -> Option<f64> {
+    let spec = &prepared.device_spec;
+    let passes_writes_on = spec.ftl.name.name == "page" && spec.log.is_none() && !spec.dram.has_buffer();
+    if !passes_writes_on || !prepared.spec.trace.is_synthetic() {
+        return None;
+    }
+    let workload = Workload::parse(prepared.spec.trace.name.strip_prefix("synth:")?).ok()?;
+    let pages = u64::from(workload.pages());
+    // Pages that share an address, or were left out because they are never drawn, have other rates than the workload says.
+    let is_whole = match &prepared.folding {
+        Folding::Refuse => true,
+        Folding::Wrap(bytes) => *bytes >= pages * workload.page_bytes(),
+        Folding::Compact(touched) => touched.count() == pages,
+    };
+    if !is_whole || workload.page_bytes() != u64::from(plan.geometry.page_bytes()) {
+        return None;
+    }
+    // A drive is as large as what is drawn, which may leave out the last pages; where it leaves out more, the workload has hardly begun.
+    let (filler, logical) = (prepared.layout.filler.count(), u64::from(plan.logical_pages));
+    if logical < pages - pages / 100 {
+        return None;
+    }
+    let live = (pages + filler).min(logical);
+    let share = 1.0 - filler as f64 / live as f64;
+    let mut groups: Vec<(f64, f64)> =
+        workload.stationary_rates()?.into_iter().map(|(pages, writes)| (share * pages, writes)).collect();
+    groups.push((filler as f64 / live as f64, 0.0));
+    let alpha = alpha_of_spare(plan.spare) * logical as f64 / live as f64;
+    Some(known_rates(&groups, alpha, plan.geometry.pages_per_block())).filter(|wa| wa.is_finite())
+}
