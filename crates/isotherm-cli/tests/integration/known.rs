@@ -89,6 +89,16 @@ fn of_the_lookaheads_that_are_tried_the_best_counts_and_is_named() {
 }
 
 #[test]
+fn a_lookahead_that_is_given_in_part_is_the_narrowest_that_fits() {
+    let options = ["--op", "20%", "--measure-last", "50k", "--placement"];
+    let of = |placement: &str| wa(&steady("zipf", "16Ki", "200k", &[&options[..], &[placement]].concat()));
+    // Half of the spare space is 25 blocks: five streams for each doubling, and all beyond the reach in one.
+    let (given, whole) = (of("offline:per_doubling=3,reach=512"), of("offline:window=16,per_doubling=3,reach=512"));
+    assert_eq!(given, whole);
+    assert_ne!(given, of("offline:per_doubling=1,reach=512"));
+}
+
+#[test]
 fn people_are_told_what_known_rates_would_cost() {
     let told = |arguments: &[&str]| {
         let output = isotherm(arguments);

@@ -35,5 +35,7 @@ pub fn of(prepared: &Prepared<'_>, plan: &Plan) -> Option<f64> {
         workload.stationary_rates()?.into_iter().map(|(pages, writes)| (share * pages, writes)).collect();
     groups.push((filler as f64 / live as f64, 0.0));
     let alpha = alpha_of_spare(plan.spare) * logical as f64 / live as f64;
-    Some(known_rates(&groups, alpha, plan.geometry.pages_per_block())).filter(|wa| wa.is_finite())
+    // With much spare space the correction for the size of blocks falls below what is possible.
+    let wa = known_rates(&groups, alpha, plan.geometry.pages_per_block());
+    wa.is_finite().then_some(wa.max(1.0))
 }

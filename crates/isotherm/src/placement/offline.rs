@@ -29,7 +29,7 @@ pub(super) const ENTRY: Entry<BuildPlacement> = Entry {
     paper: "known future",
     memory: "4 bytes a logical page, 4 bytes a host page write",
     parameters: &[
-        Parameter::integer("window", 0..=BLOCKS_MAX, "0").help("blocks in the nearest window; 0 tries several lookaheads, and keeps what writes least"),
+        Parameter::integer("window", 0..=BLOCKS_MAX, "0").help("blocks in the nearest window; 0 takes the narrowest that half the spare space has streams for, or, with nothing else given, tries several lookaheads and keeps what writes least"),
         Parameter::integer("per_doubling", 0..=64, "0").help("windows in each doubling of the distance, each twice as wide as those of the one before; 0 makes all as wide as the nearest"),
         Parameter::integer("reach", 0..=BLOCKS_MAX, "0").help("blocks of host writes ahead that windows cover; 0 covers the longest life"),
     ],
@@ -91,11 +91,16 @@ fn longest_life(future: &Future, pages_per_block: u32) -> u64 {
     longest.unwrap_or(0).div_ceil(pages_per_block.into()).max(1)
 }
 
+/// Blocks of the spare space.
+fn spare_blocks(logical_pages: u32, pages_per_block: u32, blocks: u32) -> u64 {
+    blocks.saturating_sub(logical_pages.div_ceil(pages_per_block)).into()
+}
+
 /// Lookaheads that fit a device, each of which may be the best: windows that widen with the distance or do not, over all lives or as far as a
 /// few drive writes, with streams for half the spare space or nearly all of it.
 fn fitting(longest: u64, logical_pages: u32, pages_per_block: u32, blocks: u32) -> Vec<Lookahead> {
     let logical = u64::from(logical_pages.div_ceil(pages_per_block));
-    let spare = u64::from(blocks).saturating_sub(logical);
+    let spare = spare_blocks(logical_pages, pages_per_block, blocks);
     let mut found: Vec<Lookahead> = Vec::new();
     for most_streams in [spare / 2, spare.saturating_sub(1)] {
         for (per_doubling, drive_writes) in [(2, None), (0, None), (1, Some(4)), (2, Some(2)), (4, None), (0, Some(1))]
@@ -155,22 +160,24 @@ fn build(parameters: &Parameters<'_>, context: &super::PlacementContext) -> Resu
         given => given.min(longest),
     };
     let per_doubling = parameters.integer("per_doubling");
-    let lookahead = match parameters.integer("window") {
-        // On a device without room for two windows there is nothing to choose.
-        0 => {
-            let fits = fitting(longest, context.logical_pages, context.pages_per_block, context.blocks);
-            fits.first().copied().unwrap_or(Lookahead { window: reach, per_doubling: 0, reach })
+    let (logical_pages, pages_per_block, blocks) = (context.logical_pages, context.pages_per_block, context.blocks);
+    let chosen = match parameters.integer("window") {
+        0 if per_doubling == 0 && parameters.integer("reach") == 0 => {
+            fitting(longest, logical_pages, pages_per_block, blocks).first().copied()
         }
-        window => Lookahead { window, per_doubling, reach },
+        0 => Lookahead::narrowest(per_doubling, reach, spare_blocks(logical_pages, pages_per_block, blocks) / 2),
+        window => Some(Lookahead { window, per_doubling, reach }),
     };
+    // On a device without room for two windows there is nothing to choose.
+    let lookahead = chosen.unwrap_or(Lookahead { window: reach, per_doubling: 0, reach });
     let streams = lookahead.streams();
     let streams = u16::try_from(streams).map_err(|_| {
         SpecError::new("offline:window", format!("{streams} windows exceed 65535 streams"), "give a larger window")
     })?;
-    let block = u64::from(context.pages_per_block);
+    let block = u64::from(pages_per_block);
     Ok(AnyPlacement::Offline(Offline {
         future,
-        deaths: vec![NEVER; context.logical_pages as usize],
+        deaths: vec![NEVER; logical_pages as usize],
         window_writes: lookahead.window * block,
         reach_writes: lookahead.reach * block,
         per_doubling: lookahead.per_doubling,
