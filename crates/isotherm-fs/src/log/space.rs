@@ -66,11 +66,11 @@ impl<D: Device> Log<D> {
         self.segments_needed(portion, self.batch(self.machine()).headroom + self.segments_of_pages_to_come())
     }
 
-    /// Segments of the pages that are not dirty and may be at the next checkpoint. What requests make dirty while it is written is not
-    /// among them: where another checkpoint is needed for room, requests are held back.
+    /// Segments of the pages that are not dirty and may be at the next checkpoint, and one of the redo log until then.
     fn segments_of_pages_to_come(&self) -> usize {
-        let pages = self.usage.pages.min(self.dirty_pages_limit() as u64);
-        pages.saturating_sub(self.cache.dirty() as u64).div_ceil(self.payload_of_segment()) as usize
+        let pages = self.usage.pages.min(self.dirty_pages_bound() as u64);
+        let segments = pages.saturating_sub(self.cache.dirty() as u64).div_ceil(self.payload_of_segment()) as usize;
+        segments + usize::from(segments > 0)
     }
 
     /// Blocks of so many that are planned at a time: what comes later must not keep segments free now.
