@@ -8,6 +8,7 @@ use crate::error::TraceError;
 use isotherm::random::Random;
 use isotherm::registry::{Entry, Parameter, Parameters, SpecError};
 use isotherm::request::Op;
+use std::ops::Range;
 
 /// What a pattern is built from beside its own parameters.
 pub(crate) struct Ground {
@@ -272,17 +273,14 @@ pub type RateGroup = (f64, f64);
 /// How the pages of a group may differ in rank: by a quarter of an octave, which changes the rate of a Zipf law by less than a fifth.
 const GROUP_STEP: f64 = 1.189_207_115_002_721;
 
-/// Groups of pages by popularity, the most popular first, which `weights` has first too. Their rates lie close together.
-fn rate_groups(pages: u32, weights: impl Iterator<Item = f64>) -> Vec<RateGroup> {
+/// Groups of pages by rank, whose rates lie close together; `weight` is how popular the pages of a range of ranks are.
+fn rate_groups(pages: u32, weight: impl Fn(Range<u32>) -> f64) -> Vec<RateGroup> {
     let mut groups: Vec<RateGroup> = Vec::new();
-    let mut end = 0.0;
-    for (rank, weight) in weights.enumerate() {
-        if rank as f64 >= end {
-            groups.push((0.0, 0.0));
-            end = ((rank as f64 + 1.0) * GROUP_STEP).floor();
-        }
-        let group = groups.last_mut().expect("one was begun");
-        *group = (group.0 + 1.0 / f64::from(pages), group.1 + weight);
+    let mut first = 0;
+    while first < pages {
+        let end = ((f64::from(first) + 1.0) * GROUP_STEP).floor().min(pages.into()) as u32;
+        groups.push((f64::from(end - first) / f64::from(pages), weight(first..end)));
+        first = end;
     }
     let sum: f64 = groups.iter().map(|group| group.1).sum();
     groups.iter_mut().for_each(|group| group.1 /= sum);
@@ -305,7 +303,7 @@ impl Pattern {
     pub(crate) fn rates(&self, pages: u32) -> Option<Vec<RateGroup>> {
         match self {
             Self::Uniform(_) => Some(vec![(1.0, 1.0)]),
-            Self::Zipf(Ranked { law, .. }) => Some(rate_groups(pages, (0..pages).map(|rank| law.popularity(rank)))),
+            Self::Zipf(Ranked { law, .. }) => Some(rate_groups(pages, |ranks| law.weight(ranks))),
             Self::HotCold(HotCold { hot_pages, hot_share, .. }) => {
                 let hot = f64::from(*hot_pages) / f64::from(pages);
                 Some(vec![(hot, *hot_share), (1.0 - hot, 1.0 - hot_share)])
@@ -314,7 +312,7 @@ impl Pattern {
                 let mut shares = law.shares();
                 shares.resize(pages as usize, 0.0);
                 shares.sort_by(|a, b| b.total_cmp(a));
-                Some(rate_groups(pages, shares.into_iter()))
+                Some(rate_groups(pages, |ranks| shares[ranks.start as usize..ranks.end as usize].iter().sum()))
             }
             Self::Sequential(_) | Self::Mix(_) => None,
         }

@@ -8,9 +8,15 @@
 
 use super::alias::Alias;
 use isotherm::random::Random;
+use std::ops::Range;
 
 /// Ranks with a slot of their own.
 const HEAD: u32 = 4096;
+
+/// How popular a rank is, beside the others.
+fn popularity(rank: u32, theta: f64) -> f64 {
+    libm::pow(f64::from(rank) + 1.0, -theta)
+}
 
 /// Ranks `first..first + length`, all beyond the head.
 #[derive(Clone, Copy)]
@@ -34,7 +40,7 @@ impl Zipf {
     /// `n` > 0 ranks, theta >= 0.
     pub(crate) fn new(n: u32, theta: f64) -> Self {
         let head = n.min(HEAD);
-        let popularity = |rank: u32| libm::pow(f64::from(rank) + 1.0, -theta);
+        let popularity = |rank: u32| popularity(rank, theta);
         let mut weights: Vec<f64> = (0..head).map(popularity).collect();
         let mut runs = Vec::new();
         let mut first = head;
@@ -48,9 +54,20 @@ impl Zipf {
         Self { theta, head, alias: Alias::new(&weights), runs: runs.into_boxed_slice() }
     }
 
-    /// How popular a rank is, beside the others.
-    pub(crate) fn popularity(&self, rank: u32) -> f64 {
-        libm::pow(f64::from(rank) + 1.0, -self.theta)
+    /// How popular the ranks of a range are together, beside others.
+    pub(crate) fn weight(&self, ranks: Range<u32>) -> f64 {
+        // Beyond the head the sum is the integral between the middles, to one part in a hundred million.
+        let summed = ranks.start..ranks.end.min(ranks.start.max(HEAD));
+        let mut weight: f64 = summed.map(|rank| popularity(rank, self.theta)).sum();
+        let (low, high) = (f64::from(ranks.start.max(HEAD)) + 0.5, f64::from(ranks.end) + 0.5);
+        if high > low {
+            let power = 1.0 - self.theta;
+            weight += match power.abs() < 1e-9 {
+                true => libm::log(high / low),
+                false => (libm::pow(high, power) - libm::pow(low, power)) / power,
+            };
+        }
+        weight
     }
 
     /// Draws a rank from 0.
@@ -99,6 +116,18 @@ mod tests {
             })
             .collect();
         (terms.iter().sum(), terms.len() - 1)
+    }
+
+    #[test]
+    fn weights_of_ranges_are_sums_over_their_ranks() {
+        for theta in [0.0, 0.99, 1.0, 1.2, 2.5] {
+            let zipf = Zipf::new(1 << 20, theta);
+            for (first, end) in [(0, 1), (7, 9), (3000, 4096), (4000, 5000), (4096, 4097), (300_000, 1 << 20)] {
+                let sum: f64 = (first..end).map(|rank| popularity(rank, theta)).sum();
+                let weight = zipf.weight(first..end);
+                assert!((weight / sum - 1.0).abs() < 1e-7, "{theta}, {first}..{end}: {weight}, {sum}");
+            }
+        }
     }
 
     #[test]
