@@ -74,7 +74,7 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
     let (timed, mode) = search.latencies(&base.iter().chain(&told).collect::<Vec<_>>())?;
     // What a buffer lets through, and when, depends on more than the trace: its future is not known.
     if situation.dram_bytes.is_none() {
-        told.extend(best(&search.in_full(knows_future(&tried))?));
+        told.extend(best(&search.in_full(knows_future(question, &tried))?));
     }
     let latencies = timed.into_iter().chain([None]);
 

@@ -192,8 +192,8 @@ pub fn every_combination(candidates: &[Candidate]) -> Vec<Candidate> {
 }
 
 /// A placement that knows when each page dies, no bound (others may write less), on a drive that hears of all that any change tells it, under
-/// victims of its own policy and of those that suit such a placement.
-pub fn knows_future(tried: &[Tried]) -> Vec<Candidate> {
+/// the drive's victim policy and the one that suits such a placement.
+pub fn knows_future(question: &Question, tried: &[Tried]) -> Vec<Candidate> {
     let discards = tried.iter().any(|tried| tried.candidate.change.discards == Some(true));
     let of = |victim: Option<&str>| Change {
         discards: discards.then_some(true),
@@ -203,5 +203,7 @@ pub fn knows_future(tried: &[Tried]) -> Vec<Candidate> {
         ..Change::default()
     };
     let candidate = |change| Candidate { kind: Kind::KnowsFuture, what: "knows the future".to_owned(), change };
-    [None, Some("cost_benefit")].map(of).map(candidate).to_vec()
+    let suits = "cost_benefit";
+    let other = (question.victim != PolicyName::plain(suits)).then_some(Some(suits));
+    [None].into_iter().chain(other).map(of).map(candidate).collect()
 }
