@@ -1,6 +1,5 @@
 //! A small SFS volume with something of everything, which the targets spoil, and what is asked of whatever is left of it.
 
-use isotherm_fs::device::Device;
 use isotherm_fs::geometry::{Wishes, divide};
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::memory_device::MemoryDevice;
@@ -23,11 +22,11 @@ fn settings(read_only: bool) -> LogSettings {
 }
 
 /// Opens what is on a device, if it can be opened.
-pub fn open(device: Arc<MemoryDevice>, read_only: bool) -> Option<Volume<MemoryDevice>> {
+pub fn open(device: Arc<MemoryDevice>, read_only: bool) -> Option<Volume> {
     Volume::open(device, settings(read_only), Time::default).ok().map(|opened| opened.0)
 }
 
-fn fill(volume: &Volume<MemoryDevice>) -> Result<(), Errno> {
+fn fill(volume: &Volume) -> Result<(), Errno> {
     let caller = Caller::default();
     let folder = volume.make_node(caller, ROOT, b"folder", node(FileKind::Directory))?.ino;
     for number in 0..FILES {
@@ -56,7 +55,7 @@ fn image(is_clean: bool) -> Vec<u8> {
     let bytes = 7 << 20;
     let wishes = Wishes { segment_bytes: Some(256 << 10), data_checksums: true, ..Wishes::default() };
     let device = Arc::new(MemoryDevice::new(bytes));
-    make(&device, &divide(bytes, &wishes).expect("it has room"), &FormatOptions::default()).expect("memory");
+    make(device.clone(), &divide(bytes, &wishes).expect("it has room"), &FormatOptions::default()).expect("memory");
     let volume = open(device.clone(), false).expect("it is new");
     fill(&volume).expect("it has room");
     if is_clean {
@@ -72,7 +71,7 @@ pub fn images() -> &'static [Vec<u8>; 2] {
 }
 
 /// Walks over all that can be reached, to a depth, and reads it. `is_true` says whether contents must be right where they can be read.
-pub fn walk<D: Device>(volume: &Volume<D>, folder: Ino, depth: u32, is_true: bool) {
+pub fn walk(volume: &Volume, folder: Ino, depth: u32, is_true: bool) {
     let mut entries: Vec<(Ino, FileKind, Vec<u8>)> = Vec::new();
     let _ = volume.read_directory(folder, 0, &mut |entry| {
         entries.push((entry.ino, entry.kind, entry.name.to_vec()));
@@ -102,7 +101,7 @@ pub fn walk<D: Device>(volume: &Volume<D>, folder: Ino, depth: u32, is_true: boo
 }
 
 /// Changes what can be changed, as programs would.
-pub fn change<D: Device>(volume: &Volume<D>) {
+pub fn change(volume: &Volume) {
     let caller = Caller::default();
     if let Ok(made) = volume.make_node(caller, ROOT, b"made", node(FileKind::Regular)) {
         let _ = volume.write(made.ino, Handle::default(), 0, &[0; 20_000], WriteFlags::default());

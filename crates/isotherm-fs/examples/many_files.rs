@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 type Error = Box<dyn std::error::Error>;
-type Files = Arc<Volume<FileDevice>>;
+type Files = Arc<Volume>;
 
 const FILES_OF_FOLDER: u64 = 1000;
 const FILES_WITH_DATA: u64 = 100;
@@ -64,7 +64,7 @@ fn build(image: &str, gibibytes: u64, files: u64) -> Result<(), Error> {
     file.set_len(gibibytes << 30)?;
     let device = Arc::new(FileDevice::new(file)?);
     let superblock = divide(gibibytes << 30, &Wishes { data_checksums: true, ..Wishes::default() })?;
-    make(&device, &superblock, &FormatOptions::default())?;
+    make(device.clone(), &superblock, &FormatOptions::default())?;
     let volume = Arc::new(Volume::open(device, LogSettings::parse("sfs")?, now)?.0);
     let background = Background::start(volume.clone(), Intervals::default())?;
     let mut folder = ROOT;

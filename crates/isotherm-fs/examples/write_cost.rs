@@ -59,7 +59,7 @@ fn measure(given: &HashMap<String, String>, log: &str, fill: f64, theta: f64) ->
     let segment_bytes = given.get("segment").map(|text| text.parse()).transpose()?;
     let wishes = Wishes { segment_bytes, data_checksums: true, ..Wishes::default() };
     let device = Arc::new(MemoryDevice::new(bytes));
-    make(&device, &divide(bytes, &wishes)?, &FormatOptions::default())?;
+    make(device.clone(), &divide(bytes, &wishes)?, &FormatOptions::default())?;
     let (volume, _) = Volume::open(device, LogSettings::parse(log)?, Time::default)?;
     let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
     let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };

@@ -1,6 +1,7 @@
 //! What a volume lies on: a row of bytes that can be made durable.
 
 use crate::ahead::Ahead;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -44,6 +45,13 @@ pub trait Device: Send + Sync + 'static {
     fn discard(&self, offset: u64, length: u64) -> io::Result<()>;
     /// What the device counts of itself, for statistics; none where it does not.
     fn counters(&self) -> Option<DeviceCounters>;
+}
+
+/// Nothing is shown but the length: what is on a device may be large.
+impl fmt::Debug for dyn Device + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device").field("length", &self.length()).finish_non_exhaustive()
+    }
 }
 
 /// What a device counts of itself.

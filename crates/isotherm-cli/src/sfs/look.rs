@@ -3,7 +3,6 @@
 use super::device::{Access, open};
 use anyhow::{Context as _, bail};
 use clap::Args;
-use isotherm_fs::device::FileDevice;
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::volume::{STATISTICS_XATTR, SYNC_XATTR, Volume};
 use isotherm_vfs::{Attributes, FileKind, FileSystem as _, Ino, ROOT};
@@ -85,7 +84,7 @@ pub fn stats(args: &MountpointArgs) -> anyhow::Result<ExitCode> {
 /// A volume that is not mounted, to be read.
 pub struct Opened {
     /// The volume.
-    pub volume: Volume<FileDevice>,
+    pub volume: Volume,
 }
 
 impl Opened {

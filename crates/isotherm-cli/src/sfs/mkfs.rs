@@ -43,7 +43,7 @@ pub struct MkfsArgs {
 }
 
 /// Makes an empty volume, with an identity of its own.
-pub fn format<D: Device>(device: &Arc<D>, wishes: Wishes) -> anyhow::Result<Superblock> {
+pub fn format(device: Arc<dyn Device>, wishes: Wishes) -> anyhow::Result<Superblock> {
     let mut random = [0; 32];
     File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut random))
@@ -104,7 +104,7 @@ fn make_on(args: &MkfsArgs) -> anyhow::Result<ExitCode> {
     // First what can be refused without a write.
     divide(device.length(), &wishes).with_context(name)?;
     wipe(&*device).with_context(name)?;
-    let superblock = format(&device, wishes).with_context(name)?;
+    let superblock = format(device, wishes).with_context(name)?;
     println!(
         "{}: SFS, {} segments of {} KiB, {} of them in reserve",
         path.display(),

@@ -215,8 +215,8 @@ fn recorder(args: &MountArgs) -> anyhow::Result<Option<Box<dyn Observer>>> {
 }
 
 /// Serves the volume on a device, of which `facts` are known, until the end, and closes it.
-fn serve_on<D: Device>(
-    device: Arc<D>,
+fn serve_on(
+    device: Arc<dyn Device>,
     args: &MountArgs,
     mountpoint: &Path,
     options: &MountOptions,
@@ -246,7 +246,7 @@ fn serve_on<D: Device>(
 }
 
 /// Looks into the root directory: without that, a mounted volume is of no use, and nobody could tell why.
-fn read_root<D: Device>(volume: &Volume<D>) -> anyhow::Result<()> {
+fn read_root(volume: &Volume) -> anyhow::Result<()> {
     // Itself, the directory above, and something that is stored in it.
     let mut left = 3;
     let first = volume.attributes(ROOT).and_then(|_| {
@@ -260,11 +260,7 @@ fn read_root<D: Device>(volume: &Volume<D>) -> anyhow::Result<()> {
 }
 
 /// The live page, if one is asked for: before the mount, so that it is there, or the error is told, when the volume is.
-fn live_page<D: Device>(
-    args: &MountArgs,
-    volume: &Arc<Volume<D>>,
-    facts: Vec<Fact>,
-) -> anyhow::Result<Option<LivePage>> {
+fn live_page(args: &MountArgs, volume: &Arc<Volume>, facts: Vec<Fact>) -> anyhow::Result<Option<LivePage>> {
     let Some(address) = args.ui else { return Ok(None) };
     let watched = Watched::new(volume.clone(), args.source(), facts)?;
     let page = LivePage::start(address, Arc::new(watched), false).with_context(|| format!("--ui {address}"))?;
@@ -272,11 +268,11 @@ fn live_page<D: Device>(
     Ok(Some(page))
 }
 
-fn serve_volume<D: Device>(
+fn serve_volume(
     source: String,
     mountpoint: &Path,
     options: &MountOptions,
-    volume: &Arc<Volume<D>>,
+    volume: &Arc<Volume>,
     detached: Option<&Detached>,
 ) -> anyhow::Result<()> {
     if !detached.is_none_or(Detached::is_wanted) {

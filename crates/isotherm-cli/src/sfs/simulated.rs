@@ -81,7 +81,7 @@ impl SimulatedDevice {
         // A volume needs many segments: those of a small drive with large blocks are parts of these.
         let erase_block_bytes = if block * 256 <= self.length() { block } else { 0 };
         let wishes = Wishes { erase_block_bytes, data_checksums: true, ..Wishes::default() };
-        super::mkfs::format(self, wishes).with_context(|| format!("--on sim:{what}"))?;
+        super::mkfs::format(self.clone(), wishes).with_context(|| format!("--on sim:{what}"))?;
         Ok(())
     }
 

@@ -2,7 +2,6 @@
 
 use crate::output;
 use crate::prometheus::Families;
-use isotherm_fs::device::Device;
 use isotherm_fs::log::Victim as Chosen;
 use isotherm_fs::store::BLOCK_BYTES;
 use isotherm_fs::volume::{Figures, SegmentView, Volume};
@@ -21,8 +20,8 @@ const VICTIMS_MAX: usize = 100;
 const NO_GROUP: u16 = 0;
 
 /// A mounted volume, and how it stood before.
-pub struct Watched<D: Device> {
-    volume: Arc<Volume<D>>,
+pub struct Watched {
+    volume: Arc<Volume>,
     source: String,
     /// What is known of the device.
     device: Vec<Fact>,
@@ -41,12 +40,12 @@ struct Before {
     groups: Vec<(u64, f64)>,
 }
 
-impl<D: Device> Watched<D> {
+impl Watched {
     /// Begins to watch the volume that lies on `source`, of which `device` is known.
     ///
     /// # Errors
     /// A request of the volume panicked.
-    pub fn new(volume: Arc<Volume<D>>, source: String, device: Vec<Fact>) -> anyhow::Result<Self> {
+    pub fn new(volume: Arc<Volume>, source: String, device: Vec<Fact>) -> anyhow::Result<Self> {
         let start = volume.figures()?;
         let before = Before {
             last_victim: start.victims.last().map_or(0, |last| last.number),
@@ -195,7 +194,7 @@ fn words() -> Words {
     }
 }
 
-impl<D: Device> Source for Watched<D> {
+impl Source for Watched {
     fn about(&self) -> About {
         let settings =
             self.volume.inspect(|tree| tree.store().settings().clone()).expect("a volume that is watched can be asked");

@@ -27,7 +27,7 @@ fn turned_bit(block: &Page, checksum: u32) -> Option<(usize, u32)> {
 }
 
 /// Turns it back where it lies. Whatever a crash leaves of this write is the block of before or the right one. Returns whether there was one.
-fn mend<D: Device>(device: &D, entry: Entry) -> Result<bool, StoreError> {
+fn mend(device: &dyn Device, entry: Entry) -> Result<bool, StoreError> {
     let failed = |error: std::io::Error| StoreError::Device(error.to_string());
     let offset = u64::from(entry.position) * BLOCK_BYTES as u64;
     let mut block = [0; BLOCK_BYTES];
@@ -46,7 +46,7 @@ fn action(name: BlockName) -> Action {
 }
 
 /// Mends the table pages of the newest checkpoint: without them the log may not open.
-pub(super) fn mend_tables<D: Device>(device: &D, actions: &mut Vec<Action>) -> Result<(), StoreError> {
+pub(super) fn mend_tables(device: &dyn Device, actions: &mut Vec<Action>) -> Result<(), StoreError> {
     let Ok(superblock) = read_superblock(device) else { return Ok(()) };
     let found = read_checkpoints(device, &superblock)?;
     let Some(checkpoint) = found.into_iter().flatten().max_by_key(|checkpoint| checkpoint.number) else {
@@ -62,9 +62,9 @@ pub(super) fn mend_tables<D: Device>(device: &D, actions: &mut Vec<Action>) -> R
 }
 
 /// Mends what a census could not read. Returns whether that was anything: the log must be opened anew then.
-pub(super) fn mend_blocks<D: Device>(
-    device: &D,
-    log: &mut Log<D>,
+pub(super) fn mend_blocks(
+    device: &dyn Device,
+    log: &mut Log,
     census: &Census,
     actions: &mut Vec<Action>,
 ) -> Result<bool, StoreError> {

@@ -65,7 +65,7 @@ impl From<StoreError> for DumpError {
 ///
 /// # Errors
 /// What is asked for is not there, or what leads to it cannot be read.
-pub fn dump<D: Device>(device: Arc<D>, what: What, out: &mut impl Write) -> Result<(), DumpError> {
+pub fn dump(device: Arc<dyn Device>, what: What, out: &mut impl Write) -> Result<(), DumpError> {
     match what {
         What::Superblock => superblocks(&*device, out),
         What::Checkpoints => {
@@ -110,11 +110,11 @@ pub fn dump<D: Device>(device: Arc<D>, what: What, out: &mut impl Write) -> Resu
     }
 }
 
-fn tree<D: Device>(device: Arc<D>) -> Result<Tree<Log<D>>, DumpError> {
+fn tree(device: Arc<dyn Device>) -> Result<Tree<Log>, DumpError> {
     Ok(Tree::open_store(Log::open(device, settings(Repair::No))?.0)?)
 }
 
-fn superblocks<D: Device>(device: &D, out: &mut impl Write) -> Result<(), DumpError> {
+fn superblocks(device: &dyn Device, out: &mut impl Write) -> Result<(), DumpError> {
     let mut is_any = false;
     for (copy, found) in places::superblocks(device).into_iter().enumerate() {
         match found {
@@ -159,7 +159,7 @@ fn checkpoint(place: usize, found: &Checkpoint, out: &mut impl Write) -> fmt::Re
     writeln!(out, "  queue: {:?}", found.queue)
 }
 
-fn segments<D: Device>(log: &Log<D>, out: &mut impl Write) -> fmt::Result {
+fn segments(log: &Log, out: &mut impl Write) -> fmt::Result {
     let machine = log.machine();
     let state = machine.state();
     writeln!(out, "segment  state    in use  live  utilisation  group  writes  hotness")?;

@@ -20,7 +20,7 @@ pub(super) fn place(name: BlockName) -> Place {
 }
 
 /// Faults of entries, and counters that are not what the entries say.
-pub(super) fn check_counts<D: Device>(log: &Log<D>, census: &Census, report: &mut Report) {
+pub(super) fn check_counts(log: &Log, census: &Census, report: &mut Report) {
     for fault in &census.faults {
         let what = match fault.kind {
             FaultKind::OutOfRange => format!("its entry leads out of the volume, to block {}", fault.position),
@@ -57,7 +57,7 @@ pub(super) fn check_counts<D: Device>(log: &Log<D>, census: &Census, report: &mu
 }
 
 /// Which segments are free, open and written.
-fn check_states<D: Device>(log: &Log<D>, census: &Census, report: &mut Report) {
+fn check_states(log: &Log, census: &Census, report: &mut Report) {
     let state = log.machine().state();
     let mut queued = vec![0u32; state.segments.len()];
     state.queue.iter().for_each(|segment| queued[*segment as usize] += 1);
@@ -82,13 +82,13 @@ fn check_states<D: Device>(log: &Log<D>, census: &Census, report: &mut Report) {
 }
 
 /// Positions of a segment that are in use, as far as the summaries of its writes name what lies there.
-pub(super) fn named_positions<D: Device>(device: &D, log: &mut Log<D>, segment: u32) -> BTreeSet<u32> {
+pub(super) fn named_positions(device: &dyn Device, log: &mut Log, segment: u32) -> BTreeSet<u32> {
     let superblock = log.superblock().clone();
     let mut records: Vec<(u32, Record)> = Vec::new();
     for summary in SegmentReader::new(device, &superblock).summaries(segment) {
         records.extend((summary.first_block()..).zip(summary.records.iter().copied()));
     }
-    records.sort_unstable_by_key(|(position, record)| (Log::<D>::lookup_order(record.name), *position));
+    records.sort_unstable_by_key(|(position, record)| (Log::lookup_order(record.name), *position));
     records.retain(|(position, record)| {
         log.entry_named(record.name).is_ok_and(|entry| entry.is_some_and(|entry| entry.position == *position))
     });
@@ -96,7 +96,7 @@ pub(super) fn named_positions<D: Device>(device: &D, log: &mut Log<D>, segment: 
 }
 
 /// Every block in use is named by the summary of the write that it is part of: without it the cleaner does not find the block.
-pub(super) fn check_summaries<D: Device>(device: &D, log: &mut Log<D>, census: &Census, report: &mut Report) {
+pub(super) fn check_summaries(device: &dyn Device, log: &mut Log, census: &Census, report: &mut Report) {
     for (number, count) in (0..).zip(&census.segments).filter(|(_, count)| count.referenced > 0) {
         let named = named_positions(device, log, number).len() as u32;
         if named < count.referenced {

@@ -50,7 +50,7 @@ impl From<Repair> for Options {
 }
 
 /// Checks the volume on `device`, which nobody else uses.
-pub fn check<D: Device>(device: Arc<D>, options: impl Into<Options>) -> Report {
+pub fn check(device: Arc<dyn Device>, options: impl Into<Options>) -> Report {
     let options = options.into();
     let mut first = scan(&device, options);
     if options.repair == Repair::No || first.is_as_it_should_be() {
@@ -81,7 +81,7 @@ fn settings(repair: Repair) -> LogSettings {
 }
 
 /// Checks without changing anything.
-fn scan<D: Device>(device: &Arc<D>, options: Options) -> Report {
+fn scan(device: &Arc<dyn Device>, options: Options) -> Report {
     let mut report = Report::default();
     let Some(superblock) = places::check_superblocks(&**device, &mut report) else { return report };
     if !places::check_checkpoints(&**device, &superblock, &mut report) {
@@ -110,7 +110,7 @@ fn scan<D: Device>(device: &Arc<D>, options: Options) -> Report {
     report
 }
 
-fn check_tree<D: Device>(log: Log<D>, census: &Census, report: &mut Report) {
+fn check_tree(log: Log, census: &Census, report: &mut Report) {
     (report.pages, report.data_blocks) = (census.pages, census.stored);
     let mut tree = match Tree::open_store(log) {
         Ok(tree) => tree,

@@ -7,7 +7,7 @@ use crate::log::{read_checkpoints, read_superblock};
 use crate::store::BLOCK_BYTES;
 
 /// Both copies of the superblock, as far as they are whole.
-pub(super) fn superblocks<D: Device>(device: &D) -> [Result<Superblock, String>; 2] {
+pub(super) fn superblocks(device: &dyn Device) -> [Result<Superblock, String>; 2] {
     let blocks = device.length() / BLOCK_BYTES as u64;
     [0, 1].map(|copy| {
         let mut block = [0; BLOCK_BYTES];
@@ -17,7 +17,7 @@ pub(super) fn superblocks<D: Device>(device: &D) -> [Result<Superblock, String>;
 }
 
 /// Returns the superblock, if there is one.
-pub(super) fn check_superblocks<D: Device>(device: &D, report: &mut Report) -> Option<Superblock> {
+pub(super) fn check_superblocks(device: &dyn Device, report: &mut Report) -> Option<Superblock> {
     let superblock = match read_superblock(device) {
         Ok(superblock) => superblock,
         Err(error) => {
@@ -41,7 +41,7 @@ pub(super) fn check_superblocks<D: Device>(device: &D, report: &mut Report) -> O
 }
 
 /// Returns whether one of them is whole.
-pub(super) fn check_checkpoints<D: Device>(device: &D, superblock: &Superblock, report: &mut Report) -> bool {
+pub(super) fn check_checkpoints(device: &dyn Device, superblock: &Superblock, report: &mut Report) -> bool {
     let found = match read_checkpoints(device, superblock) {
         Ok(found) => found,
         Err(error) => {
@@ -67,7 +67,7 @@ pub(super) fn check_checkpoints<D: Device>(device: &D, superblock: &Superblock, 
     true
 }
 
-fn is_empty<D: Device>(device: &D, block: u32) -> bool {
+fn is_empty(device: &dyn Device, block: u32) -> bool {
     let mut bytes = [0; BLOCK_BYTES];
     device.read(u64::from(block) * BLOCK_BYTES as u64, &mut bytes).is_ok() && bytes.iter().all(|byte| *byte == 0)
 }

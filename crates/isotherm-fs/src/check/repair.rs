@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// Repairs what can be repaired. Returns what people may miss.
-pub(super) fn repair<D: Device>(device: &Arc<D>, options: Options) -> Result<Vec<Action>, OpenError> {
+pub(super) fn repair(device: &Arc<dyn Device>, options: Options) -> Result<Vec<Action>, OpenError> {
     mend_superblocks(&**device)?;
     let mut actions = Vec::new();
     bits::mend_tables(&**device, &mut actions)?;
@@ -47,18 +47,18 @@ pub(super) fn repair<D: Device>(device: &Arc<D>, options: Options) -> Result<Vec
         actions.push(Action { place: place.into(), what });
     }
     let now = options.now;
-    Volume::over(tree, device.clone(), false, move || now).close()?;
+    Volume::over(tree, device.clone(), false, Box::new(move || now)).close()?;
     Ok(actions)
 }
 
-fn open<D: Device>(device: &Arc<D>, options: Options) -> Result<(Log<D>, Census), OpenError> {
+fn open(device: &Arc<dyn Device>, options: Options) -> Result<(Log, Census), OpenError> {
     let (mut log, _) = Log::open(device.clone(), settings(Repair::Yes))?;
     let census = log.census(options.verifies_data);
     Ok((log, census))
 }
 
 /// Writes a copy of the superblock that is damaged anew.
-fn mend_superblocks<D: Device>(device: &D) -> Result<(), StoreError> {
+fn mend_superblocks(device: &dyn Device) -> Result<(), StoreError> {
     let failed = |error: std::io::Error| StoreError::Device(error.to_string());
     let copies = places::superblocks(device);
     let Some(whole) = copies.iter().flatten().next() else { return Ok(()) };
@@ -73,7 +73,7 @@ fn mend_superblocks<D: Device>(device: &D) -> Result<(), StoreError> {
 
 /// Pages that cannot be read become zeros, blocks that lead nowhere holes: the tree then finds what it lacks. Without its root
 /// pages there would be no tree, so these are left.
-fn mend_entries<D: Device>(log: &mut Log<D>, census: &Census, actions: &mut Vec<Action>) -> Result<(), StoreError> {
+fn mend_entries(log: &mut Log, census: &Census, actions: &mut Vec<Action>) -> Result<(), StoreError> {
     let lost: HashSet<BlockName> = census.faults.iter().map(|fault| fault.name).collect();
     for fault in &census.faults {
         match (fault.name, fault.kind) {
@@ -89,9 +89,9 @@ fn mend_entries<D: Device>(log: &mut Log<D>, census: &Census, actions: &mut Vec<
 }
 
 /// Of entries that lead to the same block, the one that the summary of its write names is right.
-fn mend_shared<D: Device>(
-    device: &D,
-    log: &mut Log<D>,
+fn mend_shared(
+    device: &dyn Device,
+    log: &mut Log,
     census: &Census,
     actions: &mut Vec<Action>,
 ) -> Result<(), StoreError> {
@@ -121,9 +121,9 @@ fn mend_shared<D: Device>(
 type Stray = (Record, u32, Arc<Page>);
 
 /// Blocks in use that no summary names, to be written elsewhere; entries of file data that lead to something else become holes.
-fn find_strays<D: Device>(
-    device: &D,
-    log: &mut Log<D>,
+fn find_strays(
+    device: &dyn Device,
+    log: &mut Log,
     census: &Census,
     actions: &mut Vec<Action>,
 ) -> Result<Vec<Stray>, StoreError> {
@@ -152,12 +152,7 @@ fn find_strays<D: Device>(
 }
 
 /// A page becomes zeros, a block of file data a hole.
-fn lose<D: Device>(
-    log: &mut Log<D>,
-    name: BlockName,
-    is_counted: bool,
-    actions: &mut Vec<Action>,
-) -> Result<(), StoreError> {
+fn lose(log: &mut Log, name: BlockName, is_counted: bool, actions: &mut Vec<Action>) -> Result<(), StoreError> {
     let what = match name {
         BlockName::Page(id) if !ROOT_PAGES.contains(&id) => {
             log.reset_page(id, is_counted)?;

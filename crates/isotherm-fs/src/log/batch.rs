@@ -1,7 +1,6 @@
 //! How many segments are cleaned before a checkpoint, and which may be.
 
 use super::Log;
-use crate::device::Device;
 use isotherm_sfs::machine::Machine;
 use isotherm_sfs::segments::SegmentState;
 
@@ -48,7 +47,7 @@ fn batch(live: &[u32], most: usize, payload: u64, pages: u64) -> Batch {
     Batch { segments, gain: gain as usize, headroom: headroom as usize }
 }
 
-impl<D: Device> Log<D> {
+impl Log {
     /// How many segments are best cleaned before a checkpoint, and how many must be free for what is live in them.
     pub(super) fn batch(&self, machine: &Machine) -> Batch {
         let written = machine.counters().segments_written;

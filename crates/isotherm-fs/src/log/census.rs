@@ -3,7 +3,6 @@
 
 use super::Log;
 use super::tables::{exists, is_new};
-use crate::device::Device;
 use crate::format::checkpoint::{Root, TABLE_ENTRIES};
 use crate::format::entry::{Entry, RESERVED};
 use crate::format::summary::BlockName;
@@ -84,7 +83,7 @@ impl Census {
     }
 }
 
-impl<D: Device> Log<D> {
+impl Log {
     /// Reads all metadata and counts. `verifies_data` reads all file data, too.
     #[must_use]
     pub fn census(&mut self, verifies_data: bool) -> Census {

@@ -1,7 +1,6 @@
 //! Checkpoints, as far as they need the lock: what is in one.
 
 use super::Log;
-use crate::device::Device;
 use crate::format::checkpoint::{Checkpoint, SegmentRecord};
 use crate::format::entry::{HOLE, RESERVED};
 use crate::store::{BLOCK_BYTES, StoreError};
@@ -20,7 +19,7 @@ pub struct CheckpointImage {
     pub free: Vec<(u32, u32)>,
 }
 
-impl<D: Device> Log<D> {
+impl Log {
     /// The checkpoint of this moment. Every page is planned to be written, and no segment is taken before it is durable.
     pub fn checkpoint(&mut self, is_last: bool) -> CheckpointImage {
         debug_assert!(self.cache.dirty() == 0 && self.redo.is_empty(), "a checkpoint needs all pages");

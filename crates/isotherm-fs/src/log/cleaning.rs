@@ -3,7 +3,6 @@
 use super::Log;
 use super::batch::victims;
 use super::waiting::{Beginning, Origin};
-use crate::device::Device;
 use crate::format::checkpoint::TABLE_ENTRIES;
 use crate::format::entry::Entry;
 use crate::format::redo::Operation;
@@ -33,7 +32,7 @@ pub struct Victim {
     pub group: Option<u8>,
 }
 
-impl<D: Device> Log<D> {
+impl Log {
     /// The segment that is worth cleaning most among the emptiest; where room is short, the one with the fewest live blocks.
     pub fn pick_victim(&mut self, room_is_short: bool) -> Option<u32> {
         let emptiest = victims(self.machine().segments().count(), room_is_short);

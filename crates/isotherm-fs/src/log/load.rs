@@ -10,25 +10,19 @@ use crate::store::{BLOCK_BYTES, BlockReader, Page, PageId, StoreError};
 use std::sync::Arc;
 
 /// Reads blocks of the device without the lock of the log.
-#[derive(Debug)]
-pub struct DeviceReader<D> {
-    pub(super) device: Arc<D>,
+#[derive(Clone, Debug)]
+pub struct DeviceReader {
+    pub(super) device: Arc<dyn Device>,
 }
 
-impl<D> Clone for DeviceReader<D> {
-    fn clone(&self) -> Self {
-        Self { device: self.device.clone() }
-    }
-}
-
-impl<D: Device> BlockReader for DeviceReader<D> {
+impl BlockReader for DeviceReader {
     fn read_blocks(&self, position: u32, out: &mut [u8]) -> Result<(), StoreError> {
         let offset = u64::from(position) * BLOCK_BYTES as u64;
         self.device.read(offset, out).map_err(|error| StoreError::Device(error.to_string()))
     }
 }
 
-impl<D: Device> Log<D> {
+impl Log {
     /// Whether reads of file data verify checksums.
     pub fn verifies_data(&self) -> bool {
         self.superblock.features & FEATURE_DATA_CHECKSUMS != 0

@@ -104,8 +104,8 @@ pub struct Counters {
 
 /// See the module's text. All methods that do not say otherwise are called under one lock.
 #[derive(Debug)]
-pub struct Log<D> {
-    device: Arc<D>,
+pub struct Log {
+    device: Arc<dyn Device>,
     superblock: Superblock,
     settings: LogSettings,
     /// Taken out while it plans.
@@ -151,7 +151,7 @@ pub struct Log<D> {
     observer: Option<RefCell<Box<dyn Observer>>>,
 }
 
-impl<D: Device> Log<D> {
+impl Log {
     /// What mkfs has decided.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
@@ -180,7 +180,7 @@ impl<D: Device> Log<D> {
         self.usage
     }
     /// The device.
-    pub fn device(&self) -> &Arc<D> {
+    pub fn device(&self) -> &Arc<dyn Device> {
         &self.device
     }
     /// Why nothing can be written any more.
@@ -299,8 +299,8 @@ impl<D: Device> Log<D> {
     }
 }
 
-impl<D: Device> Store for Log<D> {
-    type Reader = DeviceReader<D>;
+impl Store for Log {
+    type Reader = DeviceReader;
 
     fn begin(&mut self, purpose: Purpose) -> Result<(), StoreError> {
         self.begin_transaction(purpose)
@@ -421,7 +421,7 @@ impl<D: Device> Store for Log<D> {
         let total = self.capacity();
         Space { total, free: total.saturating_sub(self.used()) }
     }
-    fn reader(&self) -> DeviceReader<D> {
+    fn reader(&self) -> DeviceReader {
         DeviceReader { device: self.device.clone() }
     }
 }

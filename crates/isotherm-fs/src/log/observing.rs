@@ -3,13 +3,12 @@
 use super::Log;
 use super::planning::View;
 use super::waiting::Origin;
-use crate::device::Device;
 use crate::recording::{Digest, Event, Name, Observer, Outcome, Start, heats};
 use crate::store::{Heat, Slot};
 use isotherm_sfs::machine::{Extent, Machine};
 use std::cell::RefCell;
 
-impl<D: Device> Log<D> {
+impl Log {
     /// From here on `observer` is told what happens to the machine. To be called when the log was opened, and nothing was done.
     pub fn observe(&mut self, mut observer: Box<dyn Observer>) {
         debug_assert!(self.redo.is_empty() && self.waiting.len() == 0, "a recording begins with nothing that waits");

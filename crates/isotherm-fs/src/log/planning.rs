@@ -5,7 +5,6 @@ use super::room::{Room, hotness_of};
 use super::space::{CHECKPOINT_SEGMENTS, reusable};
 use super::waiting::Origin;
 use super::writing::Job;
-use crate::device::Device;
 use crate::format::bytes::u32_at;
 use crate::format::checkpoint::{NO_HEAT, TABLE_ENTRIES};
 use crate::format::entry::{Entry, HOLE, RESERVED};
@@ -80,7 +79,7 @@ const KIND_SHIFT: u32 = 30;
 const PAGE: u32 = 2;
 const TABLE: u32 = 3;
 const NUMBER: u32 = (1 << KIND_SHIFT) - 1;
-impl<D: Device> Log<D> {
+impl Log {
     /// Plans what `goal` asks for: [`Log::take_jobs`] has what is to be written for it.
     ///
     /// # Errors
@@ -291,7 +290,7 @@ impl<D: Device> Log<D> {
     }
 }
 
-impl<D: Device> Mechanism for Log<D> {
+impl Mechanism for Log {
     type Error = Stop;
 
     fn waiting(&self) -> impl Iterator<Item = u32> {
@@ -432,7 +431,7 @@ impl<D: Device> Mechanism for Log<D> {
 
 type Placed = (Record, Arc<Page>, bool);
 
-impl<D: Device> Log<D> {
+impl Log {
     /// A block that waited has a position.
     fn place_block(
         &mut self,

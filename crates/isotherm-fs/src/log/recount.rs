@@ -5,7 +5,6 @@
 use super::Log;
 use super::census::Census;
 use super::tables::is_new;
-use crate::device::Device;
 use crate::format::checkpoint::TABLE_ENTRIES;
 use crate::format::entry::{Entry, HOLE};
 use crate::format::redo::Operation;
@@ -14,7 +13,7 @@ use isotherm::hotness::heat::HeatSums;
 use isotherm_sfs::segments::SegmentState;
 use std::sync::Arc;
 
-impl<D: Device> Log<D> {
+impl Log {
     /// Sets all counters to those of a census that was taken of this very state.
     pub fn recount(&mut self, census: &Census) {
         (self.usage.stored, self.usage.reserved, self.usage.pages) = (census.stored, census.reserved, census.pages);

@@ -75,7 +75,7 @@ const WRITTEN: u8 = 2;
 ///
 /// # Errors
 /// Neither copy is one.
-pub fn read_superblock<D: Device>(device: &D) -> Result<Superblock, OpenError> {
+pub fn read_superblock(device: &dyn Device) -> Result<Superblock, OpenError> {
     let blocks = device.length() / BLOCK_BYTES as u64;
     if blocks < 2 {
         return Err(SuperblockError::Foreign.into());
@@ -98,7 +98,7 @@ pub fn read_superblock<D: Device>(device: &D) -> Result<Superblock, OpenError> {
 ///
 /// # Errors
 /// The device.
-pub fn read_checkpoints<D: Device>(device: &D, superblock: &Superblock) -> Result<[Option<Checkpoint>; 2], StoreError> {
+pub fn read_checkpoints(device: &dyn Device, superblock: &Superblock) -> Result<[Option<Checkpoint>; 2], StoreError> {
     let mut found = [None, None];
     for (found, first) in found.iter_mut().zip(superblock.checkpoints) {
         let offset = u64::from(first) * BLOCK_BYTES as u64;
@@ -136,13 +136,13 @@ fn check_shape(checkpoint: &Checkpoint, superblock: &Superblock) -> Result<(), O
     Ok(())
 }
 
-impl<D: Device> Log<D> {
+impl Log {
     /// Opens the volume on `device`. What roll-forward found is in memory; a checkpoint makes it durable
     /// (unless the settings forbid writing).
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn open(device: Arc<D>, settings: LogSettings) -> Result<(Self, Recovery), OpenError> {
+    pub fn open(device: Arc<dyn Device>, settings: LogSettings) -> Result<(Self, Recovery), OpenError> {
         let superblock = read_superblock(&*device)?;
         let newest = read_checkpoints(&*device, &superblock)?.into_iter().flatten().max_by_key(|found| found.number);
         let checkpoint = newest.ok_or(OpenError::NoCheckpoint)?;
@@ -170,13 +170,18 @@ impl<D: Device> Log<D> {
     }
 
     /// The log of a new volume. Nothing is written before its first checkpoint.
-    pub fn create(device: Arc<D>, superblock: Superblock, settings: LogSettings) -> Self {
+    pub fn create(device: Arc<dyn Device>, superblock: Superblock, settings: LogSettings) -> Self {
         let empty = Checkpoint { tag: superblock.tag(), ..Checkpoint::default() };
         Self::at(device, superblock, settings, &empty)
     }
 
     /// A log as a checkpoint has it, but for its segments.
-    pub(super) fn at(device: Arc<D>, superblock: Superblock, settings: LogSettings, checkpoint: &Checkpoint) -> Self {
+    pub(super) fn at(
+        device: Arc<dyn Device>,
+        superblock: Superblock,
+        settings: LogSettings,
+        checkpoint: &Checkpoint,
+    ) -> Self {
         let settings = settings.of_volume(&superblock);
         let pages = settings.cache_bytes / BLOCK_BYTES;
         let blocks = u64::from(superblock.segments) * u64::from(superblock.segment_blocks);

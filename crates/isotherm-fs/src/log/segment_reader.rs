@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 /// Reads the segments of a volume. Needs no lock.
 #[derive(Debug)]
-pub struct SegmentReader<'a, D> {
-    device: &'a D,
+pub struct SegmentReader<'a> {
+    device: &'a dyn Device,
     superblock: &'a Superblock,
     tag: u32,
 }
 
-impl<'a, D: Device> SegmentReader<'a, D> {
+impl<'a> SegmentReader<'a> {
     /// Of the volume that `superblock` describes.
-    pub fn new(device: &'a D, superblock: &'a Superblock) -> Self {
+    pub fn new(device: &'a dyn Device, superblock: &'a Superblock) -> Self {
         Self { device, superblock, tag: superblock.tag() }
     }
 

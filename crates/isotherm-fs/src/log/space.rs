@@ -4,7 +4,6 @@ use super::Log;
 use super::batch::{CLEANED_AT_A_TIME, victims};
 use super::cleaning::NOBODY;
 use super::planning::{Planned, Stop};
-use crate::device::Device;
 use crate::store::BLOCK_BYTES;
 use isotherm_sfs::machine::Machine;
 use isotherm_sfs::segments::SegmentState;
@@ -30,7 +29,7 @@ pub(super) fn reusable(machine: &Machine) -> impl Iterator<Item = u32> + '_ {
     machine.segments().queue().filter(|segment| machine.segments().is_reusable(*segment))
 }
 
-impl<D: Device> Log<D> {
+impl Log {
     /// Whether there is so much room that planning all that waits, and what is settled before, cannot stop half way.
     pub fn has_ample_room(&self) -> bool {
         let machine = self.machine();

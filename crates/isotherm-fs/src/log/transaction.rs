@@ -3,7 +3,6 @@
 use super::Log;
 use super::cache::Cached;
 use super::tables::is_new;
-use crate::device::Device;
 use crate::format::checkpoint::TABLE_ENTRIES;
 use crate::format::entry::{Entry, HOLE, RESERVED};
 use crate::format::redo::{Operation, put_changes};
@@ -34,7 +33,7 @@ pub(super) struct Transaction {
     operations: Vec<u8>,
 }
 
-impl<D: Device> Log<D> {
+impl Log {
     pub(super) fn begin_transaction(&mut self, purpose: Purpose) -> Result<(), StoreError> {
         assert!(self.transaction.is_none(), "transactions do not nest");
         self.check_writable()?;

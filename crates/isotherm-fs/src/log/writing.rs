@@ -25,7 +25,7 @@ impl Job {
     ///
     /// # Errors
     /// The device's.
-    pub fn perform<D: Device>(&self, device: &D) -> io::Result<()> {
+    pub fn perform(&self, device: &dyn Device) -> io::Result<()> {
         let mut offset = u64::from(self.position) * BLOCK_BYTES as u64;
         let parts: Vec<&[u8]> =
             std::iter::once(&self.summary[..]).chain(self.blocks.iter().map(|block| &block[..])).collect();

@@ -3,7 +3,6 @@
 use super::Volume;
 use super::attendant::{Attendant, pause};
 use super::writer::lock;
-use crate::device::Device;
 use crate::log::{Goal, Pressure};
 use crate::store::{BLOCK_BYTES, StoreError};
 use std::ops::Range;
@@ -42,7 +41,7 @@ impl Background {
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start<D: Device>(volume: Arc<Volume<D>>, intervals: Intervals) -> std::io::Result<Self> {
+    pub fn start(volume: Arc<Volume>, intervals: Intervals) -> std::io::Result<Self> {
         let attendant = volume.attendant.clone();
         let presence = attendant.arrive();
         let thread = thread::Builder::new().name("sfs-background".into()).spawn(move || {
@@ -79,7 +78,7 @@ impl Drop for Background {
     }
 }
 
-impl<D: Device> Volume<D> {
+impl Volume {
     /// A checkpoint, if anything happened since the last one.
     ///
     /// # Errors

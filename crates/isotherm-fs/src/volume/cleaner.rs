@@ -3,7 +3,6 @@
 use super::Volume;
 use super::seat::Writer;
 use super::writer::lock;
-use crate::device::Device;
 use crate::format::summary::Record;
 use crate::log::Log;
 use crate::log::segment_reader::SegmentReader;
@@ -14,7 +13,7 @@ const LOOKED_UP: usize = 32;
 /// Blocks that are taken out while requests wait.
 const TAKEN_OUT: usize = 256;
 
-impl<D: Device> Volume<D> {
+impl Volume {
     /// Cleans a segment. Returns false if none is worth it.
     pub(super) fn clean_one(&self, _writer: &mut Writer<'_>, room_is_short: bool) -> Result<bool, StoreError> {
         let (victim, superblock) = {
@@ -27,7 +26,7 @@ impl<D: Device> Volume<D> {
         for summary in reader.summaries(victim) {
             candidates.extend((summary.first_block()..).zip(summary.records.iter().copied()));
         }
-        candidates.sort_unstable_by_key(|(position, record)| (Log::<D>::lookup_order(record.name), *position));
+        candidates.sort_unstable_by_key(|(position, record)| (Log::lookup_order(record.name), *position));
         let mut live = Vec::new();
         for batch in candidates.chunks(LOOKED_UP) {
             let mut tree = lock(&self.tree)?;
@@ -48,7 +47,7 @@ impl<D: Device> Volume<D> {
     }
 
     /// Takes out consecutive blocks. Those that cannot be read stay where they are.
-    fn take_out(&self, reader: &SegmentReader<'_, D>, blocks: &[(u32, Record)]) -> Result<(), StoreError> {
+    fn take_out(&self, reader: &SegmentReader<'_>, blocks: &[(u32, Record)]) -> Result<(), StoreError> {
         let contents = reader.read_blocks(blocks[0].0, blocks.len());
         let contents = contents.map_err(|error| StoreError::Device(error.to_string()))?;
         let mut read: Vec<_> = blocks.iter().zip(contents).collect();

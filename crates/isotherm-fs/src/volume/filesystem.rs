@@ -3,7 +3,6 @@
 use super::places::{EXTENTS_MAX, EXTENTS_XATTR, extents_text};
 use super::statistics::{STATISTICS_XATTR, SYNC_XATTR};
 use super::{Patience, Volume, Wanted, lock};
-use crate::device::Device;
 use crate::log::Log;
 use crate::store::{BLOCK_BYTES, StoreError};
 use crate::tree::{self, Tree, TreeError};
@@ -17,21 +16,21 @@ fn errno(error: StoreError) -> Errno {
     TreeError::from(error).into()
 }
 
-impl<D: Device> Volume<D> {
+impl Volume {
     /// Lets a request have the tree, at the time it is made.
-    fn ask<T>(&self, request: impl FnOnce(&mut Tree<Log<D>>) -> tree::Result<T>) -> Result<T> {
+    fn ask<T>(&self, request: impl FnOnce(&mut Tree<Log>) -> tree::Result<T>) -> Result<T> {
         let mut tree = lock(&self.tree).map_err(errno)?;
         tree.set_now((self.clock)());
         request(&mut tree).map_err(Errno::from)
     }
 
     /// The same for one that changes something: waits until there is room in memory.
-    fn change_tree<T>(&self, request: impl Fn(&mut Tree<Log<D>>) -> tree::Result<T>) -> Result<T> {
+    fn change_tree<T>(&self, request: impl Fn(&mut Tree<Log>) -> tree::Result<T>) -> Result<T> {
         self.write_to_tree(1, request)
     }
 
     /// The same for one that writes so many blocks.
-    fn write_to_tree<T>(&self, blocks: u64, request: impl Fn(&mut Tree<Log<D>>) -> tree::Result<T>) -> Result<T> {
+    fn write_to_tree<T>(&self, blocks: u64, request: impl Fn(&mut Tree<Log>) -> tree::Result<T>) -> Result<T> {
         if self.is_read_only {
             return Err(Errno::ROFS);
         }
@@ -55,7 +54,7 @@ impl<D: Device> Volume<D> {
     }
 }
 
-impl<D: Device> FileSystem for Volume<D> {
+impl FileSystem for Volume {
     fn lookup(&self, parent: Ino, name: &[u8]) -> Result<Attributes> {
         self.ask(|tree| tree.lookup(parent, name))
     }

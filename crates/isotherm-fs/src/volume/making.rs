@@ -12,7 +12,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// The device.
-pub fn make<D: Device>(device: &Arc<D>, superblock: &Superblock, options: &FormatOptions) -> Result<(), OpenError> {
+pub fn make(device: Arc<dyn Device>, superblock: &Superblock, options: &FormatOptions) -> Result<(), OpenError> {
     let write = |block: u32, bytes: &[u8]| {
         let offset = u64::from(block) * BLOCK_BYTES as u64;
         device.write(offset, bytes).map_err(|error| StoreError::Device(error.to_string()))
@@ -27,7 +27,7 @@ pub fn make<D: Device>(device: &Arc<D>, superblock: &Superblock, options: &Forma
     let log = Log::create(device.clone(), superblock.clone(), LogSettings::default());
     let tree = Tree::format(log, options).map_err(StoreError::from)?;
     let now = options.now;
-    let volume = Volume::over(tree, device.clone(), false, move || now);
+    let volume = Volume::over(tree, device.clone(), false, Box::new(move || now));
     volume.seated(|writer| volume.commit(writer, true))?;
     for copy in 0..2 {
         write(copy, &*superblock.encode())?;

@@ -34,32 +34,35 @@ use writer::lock;
 /// Small files that one transaction frees: their inodes share pages, of which each is changed once.
 const FREED_TOGETHER: usize = 64;
 
+/// Tells the time that files are marked with.
+type Clock = Box<dyn Fn() -> Time + Send + Sync>;
+
 /// See the module's text.
-pub struct Volume<D: Device> {
-    tree: Mutex<Tree<Log<D>>>,
-    device: Arc<D>,
+pub struct Volume {
+    tree: Mutex<Tree<Log>>,
+    device: Arc<dyn Device>,
     seat: Seat,
     attendant: Arc<Attendant>,
-    clock: Box<dyn Fn() -> Time + Send + Sync>,
+    clock: Clock,
     is_read_only: bool,
     /// Bytes of files that were read.
     bytes_read: AtomicU64,
 }
 
-impl<D: Device> std::fmt::Debug for Volume<D> {
+impl std::fmt::Debug for Volume {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Volume").field("is_read_only", &self.is_read_only).finish_non_exhaustive()
     }
 }
 
-impl<D: Device> Volume<D> {
+impl Volume {
     /// Opens the volume on `device`, rolls its log forward, gives back what no size covers, and makes durable what was found. `clock` tells the time that files are
     /// marked with.
     ///
     /// # Errors
     /// See [`OpenError`].
     pub fn open(
-        device: Arc<D>,
+        device: Arc<dyn Device>,
         settings: LogSettings,
         clock: impl Fn() -> Time + Send + Sync + 'static,
     ) -> Result<(Self, Recovery), OpenError> {
@@ -71,9 +74,19 @@ impl<D: Device> Volume<D> {
     /// # Errors
     /// See [`OpenError`].
     pub fn open_observed(
-        device: Arc<D>,
+        device: Arc<dyn Device>,
         settings: LogSettings,
         clock: impl Fn() -> Time + Send + Sync + 'static,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Result<(Self, Recovery), OpenError> {
+        Self::open_with(device, settings, Box::new(clock), observer)
+    }
+
+    /// The same, and not generic over the clock: that would be compiled again by whoever opens a volume, with all of the tree that it uses.
+    fn open_with(
+        device: Arc<dyn Device>,
+        settings: LogSettings,
+        clock: Clock,
         observer: Option<Box<dyn Observer>>,
     ) -> Result<(Self, Recovery), OpenError> {
         let is_read_only = settings.read_only;
@@ -98,12 +111,7 @@ impl<D: Device> Volume<D> {
         Ok((volume, recovery))
     }
 
-    pub(crate) fn over(
-        mut tree: Tree<Log<D>>,
-        device: Arc<D>,
-        is_read_only: bool,
-        clock: impl Fn() -> Time + Send + Sync + 'static,
-    ) -> Self {
+    pub(crate) fn over(mut tree: Tree<Log>, device: Arc<dyn Device>, is_read_only: bool, clock: Clock) -> Self {
         if is_read_only {
             tree.set_access_times(AccessTimes::Never, false);
         }
@@ -112,7 +120,7 @@ impl<D: Device> Volume<D> {
             device,
             seat: Seat::default(),
             attendant: Arc::default(),
-            clock: Box::new(clock),
+            clock,
             is_read_only,
             bytes_read: AtomicU64::new(0),
         }
@@ -169,7 +177,7 @@ impl<D: Device> Volume<D> {
     ///
     /// # Errors
     /// An earlier request panicked.
-    pub fn inspect<T>(&self, look: impl FnOnce(&mut Tree<Log<D>>) -> T) -> Result<T, StoreError> {
+    pub fn inspect<T>(&self, look: impl FnOnce(&mut Tree<Log>) -> T) -> Result<T, StoreError> {
         Ok(look(&mut *lock(&self.tree)?))
     }
 }

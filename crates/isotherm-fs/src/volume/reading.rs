@@ -1,7 +1,6 @@
 //! Reading files: what is in memory is taken under the lock, what is on the device is read without it.
 
 use super::{Volume, lock};
-use crate::device::Device;
 use crate::log::DeviceReader;
 use crate::store::{BLOCK_BYTES, BlockReader, Store, StoreError, Stored};
 use crate::tree::{Piece, ReadPlan, TreeError};
@@ -11,7 +10,7 @@ use std::sync::atomic::Ordering;
 /// How often a block is looked up again that was moved while it was read.
 const ATTEMPTS: u32 = 4;
 
-impl<D: Device> Volume<D> {
+impl Volume {
     /// Reads up to `length` bytes of a file from `offset` on into the empty `out`.
     pub(super) fn read_file(&self, ino: u64, offset: u64, length: u32, out: &mut Vec<u8>) -> Result<(), TreeError> {
         for attempt in 1..=ATTEMPTS {
@@ -36,12 +35,7 @@ impl<D: Device> Volume<D> {
     }
 }
 
-fn fetch<D: Device>(
-    plan: &ReadPlan,
-    reader: &DeviceReader<D>,
-    verifies: bool,
-    out: &mut Vec<u8>,
-) -> Result<(), StoreError> {
+fn fetch(plan: &ReadPlan, reader: &DeviceReader, verifies: bool, out: &mut Vec<u8>) -> Result<(), StoreError> {
     for piece in &plan.pieces {
         match piece {
             Piece::Zeros(zeros) => out.resize(out.len() + zeros, 0),
@@ -53,10 +47,10 @@ fn fetch<D: Device>(
 }
 
 /// Consecutive blocks of the device.
-fn fetch_run<D: Device>(
+fn fetch_run(
     blocks: &[Stored],
     bytes: &Range<usize>,
-    reader: &DeviceReader<D>,
+    reader: &DeviceReader,
     verifies: bool,
     out: &mut Vec<u8>,
 ) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
 //! What a mounted volume counts and what its segments hold, for whoever watches it.
 
 use super::{Volume, lock};
-use crate::device::{Device, DeviceCounters};
+use crate::device::DeviceCounters;
 use crate::log::{Counters, Usage, Victim};
 use crate::store::{BLOCK_BYTES, Space, Store as _, StoreError};
 use isotherm_sfs::segments::SegmentState;
@@ -101,7 +101,7 @@ impl Figures {
     }
 }
 
-impl<D: Device> Volume<D> {
+impl Volume {
     /// The counters. Costs no more than copying them.
     ///
     /// # Errors

@@ -5,7 +5,6 @@
 
 use super::Volume;
 use super::seat::{Asked, Done, Patience, Wanted, Writer};
-use crate::device::Device;
 use crate::log::{Goal, Job, Log, Planned};
 use crate::store::{BLOCK_BYTES, StoreError};
 use crate::tree::Tree;
@@ -39,7 +38,7 @@ fn answer(asked: Vec<Asked>, done: &Result<(), StoreError>) {
 }
 
 /// Brings into pages what memory knows of the inodes that `goal` is about.
-fn settle<D: Device>(tree: &mut Tree<Log<D>>, goal: &Goal) -> Result<(), StoreError> {
+fn settle(tree: &mut Tree<Log>, goal: &Goal) -> Result<(), StoreError> {
     if matches!(goal, Goal::Files(_) | Goal::Groups | Goal::Coldest | Goal::Everything) {
         // Nobody needs what they hold to be written.
         tree.free_doomed()?;
@@ -53,7 +52,7 @@ fn settle<D: Device>(tree: &mut Tree<Log<D>>, goal: &Goal) -> Result<(), StoreEr
     Ok(())
 }
 
-impl<D: Device> Volume<D> {
+impl Volume {
     /// Has what is wanted made durable, together with what others want at the time, and `done` told: before this returns if nobody
     /// else writes, later and by another thread otherwise.
     pub(super) fn make_durable(&self, wanted: Wanted, patience: Patience, done: Done) {

@@ -32,7 +32,7 @@ fn who_writes_and_syncs_while_a_volume_is_cleaned_is_served() {
     let background = Background::start(volume.clone(), often).expect("a thread");
     let free = volume.statistics().expect("no panic").blocks_free;
     let blocks = free * 85 / 100 / THREADS;
-    let write = |volume: &Volume<MemoryDevice>, ino, file, block, version| {
+    let write = |volume: &Volume, ino, file, block, version| {
         let content = content(file, block, version);
         volume.write(ino, Handle::default(), block * 4096, &content, WriteFlags::default()).expect("it has room");
     };
@@ -63,7 +63,7 @@ fn who_writes_and_syncs_while_a_volume_is_cleaned_is_served() {
     let cleaned = volume.figures().expect("no panic").counters.segments_cleaned;
     assert!(cleaned > 100, "{cleaned} segments cleaned: the volume is too empty");
     drop(background);
-    let holds_all = |volume: &Volume<MemoryDevice>| {
+    let holds_all = |volume: &Volume| {
         for (file, (ino, versions)) in (0..).zip(&files) {
             for (block, version) in (0..).zip(versions) {
                 let mut found = Vec::new();

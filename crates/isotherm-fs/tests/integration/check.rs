@@ -36,7 +36,7 @@ fn what_a_crash_leaves_is_clean() {
     let mut rolled_forward = 0;
     for seed in 0..6 {
         let device = empty();
-        let volume = mount(&device, false);
+        let volume = mount(device.clone(), false);
         let mut random = Random(seed);
         let files: Vec<u64> = (0..12).map(|i| add(&volume, 1, &format!("file {i}"), FileKind::Regular)).collect();
         for step in 0..700u64 {
@@ -160,7 +160,7 @@ fn a_damaged_checkpoint_is_a_note_and_two_are_the_end() {
 fn damaged_data_is_found_where_it_is_asked_for() {
     let Sample { device, large, .. } = sample(true);
     let position = {
-        let volume = mount(&device, true);
+        let volume = mount(device.clone(), true);
         let plan = volume.inspect(|tree| tree.read_plan(large, 0, 4096).expect("it is there")).expect("no panic");
         match &plan.pieces[0] {
             isotherm_fs::tree::Piece::Stored { blocks, .. } => blocks[0].position,

@@ -29,7 +29,7 @@ fn empty() -> Content {
 
 /// A mounted volume and the states that it went through.
 struct Run {
-    volume: Volume<RecordingDevice>,
+    volume: Volume,
     device: Arc<RecordingDevice>,
     /// What the device held at first.
     start: Content,
@@ -95,7 +95,7 @@ impl Run {
     }
 }
 
-fn open(device: &Arc<RecordingDevice>, clock: &Arc<AtomicI64>) -> Result<Volume<RecordingDevice>, String> {
+fn open(device: &Arc<RecordingDevice>, clock: &Arc<AtomicI64>) -> Result<Volume, String> {
     let clock = clock.clone();
     let now = move || Time { seconds: clock.load(Ordering::Relaxed), nanoseconds: 0 };
     let opened = Volume::open(device.clone(), settings(), now).map_err(|error| format!("it cannot be opened: {error}"));
@@ -103,7 +103,7 @@ fn open(device: &Arc<RecordingDevice>, clock: &Arc<AtomicI64>) -> Result<Volume<
 }
 
 /// What a check finds that a crash may not leave. Numbers of blocks may be off for files that were being written.
-fn faults(volume: &Volume<RecordingDevice>) -> Vec<Finding> {
+fn faults(volume: &Volume) -> Vec<Finding> {
     let found = volume.inspect(|tree| tree.check()).expect("no panic").expect("memory");
     found.into_iter().filter(|finding| finding.kind != FindingKind::BlockCount).collect()
 }

@@ -17,7 +17,7 @@ fn empty() -> Arc<MemoryDevice> {
     make_on(MemoryDevice::new(DEVICE_BYTES), 512 << 10)
 }
 
-fn mount(device: &Arc<MemoryDevice>) -> Volume<MemoryDevice> {
+fn mount(device: &Arc<MemoryDevice>) -> Volume {
     let settings = LogSettings { cache_bytes: 4 << 20, ..LogSettings::default() };
     Volume::open(device.clone(), settings, Time::default).expect("it can be opened").0
 }

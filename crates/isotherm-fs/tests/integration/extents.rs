@@ -2,11 +2,10 @@
 
 use crate::support::sample::{Sample, mount, sample};
 use isotherm_fs::device::Device;
-use isotherm_fs::memory_device::MemoryDevice;
 use isotherm_fs::volume::{EXTENTS_XATTR, Volume, parse_extents};
 use isotherm_vfs::{Errno, FileSystem, Handle, Ino};
 
-fn told(volume: &Volume<MemoryDevice>, ino: Ino, from: &str) -> Result<String, Errno> {
+fn told(volume: &Volume, ino: Ino, from: &str) -> Result<String, Errno> {
     let text = volume.xattr(ino, format!("{EXTENTS_XATTR}{from}").as_bytes())?;
     Ok(String::from_utf8(text).expect("it is text"))
 }
@@ -15,7 +14,7 @@ fn told(volume: &Volume<MemoryDevice>, ino: Ino, from: &str) -> Result<String, E
 fn what_lies_where_a_file_is_said_to_lie_is_the_file() {
     for closes in [true, false] {
         let Sample { device, large, with_xattrs, inner, .. } = sample(closes);
-        let volume = mount(&device, true);
+        let volume = mount(device.clone(), true);
         let text = told(&volume, large, "0").expect("it is a file");
         let extents = parse_extents(&text).expect("it is a list of extents");
         let blocks: Vec<u64> = extents.iter().flat_map(|at| at.block..at.block + at.count).collect();

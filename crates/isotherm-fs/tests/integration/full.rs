@@ -3,7 +3,6 @@
 use crate::support::random::Random;
 use crate::support::slow::Slow;
 use crate::support::volumes::make_on;
-use isotherm_fs::device::Device;
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::memory_device::MemoryDevice;
 use isotherm_fs::volume::{Background, Intervals, Volume};
@@ -16,11 +15,11 @@ use std::time::Duration;
 const REQUEST_BYTES: u64 = 1 << 20;
 const FILES: u64 = 12;
 
-fn volume(device_bytes: u64, segment_bytes: u64) -> Volume<MemoryDevice> {
+fn volume(device_bytes: u64, segment_bytes: u64) -> Volume {
     volume_with(device_bytes, segment_bytes, LogSettings::default())
 }
 
-fn volume_with(device_bytes: u64, segment_bytes: u64, settings: LogSettings) -> Volume<MemoryDevice> {
+fn volume_with(device_bytes: u64, segment_bytes: u64, settings: LogSettings) -> Volume {
     let device = make_on(MemoryDevice::new(device_bytes), segment_bytes);
     Volume::open(device, settings, Time::default).expect("it can be opened").0
 }
@@ -103,7 +102,7 @@ fn fill_with_names(is_attended: bool, pause: Duration) {
         let device = make_on(Slow::new(device_bytes, pause), segment_bytes);
         let open = || Volume::open(device.clone(), LogSettings::default(), Time::default).expect("it can be opened").0;
         let volume = Arc::new(open());
-        let look_after = |volume: &Arc<Volume<Slow>>| {
+        let look_after = |volume: &Arc<Volume>| {
             is_attended.then(|| Background::start(volume.clone(), Intervals::default()).expect("a thread"))
         };
         let background = look_after(&volume);
@@ -171,7 +170,7 @@ fn a_slow_volume_that_several_fill_stays_writable() {
     }
 }
 
-fn fill_and_delete(volume: &Volume<Slow>, seed: u64, place: &str) {
+fn fill_and_delete(volume: &Volume, seed: u64, place: &str) {
     let mut random = Random(seed);
     let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
     let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
@@ -204,7 +203,7 @@ fn fill_and_delete(volume: &Volume<Slow>, seed: u64, place: &str) {
     }
 }
 
-fn failure<D: Device>(volume: &Volume<D>) -> Option<String> {
+fn failure(volume: &Volume) -> Option<String> {
     volume.inspect(|tree| tree.store().failure().map(str::to_owned)).expect("no panic")
 }
 

@@ -46,7 +46,7 @@ fn content(slot: Slot, version: u64) -> Arc<[u8; 4096]> {
 }
 
 /// One random transaction, or one write of a block.
-fn step(log: &mut Log<RecordingDevice>, random: &mut Random, model: &mut Model, versions: &mut u64) -> bool {
+fn step(log: &mut Log, random: &mut Random, model: &mut Model, versions: &mut u64) -> bool {
     let maps: Vec<u32> = model.maps.keys().copied().collect();
     if !maps.is_empty() && random.chance(70) {
         let page = maps[random.below(maps.len() as u64) as usize];
@@ -79,7 +79,7 @@ fn step(log: &mut Log<RecordingDevice>, random: &mut Random, model: &mut Model, 
     true
 }
 
-fn transact(log: &mut Log<RecordingDevice>, random: &mut Random, model: &mut Model, versions: u64) -> Option<()> {
+fn transact(log: &mut Log, random: &mut Random, model: &mut Model, versions: u64) -> Option<()> {
     let all: Vec<u32> = model.pages.keys().copied().collect();
     let maps: Vec<u32> = model.maps.keys().copied().collect();
     let some = |random: &mut Random, from: &[u32]| from[random.below(from.len() as u64) as usize];
@@ -196,7 +196,7 @@ fn run(seed: u64, steps: u32) -> Run {
 }
 
 /// The log holds exactly what the model says.
-fn check(log: &mut Log<RecordingDevice>, model: &Model) {
+fn check(log: &mut Log, model: &Model) {
     for (id, bytes) in &model.pages {
         let page = log.page(*id).expect("it exists");
         for (offset, value) in bytes {
@@ -216,7 +216,7 @@ fn check(log: &mut Log<RecordingDevice>, model: &Model) {
     }
 }
 
-fn read(log: &mut Log<RecordingDevice>, found: Found) -> Arc<[u8; 4096]> {
+fn read(log: &mut Log, found: Found) -> Arc<[u8; 4096]> {
     match found {
         Found::Hole | Found::Reserved => Arc::new([0; 4096]),
         Found::Cached(content) => content,
@@ -225,12 +225,7 @@ fn read(log: &mut Log<RecordingDevice>, found: Found) -> Arc<[u8; 4096]> {
 }
 
 /// Whether what a crash left is a state of the run: one at or after `durable`, with blocks at least as new.
-fn is_some_state(
-    log: &mut Log<RecordingDevice>,
-    run: &Run,
-    least: usize,
-    kept: &BTreeMap<Slot, u64>,
-) -> Result<(), String> {
+fn is_some_state(log: &mut Log, run: &Run, least: usize, kept: &BTreeMap<Slot, u64>) -> Result<(), String> {
     let mut wrong = String::new();
     'states: for (number, state) in run.states.iter().enumerate().skip(least) {
         for (id, bytes) in &state.pages {
@@ -289,7 +284,7 @@ fn is_some_state(
 }
 
 /// Until there is another checkpoint, nothing is written over that the last one and the writes after it are read from.
-fn spares_what_the_checkpoint_needs(log: &Log<RecordingDevice>) {
+fn spares_what_the_checkpoint_needs(log: &Log) {
     let found = read_checkpoints(&**log.device(), log.superblock()).expect("memory");
     let newest = found.into_iter().flatten().max_by_key(|found| found.number).expect("the log was opened");
     let was_free: HashSet<u32> =
@@ -301,11 +296,7 @@ fn spares_what_the_checkpoint_needs(log: &Log<RecordingDevice>) {
 }
 
 /// Makes durable what was recovered, with a crash after every event of that.
-fn recover_again(
-    log: &mut Log<RecordingDevice>,
-    device: &RecordingDevice,
-    fits: impl Fn(&mut Log<RecordingDevice>) -> Result<(), String>,
-) {
+fn recover_again(log: &mut Log, device: &RecordingDevice, fits: impl Fn(&mut Log) -> Result<(), String>) {
     let (mut content, _) = device.parts();
     // Segments that the cleaner gave back before the crash are written over as soon as they may be.
     while clean(log) && log.machine().segments().freed() < 30 {}

@@ -120,7 +120,7 @@ fn every_page_that_is_lost_leaves_a_volume_that_can_be_used() {
 fn a_file_whose_map_is_damaged_is_cut_and_the_report_says_so() {
     let Sample { device, large, .. } = sample(true);
     let leaf = {
-        let volume = mount(&device, true);
+        let volume = mount(device.clone(), true);
         volume
             .inspect(|tree| {
                 let store = tree.store_mut();
@@ -141,7 +141,7 @@ fn a_file_whose_map_is_damaged_is_cut_and_the_report_says_so() {
     let report = assert_repairs(&device);
     let cut = report.actions.iter().find(|action| action.place == Place::Inode(large)).expect("it is told");
     assert!(cut.what.contains(&format!("{} bytes", 263 * 4096)), "{cut}");
-    let volume = mount(&device, true);
+    let volume = mount(device.clone(), true);
     let attributes = volume.inspect(|tree| tree.attributes(large).expect("it is there")).expect("no panic");
     assert_eq!(attributes.size, 263 * 4096);
     let content = volume.inspect(|tree| tree.read(large, 0, 263 * 4096).expect("it is there")).expect("no panic");
@@ -242,7 +242,7 @@ fn whatever_stands_in_a_page_is_found_and_mended() {
     let bytes = sample(true).device.bytes();
     let golden = Arc::new(MemoryDevice::of(bytes.clone()));
     let pages: Vec<u32> = {
-        let volume = mount(&golden, true);
+        let volume = mount(golden.clone(), true);
         volume
             .inspect(|tree| {
                 let mut all = Vec::new();

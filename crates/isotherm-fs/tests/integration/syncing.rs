@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle};
 /// A volume with three files that have something to be synced, on a device whose flushes wait.
 struct Stage {
     device: Arc<Gated>,
-    volume: Arc<Volume<Gated>>,
+    volume: Arc<Volume>,
     files: [Ino; 3],
 }
 

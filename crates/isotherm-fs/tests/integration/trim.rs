@@ -66,7 +66,7 @@ fn what_is_free_in_a_range_is_discarded_and_nothing_else() {
     drop(volume);
     let report = check(device.clone(), Options { verifies_data: true, ..Options::default() });
     assert_eq!(report.exit_code(), 0, "{:#?}", report.findings);
-    let volume = mount(&device, true);
+    let volume = mount(device.clone(), true);
     for (ino, byte) in [(files[0], 4), (files[2], 8)] {
         for part in 0..8 {
             let mut found = Vec::new();

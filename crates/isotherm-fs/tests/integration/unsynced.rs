@@ -11,7 +11,7 @@ const BLOCK: u64 = 4096;
 #[test]
 fn blocks_that_a_crash_leaves_behind_the_end_of_a_file_are_given_back() {
     let device = empty();
-    let volume = mount(&device, false);
+    let volume = mount(device.clone(), false);
     let (file, new) = (add(&volume, ROOT, "file", FileKind::Regular), add(&volume, ROOT, "new", FileKind::Regular));
     write(&volume, file, 0, &[1; 10_000]);
     volume.allocate(file, 0, 290 * BLOCK, 5 * BLOCK, Allocation::Reserve { keep_size: true }).expect("there is room");
@@ -34,7 +34,7 @@ fn blocks_that_a_crash_leaves_behind_the_end_of_a_file_are_given_back() {
     assert!(written() > data_before + 200 && figures.blocks_waiting > 0, "{figures:#?}");
     drop(volume);
 
-    let volume = mount(&device, false);
+    let volume = mount(device.clone(), false);
     assert_eq!(facts(&volume), before);
     // They do not come back when the file grows over them, and what was set aside there is kept.
     write(&volume, file, 300 * BLOCK, b"end");

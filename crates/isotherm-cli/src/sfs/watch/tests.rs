@@ -12,8 +12,8 @@ const FILE_BLOCKS: u64 = 9_000;
 
 /// A volume on a device in memory, and a page that watches it from when a file was written once.
 struct Stage {
-    volume: Arc<Volume<MemoryDevice>>,
-    watched: Watched<MemoryDevice>,
+    volume: Arc<Volume>,
+    watched: Watched,
     file: (u64, u64),
     writes: u64,
 }
@@ -23,7 +23,7 @@ impl Stage {
         let device = Arc::new(MemoryDevice::new(48 << 20));
         let wishes = Wishes { segment_bytes: Some(256 << 10), ..Wishes::default() };
         let superblock = divide(48 << 20, &wishes).expect("it can be divided");
-        make(&device, &superblock, &FormatOptions::default()).expect("it is made");
+        make(device.clone(), &superblock, &FormatOptions::default()).expect("it is made");
         let settings = LogSettings::parse("sfs:groups=3").expect("the registry has it");
         let (volume, _) = Volume::open(device, settings, Time::default).expect("it can be opened");
         let volume = Arc::new(volume);

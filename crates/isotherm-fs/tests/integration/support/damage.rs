@@ -41,7 +41,7 @@ pub fn assert_repairs(device: &Arc<MemoryDevice>) -> Report {
     let after = check(device.clone(), Options { verifies_data: true, ..Options::default() });
     assert_eq!(after.findings, [], "after a repair");
     // It can be used.
-    let volume = mount(device, false);
+    let volume = mount(device.clone(), false);
     add(&volume, 1, "made after the repair", FileKind::Regular);
     volume.close().expect("the device works");
     assert_eq!(check(device.clone(), Repair::No).findings, []);
@@ -60,7 +60,7 @@ pub fn forge(device: &MemoryDevice, change: impl FnOnce(&mut Checkpoint)) {
 
 /// The newest copy of a page is another one, checksums included.
 pub fn forge_page(device: &Arc<MemoryDevice>, id: u32, change: impl FnOnce(&mut [u8; 4096])) {
-    let volume = mount(device, false);
+    let volume = mount(device.clone(), false);
     volume
         .inspect(|tree| {
             let store = tree.store_mut();

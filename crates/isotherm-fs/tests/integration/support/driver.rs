@@ -1,12 +1,11 @@
 //! A log without a tree, driven by one thread: plans, writes, commits and cleans.
 
-use isotherm_fs::device::Device;
 use isotherm_fs::log::segment_reader::SegmentReader;
 use isotherm_fs::log::{Goal, Log, Planned};
 use isotherm_fs::store::BLOCK_BYTES;
 
 /// Plans a goal and writes it.
-pub fn carry_out<D: Device>(log: &mut Log<D>, goal: &Goal) {
+pub fn carry_out(log: &mut Log, goal: &Goal) {
     for _ in 0..1000 {
         let planned = log.plan(goal).expect("the device works");
         perform(log);
@@ -24,7 +23,7 @@ pub fn carry_out<D: Device>(log: &mut Log<D>, goal: &Goal) {
     panic!("{goal:?} never ends");
 }
 
-fn perform<D: Device>(log: &mut Log<D>) {
+fn perform(log: &mut Log) {
     let jobs = log.take_jobs();
     for job in &jobs {
         job.perform(&**log.device()).expect("the device works");
@@ -33,7 +32,7 @@ fn perform<D: Device>(log: &mut Log<D>) {
 }
 
 /// Writes a checkpoint.
-pub fn commit<D: Device>(log: &mut Log<D>, is_last: bool) {
+pub fn commit(log: &mut Log, is_last: bool) {
     assert_eq!(log.plan(&Goal::Pages).expect("the device works"), Planned::Done, "no room for a checkpoint");
     let image = log.checkpoint(is_last);
     perform(log);
@@ -48,7 +47,7 @@ pub fn commit<D: Device>(log: &mut Log<D>, is_last: bool) {
 }
 
 /// Cleans a segment; false if none is worth it.
-pub fn clean<D: Device>(log: &mut Log<D>) -> bool {
+pub fn clean(log: &mut Log) -> bool {
     let Some(victim) = log.pick_victim(false) else { return false };
     let (device, superblock) = (log.device().clone(), log.superblock().clone());
     let reader = SegmentReader::new(&*device, &superblock);

@@ -19,9 +19,9 @@ pub fn empty() -> Arc<MemoryDevice> {
 }
 
 /// Mounts.
-pub fn mount<D: Device>(device: &Arc<D>, read_only: bool) -> Volume<D> {
+pub fn mount(device: Arc<dyn Device>, read_only: bool) -> Volume {
     let settings = LogSettings { read_only, cache_bytes: 1 << 20, ..LogSettings::default() };
-    Volume::open(device.clone(), settings, Time::default).expect("it can be opened").0
+    Volume::open(device, settings, Time::default).expect("it can be opened").0
 }
 
 pub fn node(kind: FileKind) -> NewNode {
@@ -29,13 +29,13 @@ pub fn node(kind: FileKind) -> NewNode {
 }
 
 /// Makes a node and keeps no reference.
-pub fn add<D: Device>(volume: &Volume<D>, parent: Ino, name: &str, kind: FileKind) -> Ino {
+pub fn add(volume: &Volume, parent: Ino, name: &str, kind: FileKind) -> Ino {
     let ino = volume.make_node(Caller::default(), parent, name.as_bytes(), node(kind)).expect("there is room").ino;
     volume.forget(ino, 1);
     ino
 }
 
-pub fn write<D: Device>(volume: &Volume<D>, ino: Ino, offset: u64, data: &[u8]) {
+pub fn write(volume: &Volume, ino: Ino, offset: u64, data: &[u8]) {
     volume.write(ino, Handle::default(), offset, data, WriteFlags::default()).expect("there is room");
 }
 
@@ -52,7 +52,7 @@ pub struct Sample {
 /// A few hundred operations; closed, or as a crash leaves it.
 pub fn sample(closes: bool) -> Sample {
     let device = empty();
-    let volume = mount(&device, false);
+    let volume = mount(device.clone(), false);
     let directory = add(&volume, ROOT, "directory", FileKind::Directory);
     let inner = add(&volume, directory, "inner", FileKind::Directory);
     let large = add(&volume, inner, "large", FileKind::Regular);
@@ -95,7 +95,7 @@ pub fn sample(closes: bool) -> Sample {
 }
 
 /// What is at each path: attributes and content, or the error of reading it.
-pub fn read_all<D: Device>(device: &Arc<D>) -> Result<BTreeMap<Vec<u8>, String>, String> {
+pub fn read_all(device: &Arc<MemoryDevice>) -> Result<BTreeMap<Vec<u8>, String>, String> {
     let settings = LogSettings { read_only: true, cache_bytes: 1 << 20, ..LogSettings::default() };
     let (volume, _) = Volume::open(device.clone(), settings, Time::default).map_err(|error| error.to_string())?;
     let mut all = BTreeMap::new();
@@ -103,8 +103,8 @@ pub fn read_all<D: Device>(device: &Arc<D>) -> Result<BTreeMap<Vec<u8>, String>,
     Ok(all)
 }
 
-fn read_below<D: Device>(
-    volume: &Volume<D>,
+fn read_below(
+    volume: &Volume,
     ino: Ino,
     path: &[u8],
     all: &mut BTreeMap<Vec<u8>, String>,

@@ -1,7 +1,6 @@
 //! All that can be seen of a volume, and operations on one by paths.
 
 use super::operation::{Operation, bytes, split};
-use isotherm_fs::device::Device;
 use isotherm_fs::store::StoreError;
 use isotherm_fs::volume::Volume;
 use isotherm_vfs::{
@@ -31,7 +30,7 @@ pub type Snapshot = BTreeMap<String, Seen>;
 const CALLER: Caller = Caller { uid: 0, gid: 0, pid: 1 };
 
 /// Looks at everything.
-pub fn snapshot<D: Device>(volume: &Volume<D>) -> Result<Snapshot> {
+pub fn snapshot(volume: &Volume) -> Result<Snapshot> {
     let mut found: BTreeMap<Ino, Seen> = BTreeMap::new();
     let mut all = Snapshot::new();
     let mut open = vec![(String::new(), ROOT)];
@@ -56,7 +55,7 @@ pub fn snapshot<D: Device>(volume: &Volume<D>) -> Result<Snapshot> {
     Ok(all)
 }
 
-fn look<D: Device>(volume: &Volume<D>, ino: Ino) -> Result<Seen> {
+fn look(volume: &Volume, ino: Ino) -> Result<Seen> {
     let attributes = volume.attributes(ino)?;
     let mut content = Vec::new();
     match attributes.kind {
@@ -83,7 +82,7 @@ fn look<D: Device>(volume: &Volume<D>, ino: Ino) -> Result<Seen> {
 }
 
 /// The node that a path leads to. Nobody refers to it.
-fn find<D: Device>(volume: &Volume<D>, path: &str) -> Result<Ino> {
+fn find(volume: &Volume, path: &str) -> Result<Ino> {
     path.split('/').filter(|name| !name.is_empty()).try_fold(ROOT, |directory, name| {
         let ino = volume.lookup(directory, name.as_bytes())?.ino;
         volume.forget(ino, 1);
@@ -97,7 +96,7 @@ fn internal(error: StoreError) -> Errno {
 }
 
 /// Carries an operation out.
-pub fn perform<D: Device>(volume: &Volume<D>, operation: &Operation) -> Result<()> {
+pub fn perform(volume: &Volume, operation: &Operation) -> Result<()> {
     let parent = |path| find(volume, split(path).0);
     let name = |path| split(path).1.as_bytes();
     let make = |path, kind, permissions| {

@@ -24,6 +24,6 @@ pub fn superblock(device_bytes: u64, segment_bytes: u64) -> Superblock {
 pub fn make_on<D: Device>(device: D, segment_bytes: u64) -> Arc<D> {
     let device = Arc::new(device);
     let options = FormatOptions { hash_key: [5; 16], permissions: 0o755, ..FormatOptions::default() };
-    make(&device, &superblock(device.length(), segment_bytes), &options).expect("the device works");
+    make(device.clone(), &superblock(device.length(), segment_bytes), &options).expect("the device works");
     device
 }
