@@ -137,15 +137,17 @@ impl<F: Ftl> Ssd<F> {
     }
 
     /// Prefetches for the two groups of requests that follow the one that `batch` begins with, and the requests of a later one: a long
-    /// batch is not in the near caches either.
+    /// batch is not in the near caches either. `next` are the first pages of the next group; those of the one after it are returned.
     #[inline(always)]
-    fn prefetch_groups(&self, batch: &[Request]) {
+    fn prefetch_groups(&self, batch: &[Request], next: &[Lpn; GROUP]) -> [Lpn; GROUP] {
         const REQUESTS_PER_LINE: usize = 64 / size_of::<Request>();
         for index in (0..GROUP).step_by(REQUESTS_PER_LINE) {
             memory::prefetch(batch, GROUPS_AHEAD * GROUP + index);
         }
-        self.ftl.prefetch_entries(&self.first_pages(batch, 2 * GROUP));
-        self.ftl.prefetch_pages(&self.first_pages(batch, GROUP));
+        let after_next = self.first_pages(batch, 2 * GROUP);
+        self.ftl.prefetch_entries(&after_next);
+        self.ftl.prefetch_pages(next);
+        after_next
     }
 
     /// Makes the range zero: parts of pages are written, whole ones discarded.
@@ -378,9 +380,13 @@ where
     /// Carries out `batch`, whose first request is number `first` of what was submitted.
     #[inline(always)]
     fn carry_out_all(&mut self, batch: &[Request], first: usize) -> Result<(), DeviceError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let mut next = self.first_pages(batch, GROUP);
         for start in (0..batch.len()).step_by(GROUP) {
             let rest = &batch[start..];
-            self.prefetch_groups(rest);
+            next = self.prefetch_groups(rest, &next);
             if self.writes_runs
                 && let Some(group) = rest.first_chunk::<GROUP>()
                 && let Some(lpns) = self.whole_pages(group)

@@ -82,14 +82,6 @@ impl BlockLists {
         self.length -= 1;
     }
 
-    /// Empties every list.
-    pub(crate) fn clear(&mut self) {
-        self.links.fill(Links::OUT);
-        self.heads.fill(END);
-        self.tails.fill(END);
-        self.length = 0;
-    }
-
     /// The block that follows in the list where this one is.
     pub(crate) fn after(&self, block: BlockId) -> Option<BlockId> {
         Some(self.links[block.0 as usize].next).filter(|b| *b != END).map(BlockId)

@@ -1,6 +1,7 @@
 //! What is kept of every block: its validity and state in one record, and columns of what is asked for less often.
 
 pub(crate) mod lists;
+pub(crate) mod queues;
 mod validity;
 
 use crate::address::{BlockId, StreamId};
@@ -97,17 +98,18 @@ pub struct BlockTable {
     age_base: AgeBase,
     pub(crate) validity: Validity,
     pub(crate) streams: Vec<StreamId>,
-    pub(crate) dates: Vec<Dates>,
-    pub(crate) erases: Vec<u32>,
+    pub(crate) pasts: Vec<Past>,
 }
 
-/// When what happened to a block, in host page writes.
+/// What happened to a block and when, in host page writes: side by side, since a collection needs all of it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Dates {
+pub(crate) struct Past {
     /// What its age counts from.
     pub(crate) stamp: u64,
     /// When its first page was written.
     pub(crate) opened_at: u64,
+    /// Times that it was erased.
+    pub(crate) erases: u32,
 }
 
 impl BlockTable {
@@ -118,8 +120,7 @@ impl BlockTable {
             age_base,
             validity,
             streams: memory::table(blocks, StreamId(0)),
-            dates: memory::table(blocks, Dates::default()),
-            erases: memory::zeroed_table(blocks),
+            pasts: memory::table(blocks, Past::default()),
         }
     }
 
@@ -155,7 +156,7 @@ impl BlockTable {
     /// What the block's age counts from, in host page writes. Meaning: [`AgeBase`].
     #[inline(always)]
     pub fn stamp(&self, block: BlockId) -> u64 {
-        self.dates[block.0 as usize].stamp
+        self.pasts[block.0 as usize].stamp
     }
 
     /// Age of the block's data at `now`, in host page writes.
@@ -171,7 +172,12 @@ impl BlockTable {
 
     /// Times that the block was erased.
     pub fn erases(&self, block: BlockId) -> u32 {
-        self.erases[block.0 as usize]
+        self.pasts[block.0 as usize].erases
+    }
+
+    /// Times that each block was erased, in order of their number.
+    pub(crate) fn every_erases(&self) -> impl ExactSizeIterator<Item = u32> + Clone + '_ {
+        self.pasts.iter().map(|past| past.erases)
     }
 
     /// Utilisation: valid pages over pages.
@@ -185,8 +191,7 @@ impl BlockTable {
     pub(crate) fn prefetch(&self, block: BlockId) {
         let index = block.0 as usize;
         memory::prefetch(&self.streams, index);
-        memory::prefetch(&self.dates, index);
-        memory::prefetch(&self.erases, index);
+        memory::prefetch(&self.pasts, index);
     }
 
     /// Closed blocks that the victim policy may choose, in order of their number.
@@ -219,9 +224,9 @@ impl BlockTable {
         (0..self.blocks()).map(BlockId).map(view).collect()
     }
 
-    /// Bytes of the table.
+    /// Bytes of the table, without what only fills words up.
     pub fn bytes(&self) -> u64 {
-        let columns = size_of::<StreamId>() + size_of::<Dates>() + size_of::<u32>();
+        let columns = size_of::<StreamId>() + 2 * size_of::<u64>() + size_of::<u32>();
         self.validity.bytes() + u64::from(self.blocks()) * columns as u64
     }
 }

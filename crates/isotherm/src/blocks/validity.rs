@@ -102,17 +102,28 @@ impl Validity {
         BlockState::ALL[(left >> STATE_SHIFT) as usize]
     }
 
-    /// As [`Validity::clear`]; says instead whether the block is closed and at most `most` of its pages are still valid.
+    /// Does what [`Validity::clear`] does with one page after the other, up to the first that leaves at most `most` valid pages in a
+    /// block that is closed; returns how many those were, and whether the last of them left so few.
     #[inline(always)]
-    pub(crate) fn clear_below(&mut self, at: Ppn, most: u32) -> bool {
+    pub(crate) fn clear_until(&mut self, pages: &[Ppn], most: u32) -> (usize, bool) {
         const CLOSED: u64 = (BlockState::Closed as u64) << STATE_SHIFT;
-        debug_assert!(self.is_valid(at), "{at:?} is invalidated twice");
-        let (header, word, bit) = self.locate(at);
-        self.words[word] &= !(1 << bit);
-        let left = self.words[header] - 1;
-        self.words[header] = left;
-        // Of the other states, those below wrap around and those above lie beyond any count.
-        left.wrapping_sub(CLOSED) <= u64::from(most)
+        // In registers: what is written to the table might be any of them, for all that the compiler knows.
+        let (stride, log2) = (self.stride, self.log2_pages_per_block);
+        let words = &mut self.words[..];
+        for (index, at) in pages.iter().enumerate() {
+            let header = (at.0 >> log2) as usize * stride;
+            let page = at.0 & ((1 << log2) - 1);
+            let (word, bit) = (header + 1 + page as usize / 64, page % 64);
+            debug_assert!(words[word] >> bit & 1 == 1, "{at:?} is invalidated twice");
+            words[word] &= !(1 << bit);
+            let left = words[header] - 1;
+            words[header] = left;
+            // Of the other states, those below wrap around and those above lie beyond any count.
+            if left.wrapping_sub(CLOSED) <= u64::from(most) {
+                return (index + 1, true);
+            }
+        }
+        (pages.len(), false)
     }
 
     /// The `count` pages of one block from `first` on, none of which is valid, become so.
@@ -211,12 +222,20 @@ mod tests {
                         own[..free].fill(true);
                     }
                     2 => validity.set_state(block, BlockState::ALL[at as usize % BlockState::ALL.len()]),
-                    3 if flags[at as usize] => {
-                        let left = validity.count(block) - 1;
+                    3 => {
                         let most = random.below(u64::from(pages)) as u32;
-                        let expected = validity.state(block) == BlockState::Closed && left <= most;
-                        assert_eq!(validity.clear_below(Ppn(at), most), expected);
-                        flags[at as usize] = false;
+                        let dying: Vec<Ppn> =
+                            (at..3 * pages).filter(|at| flags[*at as usize]).take(3).map(Ppn).collect();
+                        let (cleared, few) = validity.clear_until(&dying, most);
+                        for (index, page) in dying[..cleared].iter().enumerate() {
+                            let block = BlockId(page.0 / pages);
+                            flags[page.0 as usize] = false;
+                            let own = &flags[(block.0 * pages) as usize..][..pages as usize];
+                            let is_few = validity.state(block) == BlockState::Closed
+                                && own.iter().filter(|f| **f).count() <= most as usize;
+                            assert_eq!(is_few, few && index + 1 == cleared);
+                        }
+                        assert!(few || cleared == dying.len());
                     }
                     _ if flags[at as usize] => {
                         validity.clear(Ppn(at));

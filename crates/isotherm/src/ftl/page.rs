@@ -3,7 +3,7 @@
 //! The map is one array of 32-bit entries. A write appends to the stream that the placement names, then points the entry
 //! there and invalidates the old page, in this order, so that a loss of power finds either version.
 
-use super::page_map::{PageMap, write_tombstones};
+use super::page_map::{PageMap, RUN, write_tombstones};
 use super::{Design, Found, Ftl, FtlParts, ReadDesign, Receive, Reserve, Uses};
 use crate::address::Lpn;
 use crate::cause::Cause;
@@ -147,7 +147,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
 
     #[inline(always)]
     fn write_run(&mut self, lpns: &[Lpn]) -> usize {
-        let (at, count) = self.store.append_run(lpns);
+        let (at, count) = self.store.append_run(&lpns[..lpns.len().min(RUN)]);
         self.map.commit_run(&lpns[..count], at, &mut self.store);
         self.store.look_again(at, count, &self.map);
         count

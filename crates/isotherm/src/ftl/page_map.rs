@@ -10,6 +10,9 @@ use crate::store::tombstones::{MapEntry, Tombstones};
 use crate::store::{BlockStore, Mapping, make_room};
 use crate::victim::VictimPolicy;
 
+/// Pages that are committed at once, at most.
+pub(super) const RUN: usize = 8;
+
 /// The map, apart from the block store so that both can change while a page moves.
 #[derive(Clone, Debug)]
 pub struct PageMap {
@@ -74,7 +77,7 @@ impl PageMap {
         }
     }
 
-    /// As [`PageMap::commit`] for pages that were written one after the other from `at` on.
+    /// As [`PageMap::commit`] for at most [`RUN`] pages that were written one after the other from `at` on.
     #[inline(always)]
     pub(super) fn commit_run<M: Medium, P: Placement, V: VictimPolicy>(
         &mut self,
@@ -83,19 +86,31 @@ impl PageMap {
         store: &mut BlockStore<M, P, V>,
     ) {
         let heeded = store.heeded();
-        let mut dead = 0;
-        for (lpn, at) in lpns.iter().zip(at.0..) {
-            let old = std::mem::replace(&mut self.entries[lpn.0 as usize], MapEntry::page(Ppn(at)));
-            match old.mapped() {
-                Some(old) => {
-                    store.invalidate_heeded(old, heeded);
+        let (mut before, mut old, mut dead) = ([MapEntry::NONE; RUN], [Ppn::NONE; RUN], 0);
+        let (before, entries) = (&mut before[..lpns.len()], &mut self.entries[..]);
+        // First all entries, then all old pages: either loop waits for one table, and has little else to do.
+        for ((lpn, at), before) in lpns.iter().zip(at.0..).zip(&mut *before) {
+            *before = std::mem::replace(&mut entries[lpn.0 as usize], MapEntry::page(Ppn(at)));
+        }
+        let mut all_dead = 0;
+        for before in &*before {
+            match before.mapped() {
+                Some(page) => {
+                    old[dead] = page;
                     dead += 1;
                 }
-                None => self.tombstones.forget(old, store),
+                None => {
+                    // A page of trims may die with its last one: after what died before.
+                    store.invalidate_heeded(&old[..dead], heeded);
+                    all_dead += std::mem::take(&mut dead);
+                    self.tombstones.forget(*before, store);
+                }
             }
         }
-        store.count_run(lpns.len(), dead);
-        self.mapped_pages += lpns.len() as u64 - dead;
+        store.invalidate_heeded(&old[..dead], heeded);
+        all_dead += dead;
+        store.count_run(lpns.len(), all_dead as u64);
+        self.mapped_pages += (lpns.len() - all_dead) as u64;
     }
 
     /// Logs the trim of `lpn`; false if it held no data.

@@ -77,11 +77,17 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         self.victim.heeds_up_to()
     }
 
-    /// As [`BlockStore::invalidate`] for the old page of one that a run replaced, but that [`BlockStore::count_run`] counts it.
+    /// As [`BlockStore::invalidate`] for the old pages of a run, one after the other, but that [`BlockStore::count_run`] counts them.
     #[inline(always)]
-    pub(crate) fn invalidate_heeded(&mut self, at: Ppn, heeded: u32) {
-        if self.blocks.validity.clear_below(at, heeded) {
-            self.heed_death(self.medium.geometry().block_of(at));
+    pub(crate) fn invalidate_heeded(&mut self, pages: &[Ppn], heeded: u32) {
+        let mut rest = pages;
+        loop {
+            let (cleared, is_heeded) = self.blocks.validity.clear_until(rest, heeded);
+            if !is_heeded {
+                return;
+            }
+            self.heed_death(self.medium.geometry().block_of(rest[cleared - 1]));
+            rest = &rest[cleared..];
         }
     }
 
@@ -197,9 +203,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         let open = &mut self.open[usize::from(stream.0)];
         let pages = u64::from(open.next - self.medium.geometry().first_page(block).0);
         let host_pages = pages - open.copied;
-        let dates = &mut self.blocks.dates[block.0 as usize];
-        dates.opened_at = open.opened_at;
-        dates.stamp = match self.options.age {
+        let past = &mut self.blocks.pasts[block.0 as usize];
+        past.opened_at = open.opened_at;
+        past.stamp = match self.options.age {
             // Pages written by the host date from now; copies keep the age of the block they came from.
             AgeBase::Closed => (host_pages * self.now + open.copied_stamps) / pages.max(1),
             AgeBase::Youngest if host_pages > 0 => self.now,
@@ -225,7 +231,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             self.victim.on_page_death(at);
         }
         if self.options.age == AgeBase::LastInvalidation {
-            self.blocks.dates[block.0 as usize].stamp = self.now;
+            self.blocks.pasts[block.0 as usize].stamp = self.now;
         }
         if state == BlockState::Closed {
             self.victim.on_invalidate(block, &self.blocks);
@@ -252,7 +258,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         if is_meta {
             self.meta_blocks.retain(|b| *b != block);
         }
-        self.blocks.erases[index] = self.medium.erase_count(block);
+        self.blocks.pasts[index].erases = self.medium.erase_count(block);
         self.erases_since_wear_check += 1;
         if usable {
             self.blocks.validity.set_state(block, BlockState::Free);
@@ -266,7 +272,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             self.placement.on_reclaim(&Reclaim {
                 block,
                 stream: self.blocks.stream(block),
-                opened_at: self.blocks.dates[index].opened_at,
+                opened_at: self.blocks.pasts[index].opened_at,
                 stamp: self.blocks.stamp(block),
                 now: self.now,
                 valid,

@@ -59,12 +59,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
 
     /// Erase counts over the blocks.
     pub fn wear(&self) -> WearSummary {
-        let erases = &self.blocks.erases;
-        let total: u64 = erases.iter().map(|e| u64::from(*e)).sum();
+        let erases = self.blocks.every_erases();
+        let total: u64 = erases.clone().map(u64::from).sum();
         WearSummary {
             total,
-            min: erases.iter().copied().min().unwrap_or(0),
-            max: erases.iter().copied().max().unwrap_or(0),
+            min: erases.clone().min().unwrap_or(0),
+            max: erases.clone().max().unwrap_or(0),
             mean: total as f64 / erases.len().max(1) as f64,
         }
     }

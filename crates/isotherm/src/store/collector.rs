@@ -102,7 +102,7 @@ pub fn collect_worn<M: Medium, P: Placement, V: VictimPolicy>(
         return Ok(());
     }
     store.erases_since_wear_check = 0;
-    let most = store.blocks.erases.iter().copied().max().unwrap_or(0);
+    let most = store.blocks.every_erases().max().unwrap_or(0);
     let mut behind: Vec<(u32, BlockId)> = store
         .blocks
         .closed()
@@ -276,13 +276,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
 
     /// Asks the victim policy what it will choose next, and brings what a collection of it needs towards the cache.
     pub(super) fn look_ahead(&mut self, map: &impl Mapping<M, P, V>) {
-        let [next, following] = self.victim.upcoming();
-        self.foreseen = next;
-        if let Some(next) = next {
+        self.foreseen = self.victim.upcoming();
+        if let Some(next) = self.foreseen {
             self.prefetch_map(next, map);
-        }
-        if let Some(following) = following {
-            self.prefetch_block(following);
+            if let Some(following) = self.victim.following() {
+                self.prefetch_block(following);
+            }
         }
     }
 
@@ -296,7 +295,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         let left = geometry.pages_per_block() - geometry.index_in_block(at);
         let comes_near = left > NEAR && left <= NEAR + count as u32;
         // What was foreseen and stays the next is in the cache already.
-        if comes_near && self.victim.upcoming()[0] != self.foreseen {
+        if comes_near && self.victim.upcoming() != self.foreseen {
             self.look_ahead(map);
         }
     }
@@ -330,6 +329,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     fn copy_moves(&mut self, victim: BlockId, moves: &mut [Move], cause: Cause) -> Result<(), DeviceError> {
         let (from, stamp) = (self.blocks.stream(victim), self.blocks.stamp(victim));
         let all_to = self.placement.copies_to();
+        if let Some(stream) = all_to
+            && moves.iter().fold(true, |all, entry| all & (entry.owner.kind() == Kind::Data))
+        {
+            if !moves.is_empty() {
+                self.copy_run(stream, moves, stamp, cause)?;
+            }
+            self.drop_all(victim);
+            return Ok(());
+        }
         if all_to.is_none() && self.placement.wants_batches() {
             let data = moves.iter().filter(|entry| entry.owner.kind() == Kind::Data);
             let lpns: Vec<Lpn> = data.map(|entry| Lpn(entry.owner.address())).collect();

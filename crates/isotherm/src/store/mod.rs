@@ -68,6 +68,8 @@ pub struct BlockStore<M, P, V> {
     blocks: BlockTable,
     valid_pages: u64,
     open: Vec<OpenBlock>,
+    /// What [`Placement::streams`] says, here because every block and many pages ask.
+    data_streams: u16,
     free: VecDeque<BlockId>,
     failing: Vec<BlockId>,
     /// Blocks that meta streams fill or have filled.
@@ -97,11 +99,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     /// An empty store: every good block of the medium is free.
     pub fn new(medium: M, placement: P, victim: V, options: StoreOptions) -> Self {
         let geometry = *medium.geometry();
-        let streams = usize::from(placement.streams()) + usize::from(options.meta_streams);
+        let data_streams = placement.streams();
+        let streams = usize::from(data_streams) + usize::from(options.meta_streams);
         let mut blocks = BlockTable::new(geometry.blocks, geometry.log2_pages_per_block, options.age);
         let mut free = VecDeque::with_capacity(geometry.blocks as usize);
         for block in (0..geometry.blocks).map(BlockId) {
-            blocks.erases[block.0 as usize] = medium.erase_count(block);
+            blocks.pasts[block.0 as usize].erases = medium.erase_count(block);
             if medium.is_bad(block) {
                 blocks.validity.set_state(block, BlockState::Retired);
             } else {
@@ -118,6 +121,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             blocks,
             valid_pages: 0,
             open: vec![OpenBlock::default(); streams],
+            data_streams,
             free,
             failing: Vec::new(),
             meta_blocks: Vec::with_capacity(options.meta_blocks as usize + 4),
@@ -182,7 +186,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     }
     /// The first stream beyond the placement's own.
     pub fn meta_stream(&self, index: u16) -> StreamId {
-        StreamId(self.placement.streams() + index)
+        StreamId(self.data_streams + index)
     }
 
     /// The next sequence number.
@@ -247,7 +251,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
 
     /// Whether a stream is one of those beyond the placement's.
     fn is_meta(&self, stream: StreamId) -> bool {
-        stream.0 >= self.placement.streams()
+        stream.0 >= self.data_streams
     }
 
     /// What a block is once `stream` has filled it.

@@ -54,7 +54,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
 
     /// Gives a partly written block to a stream of its sort that has none.
     pub(super) fn reopen(&mut self, block: BlockId, written: u32) {
-        let data_streams = usize::from(self.placement.streams());
+        let data_streams = usize::from(self.data_streams);
         let is_meta = self.is_meta(self.blocks.stream(block));
         let mut streams = if is_meta { data_streams..self.open.len() } else { 0..data_streams };
         let Some(stream) = streams.find(|s| self.open[*s].next == self.open[*s].end) else { return };

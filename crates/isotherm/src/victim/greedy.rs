@@ -2,16 +2,15 @@
 //!
 //! Moving every block from list to list at every overwrite would cost three cache misses a write on a large device, for
 //! nothing: almost all blocks are far too full to be chosen. So only *candidates*, blocks at or below a ceiling of valid
-//! pages, are kept in lists by their count; an overwrite elsewhere costs one comparison. When the candidates run out, one
+//! pages, are kept in queues by their count; an overwrite elsewhere costs one comparison. When the candidates run out, one
 //! scan of the valid column sets a new ceiling that lets in a fixed share of the blocks. The choice is that of a full
 //! sort: a block above the ceiling is never fuller than a candidate is empty. Amortised cost of a pick: O(1).
 
 use super::shortlist::Shortlists;
 use super::{AnyVictim, BuildVictim, NONE, VictimPolicy};
 use crate::address::BlockId;
-use crate::blocks::Streams;
-use crate::blocks::lists::BlockLists;
-use crate::blocks::{BlockState, BlockTable};
+use crate::blocks::queues::BlockQueues;
+use crate::blocks::{BlockState, BlockTable, Streams};
 use crate::registry::Entry;
 
 /// The ceiling lets in at least this share of the closed blocks (1/64), so that a scan serves many picks.
@@ -29,7 +28,9 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct Greedy {
-    lists: BlockLists,
+    queues: BlockQueues,
+    blocks: u32,
+    pages_per_block: u32,
     /// Candidates have at most this many valid pages; -1 before the first scan.
     ceiling: i32,
     /// No candidate has fewer valid pages than this.
@@ -44,8 +45,16 @@ pub struct Greedy {
 impl Greedy {
     /// A policy for a device of this shape.
     pub fn new(blocks: u32, pages_per_block: u32) -> Self {
-        let lists = BlockLists::new(blocks, pages_per_block as usize + 1);
-        Self { lists, ceiling: -1, lowest: 0, scanned: 0, picks_since_scan: 0, within: Shortlists::new() }
+        Self {
+            queues: BlockQueues::new(blocks, pages_per_block as usize + 1),
+            blocks,
+            pages_per_block,
+            ceiling: -1,
+            lowest: 0,
+            scanned: 0,
+            picks_since_scan: 0,
+            within: Shortlists::new(),
+        }
     }
 
     #[inline(always)]
@@ -54,11 +63,11 @@ impl Greedy {
     }
 
     fn insert(&mut self, block: BlockId, valid: usize) {
-        self.lists.push_back(valid, block);
+        self.queues.push(valid, block);
         self.lowest = self.lowest.min(valid);
     }
 
-    /// Sets the ceiling anew and lists the candidates below it, in order of their number.
+    /// Sets the ceiling anew and queues the candidates below it, in order of their number.
     fn scan(&mut self, blocks: &BlockTable) {
         let mut histogram = vec![0u32; blocks.pages_per_block() as usize + 1];
         let mut closed = 0;
@@ -77,7 +86,7 @@ impl Greedy {
                 break;
             }
         }
-        self.lists.clear();
+        self.queues.clear();
         self.lowest = full;
         for block in blocks.closed() {
             let valid = blocks.valid(block);
@@ -85,13 +94,13 @@ impl Greedy {
                 self.insert(block, valid as usize);
             }
         }
-        self.scanned = self.lists.length();
+        self.scanned = self.queues.length();
         self.picks_since_scan = 0;
     }
 
     fn lowest_candidate(&mut self) -> Option<BlockId> {
         while self.lowest as i32 <= self.ceiling {
-            if let Some(block) = self.lists.head(self.lowest) {
+            if let Some(block) = self.queues.head(self.lowest) {
                 return Some(block);
             }
             self.lowest += 1;
@@ -99,11 +108,13 @@ impl Greedy {
         None
     }
 
-    /// Many more candidates than wanted make every overwrite move a block between lists: then a scan pays.
+    /// Many more candidates than wanted make every overwrite move a block between queues: then a scan pays.
     fn too_many(&self, blocks: &BlockTable) -> bool {
         let many = (blocks.blocks() as usize >> CANDIDATE_SHARE_LOG2).max(16) * 4;
-        self.lists.length() > many.max(self.scanned + self.scanned / 2)
-            || (self.lists.length() > many && self.picks_since_scan > u64::from(blocks.blocks() / 4))
+        let candidates = self.queues.length();
+        candidates > many.max(self.scanned + self.scanned / 2)
+            || (candidates > many && self.picks_since_scan > u64::from(blocks.blocks() / 4))
+            || self.queues.is_worn()
     }
 }
 
@@ -129,11 +140,13 @@ impl VictimPolicy for Greedy {
     fn on_invalidate(&mut self, block: BlockId, blocks: &BlockTable) {
         let valid = blocks.valid(block);
         if self.is_candidate(valid) {
-            let before = valid as usize + 1;
-            if before as i32 <= self.ceiling {
-                self.lists.remove(before, block);
+            let valid = valid as usize;
+            if self.is_candidate(valid as u32 + 1) {
+                self.queues.change(valid + 1, valid, block);
+                self.lowest = self.lowest.min(valid);
+            } else {
+                self.insert(block, valid);
             }
-            self.insert(block, valid as usize);
         }
         self.within.offer(block, blocks, |block, _| emptiness(blocks, block));
     }
@@ -145,8 +158,8 @@ impl VictimPolicy for Greedy {
 
     fn on_remove(&mut self, block: BlockId, blocks: &BlockTable) {
         self.within.remove(block);
-        if self.lists.contains(block) {
-            self.lists.remove(blocks.valid(block) as usize, block);
+        if self.queues.contains(block) {
+            self.queues.remove(blocks.valid(block) as usize, block);
         }
     }
 
@@ -167,12 +180,21 @@ impl VictimPolicy for Greedy {
         self.within.best(blocks, streams, now, |block, _| emptiness(blocks, block))
     }
 
-    fn upcoming(&self) -> [Option<BlockId>; 2] {
-        let mut candidates = (self.lowest..=self.ceiling.max(0) as usize).flat_map(|valid| self.lists.iter(valid));
-        [candidates.next(), candidates.next()]
+    fn upcoming(&mut self) -> Option<BlockId> {
+        self.lowest_candidate()
     }
 
+    fn following(&mut self) -> Option<BlockId> {
+        let fuller = self.lowest + 1..=self.ceiling.max(0) as usize;
+        self.queues.after_head(self.lowest).or_else(|| fuller.into_iter().find_map(|valid| self.queues.head(valid)))
+    }
+
+    /// Lists that are linked both ways, and their ends.
     fn memory_bytes(&self) -> u64 {
-        self.lists.bytes() + self.within.bytes()
+        8 * (u64::from(self.blocks) + u64::from(self.pages_per_block) + 1) + self.within.bytes()
+    }
+
+    fn simulator_bytes(&self) -> u64 {
+        self.queues.bytes() + self.within.bytes()
     }
 }

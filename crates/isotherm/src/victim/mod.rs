@@ -74,9 +74,13 @@ pub trait VictimPolicy {
     fn pick(&mut self, blocks: &BlockTable, now: u64) -> Option<BlockId>;
     /// The block of `streams` to clean next, by the same rule, for placements that divide the space.
     fn pick_within(&mut self, blocks: &BlockTable, now: u64, streams: Streams) -> Option<BlockId>;
-    /// The blocks that the next two calls of `pick` will probably name, where that is known for free.
-    fn upcoming(&self) -> [Option<BlockId>; 2] {
-        [None; 2]
+    /// The block that the next call of `pick` will probably name, where that is known for free.
+    fn upcoming(&mut self) -> Option<BlockId> {
+        None
+    }
+    /// The block that will probably follow the one that `upcoming` has just named.
+    fn following(&mut self) -> Option<BlockId> {
+        None
     }
     /// Brings what host writes of `lpns` will touch towards the cache, for a policy that `watches_pages`.
     #[inline(always)]
@@ -179,8 +183,12 @@ macro_rules! victims {
                 match self { $(Self::$variant(policy) => policy.pick_within(blocks, now, streams),)* Self::$other(policy) => policy.pick_within(blocks, now, streams) }
             }
             #[inline(always)]
-            fn upcoming(&self) -> [Option<BlockId>; 2] {
+            fn upcoming(&mut self) -> Option<BlockId> {
                 match self { $(Self::$variant(policy) => policy.upcoming(),)* Self::$other(policy) => policy.upcoming() }
+            }
+            #[inline(always)]
+            fn following(&mut self) -> Option<BlockId> {
+                match self { $(Self::$variant(policy) => policy.following(),)* Self::$other(policy) => policy.following() }
             }
             #[inline(always)]
             fn prefetch(&self, lpns: impl Iterator<Item = Lpn>) {
