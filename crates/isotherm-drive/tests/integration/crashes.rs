@@ -141,9 +141,11 @@ fn explore(sets: &[&str], cuts: u64, seed: u64) -> Result<(), String> {
 
 #[test]
 fn whatever_a_crash_leaves_the_drive_holds_what_was_flushed() {
-    for (seed, sets) in (1..).zip(DEVICES) {
-        explore(sets, cuts(), seed).unwrap();
-    }
+    std::thread::scope(|scope| {
+        for (seed, sets) in (1..).zip(DEVICES) {
+            scope.spawn(move || explore(sets, cuts(), seed).unwrap());
+        }
+    });
     println!("{} states of {} devices", cuts() * DEVICES.len() as u64, DEVICES.len());
 }
 
