@@ -309,12 +309,16 @@ def test_nothing_leaks_in_ten_thousand_failures() -> None:
     assert last - first < 4 << 20, f"{(last - first) >> 10} KiB more"
 
 
-def test_an_import_is_quick_and_loads_no_numpy() -> None:
-    script = "import sys; import isotherm; print('numpy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-X", "importtime", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-    line = next(line for line in done.stderr.splitlines() if line.endswith("| isotherm"))
-    assert int(line.split("|")[1]) < 30_000
+def test_an_import_loads_a_few_modules_of_the_language_and_no_numpy() -> None:
+    """What takes the time of an import are the modules that it loads; `.ci/bench-python` measures it."""
+    script = (
+        "import __future__, collections.abc, contextlib, enum, functools, re, sys, types, typing, warnings; before = set(sys.modules);"
+        "import isotherm; print(*(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "isotherm" in loaded
+    assert [name for name in loaded if name.split(".")[0] != "isotherm"] == []
 
 
 def test_signals_are_python_again_after_a_run() -> None:

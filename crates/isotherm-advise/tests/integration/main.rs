@@ -256,7 +256,7 @@ fn the_dram_of_a_drive_with_a_mapping_cache_goes_to_whom_it_helps() {
     let mut random = Random::new(13);
     let (_spread, spread) = trace((0..100_000).map(move |_| (random.below(32_768), 1)));
     let mut random = Random::new(13);
-    let (_few, few) = trace((0..200_000u64).map(move |at| match at % 10 {
+    let (_few, few) = trace((0..400_000u64).map(move |at| match at % 10 {
         0 => (random.below(32_768), 1),
         _ => (32_768 + random.below(256), 1),
     }));
