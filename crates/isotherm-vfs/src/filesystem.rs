@@ -12,6 +12,9 @@ use crate::Result;
 /// An open file or directory.
 pub type Handle = u64;
 
+/// The bit by which a handle tells reads that its file was opened with [`OpenFlags::keeps_access_time`].
+pub const KEEPS_ACCESS_TIME: Handle = 1 << 63;
+
 /// Told once what a request came to, by any thread. Dropped without a word if the request panics.
 pub type Done = Box<dyn FnOnce(Result<()>) + Send>;
 

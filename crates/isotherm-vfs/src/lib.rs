@@ -8,7 +8,7 @@ mod filesystem;
 pub mod memory;
 mod node;
 
-pub use filesystem::{Done, FileSystem, Handle, Opened};
+pub use filesystem::{Done, FileSystem, Handle, KEEPS_ACCESS_TIME, Opened};
 pub use node::{
     Allocation, Attributes, Caller, Change, DirectoryEntry, FileKind, Ino, NewNode, NewTime, OpenFlags, ROOT,
     RenameMode, SeekFrom, SetXattr, Time, VolumeStatistics, WriteFlags,

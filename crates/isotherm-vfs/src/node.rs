@@ -111,6 +111,8 @@ pub struct OpenFlags {
     pub kills_privileges: bool,
     /// Fail if the file exists ([`FileSystem::create`](crate::FileSystem::create) only).
     pub exclusive: bool,
+    /// Neither opening nor reading sets the time of access (`O_NOATIME`).
+    pub keeps_access_time: bool,
 }
 
 /// What comes with a write.

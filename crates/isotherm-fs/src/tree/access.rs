@@ -1,6 +1,6 @@
 //! Opening and closing.
 
-use isotherm_vfs::{Attributes, Caller, Change, Errno, FileKind, Ino, NewNode, OpenFlags, Opened};
+use isotherm_vfs::{Attributes, Caller, Change, Errno, FileKind, Ino, KEEPS_ACCESS_TIME, NewNode, OpenFlags, Opened};
 
 use super::Tree;
 use super::error::Result;
@@ -22,14 +22,15 @@ impl<S: Store> Tree<S> {
             self.change(Caller::default(), ino, change)?;
             inode = self.regular(ino)?;
         }
-        let sets_access_time = flags.read && self.touch_accessed(ino, &inode);
-        Ok(self.opened(ino, sets_access_time))
+        let sets_access_time = flags.read && !flags.keeps_access_time && self.touch_accessed(ino, &inode);
+        Ok(self.opened(ino, flags, sets_access_time))
     }
 
-    fn opened(&mut self, ino: Ino, sets_access_time: bool) -> Opened {
+    fn opened(&mut self, ino: Ino, flags: OpenFlags, sets_access_time: bool) -> Opened {
         self.nodes.open(ino);
         self.handles += 1;
-        Opened { handle: self.handles, keeps_cache: true, sets_access_time }
+        let handle = self.handles | if flags.keeps_access_time { KEEPS_ACCESS_TIME } else { 0 };
+        Opened { handle, keeps_cache: true, sets_access_time }
     }
 
     /// Opens a regular file, which is made where there is none. The attributes are a reference.
@@ -53,7 +54,7 @@ impl<S: Store> Tree<S> {
             Some(entry) => (entry.ino, self.open(entry.ino, flags)?),
             None => {
                 let ino = self.transaction(Purpose::Grow, |tree| tree.add_node(caller, parent, name, node, &[]))?;
-                (ino, self.opened(ino, false))
+                (ino, self.opened(ino, flags, false))
             }
         };
         Ok((self.refer(opened.0)?, opened.1))
@@ -75,7 +76,7 @@ impl<S: Store> Tree<S> {
     pub fn open_directory(&mut self, ino: Ino) -> Result<Opened> {
         let directory = self.directory(ino)?;
         let sets_access_time = self.touch_accessed(ino, &directory);
-        Ok(self.opened(ino, sets_access_time))
+        Ok(self.opened(ino, OpenFlags::default(), sets_access_time))
     }
 
     /// Whether a node is a directory.

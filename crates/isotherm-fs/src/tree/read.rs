@@ -59,11 +59,11 @@ impl ReadPlan {
 }
 
 impl<S: Store> Tree<S> {
-    /// What a read of a regular file consists of.
+    /// What a read of a regular file consists of. It sets the time of access, unless `keeps_access_time`.
     ///
     /// # Errors
     /// `EISDIR`, `EINVAL` for other nodes than regular files.
-    pub fn read_plan(&mut self, ino: Ino, offset: u64, length: usize) -> Result<ReadPlan> {
+    pub fn read_plan(&mut self, ino: Ino, offset: u64, length: usize, keeps_access_time: bool) -> Result<ReadPlan> {
         let inode = self.regular(ino)?;
         let mut plan = ReadPlan::default();
         let end = offset.saturating_add(length as u64).min(inode.size);
@@ -85,7 +85,7 @@ impl<S: Store> Tree<S> {
                 at = until;
             }
         }
-        if length > 0 {
+        if length > 0 && !keeps_access_time {
             self.touch_accessed(ino, &inode);
         }
         Ok(plan)
@@ -96,7 +96,7 @@ impl<S: Store> Tree<S> {
     /// # Errors
     /// As [`Tree::read_plan`], and those of reading.
     pub fn read(&mut self, ino: Ino, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let plan = self.read_plan(ino, offset, length)?;
+        let plan = self.read_plan(ino, offset, length, false)?;
         let mut out = Vec::with_capacity(plan.length);
         for piece in plan.pieces {
             match piece {

@@ -113,8 +113,8 @@ impl FileSystem for Volume {
     fn release(&self, ino: Ino, _handle: Handle) {
         let _ = self.ask(|tree| tree.release(ino));
     }
-    fn read(&self, ino: Ino, _handle: Handle, offset: u64, length: u32, out: &mut Vec<u8>) -> Result<()> {
-        self.read_file(ino, offset, length, out).map_err(Errno::from)
+    fn read(&self, ino: Ino, handle: Handle, offset: u64, length: u32, out: &mut Vec<u8>) -> Result<()> {
+        self.read_file(ino, handle, offset, length, out).map_err(Errno::from)
     }
     fn write(&self, ino: Ino, _handle: Handle, offset: u64, data: &[u8], flags: WriteFlags) -> Result<()> {
         let blocks = data.len().div_ceil(BLOCK_BYTES) as u64;

@@ -4,6 +4,7 @@ use super::{Volume, lock};
 use crate::log::DeviceReader;
 use crate::store::{BLOCK_BYTES, BlockReader, Store, StoreError, Stored};
 use crate::tree::{Piece, ReadPlan, TreeError};
+use isotherm_vfs::{Handle, KEEPS_ACCESS_TIME};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -12,12 +13,19 @@ const ATTEMPTS: u32 = 4;
 
 impl Volume {
     /// Reads up to `length` bytes of a file from `offset` on into the empty `out`.
-    pub(super) fn read_file(&self, ino: u64, offset: u64, length: u32, out: &mut Vec<u8>) -> Result<(), TreeError> {
+    pub(super) fn read_file(
+        &self,
+        ino: u64,
+        handle: Handle,
+        offset: u64,
+        length: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), TreeError> {
         for attempt in 1..=ATTEMPTS {
             let (plan, reader, verifies) = {
                 let mut tree = lock(&self.tree)?;
                 tree.set_now((self.clock)());
-                let plan = tree.read_plan(ino, offset, length as usize)?;
+                let plan = tree.read_plan(ino, offset, length as usize, handle & KEEPS_ACCESS_TIME != 0)?;
                 (plan, tree.store().reader(), tree.store().verifies_data())
             };
             out.clear();

@@ -161,7 +161,7 @@ fn damaged_data_is_found_where_it_is_asked_for() {
     let Sample { device, large, .. } = sample(true);
     let position = {
         let volume = mount(device.clone(), true);
-        let plan = volume.inspect(|tree| tree.read_plan(large, 0, 4096).expect("it is there")).expect("no panic");
+        let plan = volume.inspect(|tree| tree.read_plan(large, 0, 4096, true).expect("it is there")).expect("no panic");
         match &plan.pieces[0] {
             isotherm_fs::tree::Piece::Stored { blocks, .. } => blocks[0].position,
             other => panic!("{other:?}"),

@@ -109,6 +109,7 @@ pub(super) fn open_flags(flags: i32, uid: u32) -> OpenFlags {
         truncate: flags & libc::O_TRUNC != 0,
         kills_privileges: flags & libc::O_TRUNC != 0 && uid != 0,
         exclusive: flags & libc::O_EXCL != 0,
+        keeps_access_time: flags & libc::O_NOATIME != 0,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -252,6 +252,29 @@ fn opening_to_read_sets_the_time_of_access_that_the_kernel_shows() {
     let after = fs::metadata(&path).unwrap();
     assert!((after.atime(), after.atime_nsec()) > (before.ctime(), before.ctime_nsec()));
     assert_eq!(files.asked.count("read"), 0);
+}
+
+/// `O_NOATIME`: neither the opening nor a read that gets here sets the time, which is due to be set.
+#[test]
+fn who_opens_so_leaves_the_time_of_access() {
+    let Some(files) = Files::with(&FilesOptions::default()) else { return };
+    let path = files.path().join("file");
+    fs::write(&path, "content").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    let accessed = || fs::metadata(&path).map(|is| (is.atime(), is.atime_nsec())).unwrap();
+    let made = accessed();
+    let read = |flags| {
+        let mut file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT | flags).open(&path).unwrap();
+        let mut out = Vec::new();
+        file.read_to_end(&mut out).unwrap();
+        assert_eq!(out, b"content");
+    };
+    files.asked.count("read");
+    read(libc::O_NOATIME);
+    assert!(files.asked.count("read") > 0);
+    assert_eq!(accessed(), made);
+    read(0);
+    assert!(accessed() > made);
 }
 
 /// An ACL in Linux' encoding.

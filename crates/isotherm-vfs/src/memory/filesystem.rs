@@ -8,19 +8,27 @@ use super::content::{BLOCK_BYTES, FILE_BYTES_MAX, checked_end};
 use super::entries::{DOT, DOT_DOT};
 use super::node::{Body, Node, State};
 use crate::{
-    Allocation, Attributes, Caller, Change, DirectoryEntry, Errno, FileKind, FileSystem, Handle, Ino, NewNode,
-    OpenFlags, Opened, RenameMode, Result, SeekFrom, SetXattr, VolumeStatistics, WriteFlags,
+    Allocation, Attributes, Caller, Change, DirectoryEntry, Errno, FileKind, FileSystem, Handle, Ino,
+    KEEPS_ACCESS_TIME, NewNode, OpenFlags, Opened, RenameMode, Result, SeekFrom, SetXattr, VolumeStatistics,
+    WriteFlags,
 };
 
 /// Bytes that are copied between files at once.
 const COPIED_AT_ONCE: u64 = 1 << 20;
 
 impl MemoryFileSystem {
-    /// A node is opened, for reading if it `reads`.
-    fn opened(&self, node: &Node, reads: bool) -> Opened {
+    /// A node is opened that was there.
+    fn opened(&self, node: &Node, flags: OpenFlags) -> Opened {
+        let sets = flags.read && !flags.keeps_access_time && self.keeps_access_times;
+        let sets_access_time = sets && node.touch(node.read());
+        Opened { sets_access_time, ..self.opened_new(node, flags) }
+    }
+
+    /// A node is opened that was just made.
+    fn opened_new(&self, node: &Node, flags: OpenFlags) -> Opened {
         node.open();
-        let sets_access_time = reads && self.keeps_access_times && node.touch(node.read());
-        Opened { handle: self.new_handle(), keeps_cache: true, sets_access_time }
+        let handle = self.new_handle() | if flags.keeps_access_time { KEEPS_ACCESS_TIME } else { 0 };
+        Opened { handle, keeps_cache: true, sets_access_time: false }
     }
 
     fn open_node(&self, node: &Node, flags: OpenFlags) -> Result<Opened> {
@@ -30,7 +38,7 @@ impl MemoryFileSystem {
         } else {
             node.read().content()?;
         }
-        Ok(self.opened(node, flags.read))
+        Ok(self.opened(node, flags))
     }
 
     fn close(&self, ino: Ino) {
@@ -250,7 +258,7 @@ impl FileSystem for MemoryFileSystem {
             }
             None => {
                 let made = self.add(caller, &mut state, name, node, self.empty_body(parent, node.kind)?)?;
-                let opened = self.opened(&made, false);
+                let opened = self.opened_new(&made, flags);
                 (made, opened)
             }
         };
@@ -262,11 +270,11 @@ impl FileSystem for MemoryFileSystem {
         self.close(ino);
     }
 
-    fn read(&self, ino: Ino, _: Handle, offset: u64, length: u32, out: &mut Vec<u8>) -> Result<()> {
+    fn read(&self, ino: Ino, handle: Handle, offset: u64, length: u32, out: &mut Vec<u8>) -> Result<()> {
         let node = self.node(ino)?;
         let state = node.read();
         state.content()?.read(offset, length, out);
-        if self.keeps_access_times && length > 0 {
+        if self.keeps_access_times && length > 0 && handle & KEEPS_ACCESS_TIME == 0 {
             node.touch(state);
         }
         Ok(())
@@ -339,7 +347,7 @@ impl FileSystem for MemoryFileSystem {
     }
 
     fn open_directory(&self, ino: Ino) -> Result<Opened> {
-        Ok(self.opened(&*self.directory(ino)?, true))
+        Ok(self.opened(&*self.directory(ino)?, OpenFlags { read: true, ..OpenFlags::default() }))
     }
 
     fn release_directory(&self, ino: Ino, _: Handle) {

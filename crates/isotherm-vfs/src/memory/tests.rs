@@ -204,6 +204,12 @@ fn opening_to_read_sets_the_time_of_access_as_reading_does() {
     assert!(open(true, true) && accessed(file) > made);
     let first = accessed(file);
     assert_eq!((open(true, false), accessed(file)), (false, first));
+    // Nor does it, or a read by its handle, where that was asked for, though the time is due.
+    fs.write(file, 0, 0, b"x", WriteFlags::default()).unwrap();
+    let quiet = fs.open(file, OpenFlags { read: true, keeps_access_time: true, ..OpenFlags::default() }).unwrap();
+    let read = |handle| fs.read(file, handle, 0, 1, &mut Vec::new()).map(|()| accessed(file)).unwrap();
+    assert_eq!((quiet.sets_access_time, read(quiet.handle)), (false, first));
+    assert!(read(0) > first);
     // A file that is made by opening it was not read.
     let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
     let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };

@@ -97,7 +97,7 @@ fn a_plan_joins_neighbours() {
     tree.put(file, 0, &data).unwrap();
     tree.store_mut().write_out(|_| true);
     tree.settle_all().unwrap();
-    let plan = tree.read_plan(file, 5000, 30_000).unwrap();
+    let plan = tree.read_plan(file, 5000, 30_000, false).unwrap();
     assert_eq!(plan.length, 30_000);
     let mut out = Vec::new();
     for piece in &plan.pieces {
@@ -240,6 +240,9 @@ fn opening_to_read_sets_access_times() {
     assert_eq!(open_at(20, read, AccessTimes::Relative), (false, time(10)));
     assert_eq!(open_at(10 + 86_400, read, AccessTimes::Relative), (true, time(10 + 86_400)));
     assert_eq!(open_at(20 + 86_400, read, AccessTimes::Strict), (true, time(20 + 86_400)));
+    // O_NOATIME: neither the opening nor a read by its handle; a read by another handle does.
+    let quiet = OpenFlags { keeps_access_time: true, ..read };
+    assert_eq!(open_at(25 + 86_400, quiet, AccessTimes::Strict), (false, time(20 + 86_400)));
     // Cutting is a change, which the opening comes after.
     let cut = OpenFlags { truncate: true, read: true, ..write };
     assert_eq!(open_at(30 + 86_400, cut, AccessTimes::Relative), (true, time(30 + 86_400)));
