@@ -1,5 +1,6 @@
 //! Tests of the file system over devices that remember, and crash.
 
+mod access;
 mod attended;
 mod check;
 mod crash;

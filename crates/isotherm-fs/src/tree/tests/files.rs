@@ -240,7 +240,7 @@ fn opening_to_read_sets_access_times() {
     assert_eq!(open_at(20, read, AccessTimes::Relative), (false, time(10)));
     assert_eq!(open_at(10 + 86_400, read, AccessTimes::Relative), (true, time(10 + 86_400)));
     assert_eq!(open_at(20 + 86_400, read, AccessTimes::Strict), (true, time(20 + 86_400)));
-    // O_NOATIME: neither the opening nor a read by its handle; a read by another handle does.
+    // O_NOATIME.
     let quiet = OpenFlags { keeps_access_time: true, ..read };
     assert_eq!(open_at(25 + 86_400, quiet, AccessTimes::Strict), (false, time(20 + 86_400)));
     // Cutting is a change, which the opening comes after.
