@@ -138,6 +138,11 @@ impl BlockQueues {
         next.map(|entry| entry.block)
     }
 
+    /// Bytes of doubly linked lists of the same, which a drive's firmware would keep: two links a block and two ends a list.
+    pub(crate) fn bytes_as_lists(&self) -> u64 {
+        (2 * size_of::<u32>() * (self.numbers.len() + self.queues.len())) as u64
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         let entries: usize = self.queues.iter().map(|queue| queue.entries.capacity()).sum();
         (self.numbers.len() * size_of::<u32>() + entries * size_of::<Joined>() + self.queues.len() * size_of::<Queue>())
@@ -194,6 +199,10 @@ mod tests {
             assert_eq!(queues.head(queue), plain[queue].front().copied(), "step {step}");
             assert_eq!(queues.after_head(queue), plain[queue].get(1).copied(), "step {step}");
         }
+        queues.next_number = NONE / 2 + 1;
+        assert!(queues.is_worn());
+        queues.clear();
+        assert!(!queues.is_worn());
         // Without dropping entries that mean nothing, a queue would have come to some 1,250.
         assert!(longest <= 2 * 260 + SPARE_ENTRIES, "{longest} entries");
     }

@@ -27,6 +27,14 @@ fn low_bits(width: u32) -> u64 {
     u64::MAX >> (64 - width)
 }
 
+/// The header of the page's block, the word of the page, and its bit there.
+#[inline(always)]
+fn locate(at: Ppn, stride: usize, log2_pages_per_block: u8) -> (usize, usize, u32) {
+    let header = (at.0 >> log2_pages_per_block) as usize * stride;
+    let index = at.0 & ((1 << log2_pages_per_block) - 1);
+    (header, header + 1 + index as usize / 64, index % 64)
+}
+
 impl Validity {
     /// Free blocks without valid pages.
     pub(crate) fn new(blocks: u32, log2_pages_per_block: u8) -> Self {
@@ -40,12 +48,9 @@ impl Validity {
         block.0 as usize * self.stride
     }
 
-    /// The header of the page's block, the word of the page, and its bit there.
     #[inline(always)]
     fn locate(&self, at: Ppn) -> (usize, usize, u32) {
-        let header = (at.0 >> self.log2_pages_per_block) as usize * self.stride;
-        let index = at.0 & ((1 << self.log2_pages_per_block) - 1);
-        (header, header + 1 + index as usize / 64, index % 64)
+        locate(at, self.stride, self.log2_pages_per_block)
     }
 
     pub(crate) fn blocks(&self) -> u32 {
@@ -111,9 +116,7 @@ impl Validity {
         let (stride, log2) = (self.stride, self.log2_pages_per_block);
         let words = &mut self.words[..];
         for (index, at) in pages.iter().enumerate() {
-            let header = (at.0 >> log2) as usize * stride;
-            let page = at.0 & ((1 << log2) - 1);
-            let (word, bit) = (header + 1 + page as usize / 64, page % 64);
+            let (header, word, bit) = locate(*at, stride, log2);
             debug_assert!(words[word] >> bit & 1 == 1, "{at:?} is invalidated twice");
             words[word] &= !(1 << bit);
             let left = words[header] - 1;

@@ -332,9 +332,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         if let Some(stream) = all_to
             && moves.iter().fold(true, |all, entry| all & (entry.owner.kind() == Kind::Data))
         {
-            if !moves.is_empty() {
-                self.copy_run(stream, moves, stamp, cause)?;
-            }
+            self.copy_run(stream, moves, stamp, cause)?;
             self.drop_all(victim);
             return Ok(());
         }

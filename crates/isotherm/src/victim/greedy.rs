@@ -29,8 +29,6 @@ pub(super) const ENTRY: Entry<BuildVictim> = Entry {
 #[derive(Clone, Debug)]
 pub struct Greedy {
     queues: BlockQueues,
-    blocks: u32,
-    pages_per_block: u32,
     /// Candidates have at most this many valid pages; -1 before the first scan.
     ceiling: i32,
     /// No candidate has fewer valid pages than this.
@@ -47,8 +45,6 @@ impl Greedy {
     pub fn new(blocks: u32, pages_per_block: u32) -> Self {
         Self {
             queues: BlockQueues::new(blocks, pages_per_block as usize + 1),
-            blocks,
-            pages_per_block,
             ceiling: -1,
             lowest: 0,
             scanned: 0,
@@ -185,13 +181,12 @@ impl VictimPolicy for Greedy {
     }
 
     fn following(&mut self) -> Option<BlockId> {
-        let fuller = self.lowest + 1..=self.ceiling.max(0) as usize;
-        self.queues.after_head(self.lowest).or_else(|| fuller.into_iter().find_map(|valid| self.queues.head(valid)))
+        let mut fuller = self.lowest + 1..=self.ceiling.max(0) as usize;
+        self.queues.after_head(self.lowest).or_else(|| fuller.find_map(|valid| self.queues.head(valid)))
     }
 
-    /// Lists that are linked both ways, and their ends.
     fn memory_bytes(&self) -> u64 {
-        8 * (u64::from(self.blocks) + u64::from(self.pages_per_block) + 1) + self.within.bytes()
+        self.queues.bytes_as_lists() + self.within.bytes()
     }
 
     fn simulator_bytes(&self) -> u64 {
