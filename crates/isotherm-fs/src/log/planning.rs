@@ -2,7 +2,6 @@
 
 use super::Log;
 use super::room::{Room, hotness_of};
-use super::space::{CHECKPOINT_SEGMENTS, reusable};
 use super::waiting::Origin;
 use super::writing::Job;
 use crate::format::bytes::u32_at;
@@ -21,8 +20,10 @@ const BLOCKS_PER_CHECKPOINT: u64 = 20 * (32 << 20) / BLOCK_BYTES as u64;
 /// What is to be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Goal {
-    /// These files, all transactions, and groups that fill a segment.
+    /// These files, all transactions, and groups that fill a segment, as far as these leave room to clean on.
     Files(HashSet<u64>),
+    /// These files and all transactions.
+    FilesAlone(HashSet<u64>),
     /// Groups that fill a segment.
     Groups,
     /// A segment of the coldest blocks that fill one, and more only where these give no room in memory.
@@ -35,6 +36,16 @@ pub enum Goal {
     Cleaned,
     /// All pages, so that a checkpoint can follow.
     Pages,
+}
+
+impl Goal {
+    /// Whether it is about what files hold.
+    pub(crate) fn is_of_files(&self) -> bool {
+        match self {
+            Self::Files(_) | Self::FilesAlone(_) | Self::Groups | Self::Coldest | Self::Everything => true,
+            Self::CleanedGroups | Self::Cleaned | Self::Pages => false,
+        }
+    }
 }
 
 /// How far planning has come.
@@ -129,14 +140,21 @@ impl Log {
         self.chosen.clear();
         match goal {
             Goal::Files(files) => {
-                let waiting = &self.waiting;
-                self.chosen.extend(files.iter().flat_map(|file| waiting.of(*file)));
-                if self.chosen.is_empty() && self.redo.is_empty() {
+                if !self.choose(files) {
                     return Ok(());
                 }
                 self.check_room(machine, self.chosen.len() as u64)?;
-                self.pass(machine, Extent::Chosen)
+                let most = self.segments_to_take(machine);
+                if self.waiting.len() as u64 <= u64::from(most) * self.payload_of_segment() {
+                    return self.pass(machine, Extent::Chosen);
+                }
+                // Who waits for the files does not wait for room for all the groups.
+                match self.pass_of(machine, Extent::FullGroups, most) {
+                    Ok(()) | Err(Stop::Planned(_)) => self.pass_chosen(machine),
+                    Err(failed) => Err(failed),
+                }
             }
+            Goal::FilesAlone(files) => if self.choose(files) { self.pass_chosen(machine) } else { Ok(()) },
             Goal::Groups | Goal::Coldest => {
                 if !self.room().takes(self.redo.len()) {
                     self.check_room(machine, 0)?;
@@ -169,15 +187,12 @@ impl Log {
                     }
                 }
                 // A segment is of use when all of it is written elsewhere: those that hold least go first, as far as there is
-                // room and still some for the checkpoint.
+                // room and still some for the checkpoint that lets them be written over.
                 let mut held: Vec<(usize, u32, Vec<u32>)> =
                     held.into_iter().map(|(home, numbers)| (numbers.len(), home, numbers)).collect();
                 held.sort_unstable();
-                let payload = self.payload_of_segment() as usize;
-                let pages = self.cache.dirty().div_ceil(payload);
-                let room = reusable(machine).count().saturating_sub(pages + CHECKPOINT_SEGMENTS) * payload;
                 for (_, _, numbers) in held {
-                    if taken.len() + numbers.len() > room {
+                    if !self.has_room_at_least(machine, (taken.len() + numbers.len()) as u64) {
                         break;
                     }
                     taken.extend(numbers);
@@ -211,10 +226,25 @@ impl Log {
         Ok(())
     }
 
-    /// What waits, as far as it leaves room to clean on.
+    /// Chooses the blocks of some files. Returns whether there is anything to write, transactions included.
+    fn choose(&mut self, files: &HashSet<u64>) -> bool {
+        let waiting = &self.waiting;
+        self.chosen.extend(files.iter().flat_map(|file| waiting.of(*file)));
+        !self.chosen.is_empty() || !self.redo.is_empty()
+    }
+
+    /// The chosen blocks that still wait, and nothing but them and transactions.
+    fn pass_chosen(&mut self, machine: &mut Machine) -> Result<(), Stop> {
+        let is_chosen = |number: &u32| self.chosen.contains(number) && self.waiting.contains(*number);
+        let chosen = self.waiting.numbers().iter().copied().filter(is_chosen).collect();
+        (self.view, self.shown) = (View::Some, chosen);
+        self.pass(machine, Extent::Everything)
+    }
+
+    /// What waits, as far as it leaves room to clean on; a segment of it where there is no more.
     fn portions(&mut self, machine: &mut Machine, extent: Extent) -> Result<(), Stop> {
         self.check_room(machine, self.portion_of(self.waiting.len() as u64))?;
-        let most = self.segments_to_take(machine);
+        let most = self.segments_to_take(machine).max(1);
         self.pass_of(machine, extent, most)
     }
 

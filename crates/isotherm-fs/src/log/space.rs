@@ -77,10 +77,10 @@ impl Log {
         blocks.min(self.payload_of_segment())
     }
 
-    /// Segments that a write may take, so that cleaning goes on having room; one where there is no more.
+    /// Segments that a write may take, so that cleaning goes on having room.
     pub(super) fn segments_to_take(&self, machine: &Machine) -> u32 {
         let kept = self.kept_for_cleaning(self.payload_of_segment()) + self.batch(machine).headroom;
-        reusable(machine).count().saturating_sub(kept).max(1) as u32
+        reusable(machine).count().saturating_sub(kept) as u32
     }
 
     /// Segments that are free before so many blocks are written: cleaning can go on after them, with so many segments to spare.
@@ -127,23 +127,29 @@ impl Log {
         let live = segments.live_of_emptiest(victims(segments.count(), room_is_short), |segment| !is_bad(segment));
         let payload = self.payload_of_segment();
         let blocks = self.waiting.count_of(NOBODY) + payload.min(live.into());
-        let needed = if room_is_short {
-            self.kept_at_least(blocks)
-        } else {
-            blocks.div_ceil(payload) as usize + self.kept_for_checkpoint(blocks)
-        };
+        if room_is_short {
+            return self.has_room_at_least(self.machine(), blocks);
+        }
+        let needed = blocks.div_ceil(payload) as usize + self.kept_for_checkpoint(blocks);
         reusable(self.machine()).take(needed).count() == needed
     }
 
-    /// Segments without which so many blocks and a checkpoint after them have no room. What is kept otherwise counts blocks, pages and
-    /// tables as if each of them began segments of its own; this is for a volume that would not get on any more, though a segment that holds
-    /// next to nothing could be cleaned.
-    fn kept_at_least(&self, blocks: u64) -> usize {
-        let pages = self.cache.dirty() as u64 + blocks;
+    /// Whether so many blocks and a checkpoint after them have room. What is kept otherwise counts blocks, pages and tables as if each of
+    /// them began segments of its own; this is for a volume that would not get on any more, though a segment that holds next to nothing
+    /// could be cleaned, or one that was cleaned waits for a few blocks.
+    pub(super) fn has_room_at_least(&self, machine: &Machine, blocks: u64) -> bool {
+        /// Summaries of the writes that this takes, beside one a segment, and ends of segments that are too short for them.
+        const ENDS: u64 = 8;
+        let payload = self.payload_of_segment();
+        let open = machine.open().map_or(0, |open| u64::from(self.superblock.segment_blocks - open.next));
+        let room = reusable(machine).count() as u64 * payload + open;
+        let dirty = self.cache.dirty() as u64 + blocks;
+        // Requests make others dirty, unless they are held back.
+        let pages = if self.holds_requests { dirty } else { dirty.max(self.dirty_pages_bound() as u64) };
         let tables = self.tables.roots().len() as u64;
         let redo = (self.redo.len() as u64).div_ceil(BLOCK_BYTES as u64);
-        // One is begun, and one is where the guard may want to go on.
-        (blocks + pages + tables + redo).div_ceil(self.payload_of_segment()) as usize + 2
+        // The guard may ask for as many blocks as a segment holds.
+        room >= blocks + pages.min(self.usage.pages) + tables + redo + ENDS + payload
     }
 
     /// Whether files can be made durable while segments are being cleaned: what was taken out of these has room all the same.

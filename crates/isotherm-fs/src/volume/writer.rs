@@ -39,12 +39,12 @@ fn answer(asked: Vec<Asked>, done: &Result<(), StoreError>) {
 
 /// Brings into pages what memory knows of the inodes that `goal` is about.
 fn settle(tree: &mut Tree<Log>, goal: &Goal) -> Result<(), StoreError> {
-    if matches!(goal, Goal::Files(_) | Goal::Groups | Goal::Coldest | Goal::Everything) {
+    if goal.is_of_files() {
         // Nobody needs what they hold to be written.
         tree.free_doomed()?;
     }
     match goal {
-        Goal::Files(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
+        Goal::Files(files) | Goal::FilesAlone(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
         Goal::Groups | Goal::Coldest => drop(tree.settle_idle()?),
         Goal::Everything => tree.settle_all()?,
         Goal::Pages | Goal::CleanedGroups | Goal::Cleaned => {}
@@ -135,7 +135,7 @@ impl Volume {
     /// Returns false if there is no room for it.
     fn write_beside_cleaning(&self, writer: &mut Writer<'_>, files: HashSet<u64>) -> Result<bool, StoreError> {
         if !lock(&self.tree)?.store().has_room_beside_cleaning(&files)
-            || self.plan_and_write(writer, &Goal::Files(files))?.0 != Planned::Done
+            || self.plan_and_write(writer, &Goal::FilesAlone(files))?.0 != Planned::Done
         {
             return Ok(false);
         }
@@ -163,8 +163,14 @@ impl Volume {
                 (Planned::NeedsCheckpoint, _) => self.commit(writer, false)?,
                 (Planned::NeedsCleaning, _) => {
                     cleanings += 1;
-                    let is_hopeless = cleanings > 4 * lock(&self.tree)?.store().superblock().segments;
-                    if is_hopeless || !self.clean_several(writer, true)? {
+                    let (is_hopeless, before) = {
+                        let tree = lock(&self.tree)?;
+                        let log = tree.store();
+                        (cleanings > 4 * log.superblock().segments, log.writable_blocks())
+                    };
+                    let is_any = self.clean_several(writer, true)?;
+                    // A segment that had been cleaned before may have become one that can be written over.
+                    if is_hopeless || !is_any && lock(&self.tree)?.store().writable_blocks() <= before {
                         return Err(self.fail("no segment is free, and none is worth cleaning"));
                     }
                 }
@@ -174,7 +180,7 @@ impl Volume {
 
     /// Plans what `goal` asks for as far as there is room, and writes that. Returns also whether it was anything.
     fn plan_and_write(&self, writer: &mut Writer<'_>, goal: &Goal) -> Result<(Planned, bool), StoreError> {
-        let is_of_files = matches!(goal, Goal::Files(_) | Goal::Groups | Goal::Coldest | Goal::Everything);
+        let is_of_files = goal.is_of_files();
         let (planned, jobs) = {
             let mut tree = lock(&self.tree)?;
             // Sizes go with their data, or after it where planning may stop half way: never before it.
@@ -190,7 +196,7 @@ impl Volume {
             (planned, tree.store_mut().take_jobs())
         };
         let is_any = !jobs.is_empty();
-        if matches!(goal, Goal::Files(_) | Goal::Everything) {
+        if matches!(goal, Goal::Files(_) | Goal::FilesAlone(_) | Goal::Everything) {
             self.perform_as_one(writer, jobs)?;
         } else {
             self.perform(writer, jobs)?;

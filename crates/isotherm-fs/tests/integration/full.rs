@@ -267,6 +267,51 @@ fn a_volume_that_is_nearly_full_is_overwritten_for_ever() {
     }
 }
 
+/// Small files are made durable again and again beside one that is overwritten at random and never synced, while segments are cleaned: what
+/// of that one waits fills many segments, holds a few blocks of many others, and must not take the room to clean on.
+#[test]
+fn files_are_synced_while_segments_are_cleaned_beside_one_that_is_not_synced() {
+    const SYNCED: u64 = 3;
+    for (device_bytes, share) in [(64u64 << 20, 84), (64 << 20, 65), (24 << 20, 80)] {
+        let device = make_on(MemoryDevice::new(device_bytes), 256 << 10);
+        let volume = Arc::new(Volume::open(device, LogSettings::default(), Time::default).expect("it can be opened").0);
+        let background = Background::start(volume.clone(), Intervals::default()).expect("a thread");
+        let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
+        let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
+        let make = |number: u64| {
+            volume.create(Caller::default(), ROOT, format!("f{number}").as_bytes(), node, flags).expect("there is room").0.ino
+        };
+        let files: Vec<u64> = (0..=SYNCED).map(make).collect();
+        let blocks = volume.statistics().expect("it answers").blocks_free * share / 100;
+        let content = [7; 16 * 4096];
+        let is_over = AtomicBool::new(false);
+        let place = || format!("{device_bytes} bytes, {share} %: {:?}", failure(&volume));
+        std::thread::scope(|scope| {
+            for number in 1..=SYNCED {
+                let (volume, file, is_over, place) = (&volume, files[number as usize], &is_over, &place);
+                scope.spawn(move || {
+                    let mut random = Random(number);
+                    while !is_over.load(Ordering::Relaxed) {
+                        let (at, length) = (random.below(100) * 4096, [80, 4800, 20_000][random.below(3) as usize]);
+                        let written = volume.write(file, 0, at, &content[..length], WriteFlags::default());
+                        assert_eq!(written.and_then(|()| volume.fsync(file, false)), Ok(()), "{}", place());
+                        std::thread::sleep(Duration::from_micros(300));
+                    }
+                });
+            }
+            let mut random = Random(0);
+            let written = (0..15_000).try_for_each(|_| {
+                let length = if random.chance(50) { 4096 } else { content.len() };
+                volume.write(files[0], 0, random.below(blocks) * 4096, &content[..length], WriteFlags::default())
+            });
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(written, Ok(()), "{}", place());
+        });
+        drop(background);
+        assert_eq!(volume.close(), Ok(()));
+    }
+}
+
 /// A checkpoint writes the dirty pages of the map, so that it serves several segments that were cleaned, which hold little.
 #[test]
 fn segments_that_hold_little_are_cleaned_several_at_a_time() {
