@@ -10,6 +10,12 @@ pub const ACCESS: &[u8] = b"system.posix_acl_access";
 /// The extended attribute that holds the ACL which new nodes of a directory get.
 pub const DEFAULT: &[u8] = b"system.posix_acl_default";
 
+/// Whether an extended attribute is an ACL.
+#[must_use]
+pub fn is_name(name: &[u8]) -> bool {
+    name == ACCESS || name == DEFAULT
+}
+
 const VERSION: u32 = 2;
 const HEADER_BYTES: usize = 4;
 const ENTRY_BYTES: usize = 8;

@@ -92,12 +92,13 @@ pub trait FileSystem: Send + Sync + 'static {
     fn fsync_then(&self, ino: Ino, data_only: bool, done: Done) {
         done(self.fsync(ino, data_only));
     }
-    /// Sets space aside, punches holes, makes zeros.
-    fn allocate(&self, ino: Ino, handle: Handle, offset: u64, length: u64, how: Allocation) -> Result<()>;
+    /// Sets space aside, punches holes, makes zeros. Privileges of the file go where the caller is not root.
+    fn allocate(&self, caller: Caller, ino: Ino, handle: Handle, offset: u64, length: u64, how: Allocation) -> Result<()>;
     /// The next data or hole from `offset` on; `ENXIO` where there is none.
     fn seek(&self, ino: Ino, offset: u64, to: SeekFrom) -> Result<u64>;
-    /// Copies a range between files, which may be one if the ranges do not overlap. Returns the bytes copied.
-    fn copy_range(&self, from: (Ino, u64), to: (Ino, u64), length: u64) -> Result<u64>;
+    /// Copies a range between files, which may be one if the ranges do not overlap. Returns the bytes copied. Privileges of the file that is
+    /// written to go where the caller is not root.
+    fn copy_range(&self, caller: Caller, from: (Ino, u64), to: (Ino, u64), length: u64) -> Result<u64>;
 
     /// Lists a directory from `cookie` on (0 for the start), `.` and `..` first, until `take` returns false: the entry that it
     /// refused is listed again next time. A name that nobody touches between the first call and the last is listed exactly once.

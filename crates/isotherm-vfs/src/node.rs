@@ -62,6 +62,31 @@ pub struct Caller {
     pub pid: u32,
 }
 
+impl Caller {
+    /// Whether writing to a file leaves it what gives rights: root's writes do.
+    #[must_use]
+    pub fn keeps_privileges(self) -> bool {
+        self.uid == 0
+    }
+
+    /// Whether who asks is root or in a group, by its supplementary groups too, which no request tells: they are looked up by
+    /// process, where there is one.
+    #[must_use]
+    pub fn is_in_group(self, gid: u32) -> bool {
+        self.uid == 0 || self.gid == gid || supplementary_groups(self.pid).contains(&gid)
+    }
+}
+
+/// Supplementary groups of a process; none where they are not to be had.
+fn supplementary_groups(pid: u32) -> Vec<u32> {
+    if pid == 0 {
+        return Vec::new();
+    }
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let groups = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap_or_default();
+    groups.split_whitespace().filter_map(|group| group.parse().ok()).collect()
+}
+
 /// A node that is to be made. It takes the parent's group where the parent is set-group-ID (a directory takes the bit too), and
 /// the parent's default ACL in place of the umask where there is one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! stat(2), chmod(2), chown(2), truncate(2), utimensat(2), statfs(2).
 
-use isotherm_vfs::{Attributes, Caller, Change, Errno, FileKind, Ino, NewTime, Time, VolumeStatistics};
+use isotherm_vfs::{Attributes, Caller, Change, Errno, Ino, NewTime, Time, VolumeStatistics};
 
 use super::Tree;
 use super::error::Result;
@@ -67,7 +67,7 @@ impl<S: Store> Tree<S> {
                 NewTime::At(time) => time,
             }
         };
-        if change.kills_privileges && inode.kind == FileKind::Regular {
+        if change.kills_privileges && !inode.is_directory() {
             self.kill_privileges(ino, inode)?;
         }
         if let Some(permissions) = change.permissions {
@@ -92,7 +92,8 @@ impl<S: Store> Tree<S> {
     /// # Errors
     /// Of the store.
     pub fn statistics(&mut self) -> Result<VolumeStatistics> {
-        self.free_doomed()?;
+        // What cannot be freed now, on a volume that is not written any more, takes space.
+        let _ = self.free_doomed();
         let space = self.store.space();
         let used = root_page::inodes_in_use(&mut self.store)?;
         let free = space.free.saturating_mul(INODES_PER_PAGE);

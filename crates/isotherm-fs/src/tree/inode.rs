@@ -199,7 +199,7 @@ impl Inode {
     /// Set-user-ID goes, and set-group-ID where the group may execute: without that it means mandatory locking.
     pub(super) fn without_privileges(&self) -> u16 {
         let group = if self.permissions & 0o010 != 0 { 0o2000 } else { 0 };
-        if self.kind == FileKind::Regular { self.permissions & !(0o4000 | group) } else { self.permissions }
+        if self.kind == FileKind::Directory { self.permissions } else { self.permissions & !(0o4000 | group) }
     }
 }
 

@@ -106,6 +106,19 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
+    /// The same in a transaction of its own, where there are any.
+    pub(crate) fn drop_privileges(&mut self, ino: Ino) -> Result<()> {
+        let inode = self.regular(ino)?;
+        if inode.without_privileges() == inode.permissions && inode.xattrs == 0 {
+            return Ok(());
+        }
+        self.transaction(Purpose::Shrink, |tree| {
+            let mut inode = tree.inode(ino)?;
+            tree.kill_privileges(ino, &mut inode)?;
+            tree.save_inode(ino, &inode)
+        })
+    }
+
     /// A new size in a transaction: it goes into the page at once if no data has to come before it. The inode is to be saved.
     pub(super) fn grow_size(&mut self, ino: Ino, inode: &mut Inode, size: u64, waits: bool) {
         inode.size = size;

@@ -31,7 +31,10 @@ impl<S: Store> Tree<S> {
         mode: RenameMode,
     ) -> Result<()> {
         let (old, new) = (Name { parent, name }, Name { parent: new_parent, name: new_name });
-        let replaced = self.transaction(Purpose::Grow, |tree| {
+        // What replaces another name takes no space for one, and may give back what that one held.
+        let replaces = mode == RenameMode::Replace && matches!(self.has_name(new_parent, new_name), Ok(true));
+        let purpose = if replaces { Purpose::Shrink } else { Purpose::Grow };
+        let replaced = self.transaction(purpose, |tree| {
             let directory = tree.directory(parent)?;
             let source = tree.find_entry(parent, &directory, name)?;
             let new_directory = tree.directory(new_parent)?;
@@ -51,6 +54,11 @@ impl<S: Store> Tree<S> {
             self.reap_quietly(target.ino);
         }
         Ok(())
+    }
+
+    fn has_name(&mut self, parent: Ino, name: &[u8]) -> Result<bool> {
+        let directory = self.directory(parent)?;
+        Ok(self.maybe_entry(parent, &directory, name)?.is_some())
     }
 
     /// `EINVAL` if a directory would lie below itself.

@@ -72,15 +72,10 @@ impl<S: Store> Tree<S> {
             self.undo_leaves(ino, &made);
             return Err(error);
         }
-        let mut inode = self.regular(ino)?;
-        if flags.kills_privileges && (inode.without_privileges() != inode.permissions || inode.xattrs != 0) {
-            inode = self.transaction(Purpose::Shrink, |tree| {
-                let mut inode = inode;
-                tree.kill_privileges(ino, &mut inode)?;
-                tree.save_inode(ino, &inode)?;
-                Ok(inode)
-            })?;
+        if flags.kills_privileges {
+            self.drop_privileges(ino)?;
         }
+        let mut inode = self.regular(ino)?;
         inode.size = inode.size.max(end);
         inode.modified = self.now;
         inode.changed = self.now;

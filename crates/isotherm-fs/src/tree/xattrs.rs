@@ -145,7 +145,8 @@ impl<S: Store> Tree<S> {
             let mut inode = tree.inode(ino)?;
             let mut all = tree.load_xattrs(ino, &inode)?;
             if find(&all, name).is_none() {
-                return Err(Errno::NODATA.into());
+                // No ACL is what there is without it.
+                return if acl::is_name(name) { Ok(()) } else { Err(Errno::NODATA.into()) };
             }
             put(&mut all, name, None);
             inode.changed = tree.now;
@@ -186,10 +187,9 @@ impl<S: Store> Tree<S> {
         let mut gid = caller.gid;
         if directory.permissions & 0o2000 != 0 {
             gid = directory.gid;
-            let is_member = caller.uid == 0 || caller.gid == gid;
             if node.kind == FileKind::Directory {
                 permissions |= 0o2000;
-            } else if permissions & 0o2010 == 0o2010 && !is_member {
+            } else if permissions & 0o2010 == 0o2010 && !caller.is_in_group(gid) {
                 permissions &= !0o2000;
             }
         }
@@ -220,8 +220,7 @@ fn set_access(caller: Caller, inode: &mut Inode, value: &[u8]) -> Result<Option<
         return Ok(None);
     }
     let (mode, access) = acl::mode_of(value, inode.permissions)?;
-    let is_member = caller.uid == 0 || caller.gid == inode.gid;
-    inode.permissions = if is_member { mode } else { mode & !0o2000 };
+    inode.permissions = if caller.is_in_group(inode.gid) { mode } else { mode & !0o2000 };
     Ok(access)
 }
 

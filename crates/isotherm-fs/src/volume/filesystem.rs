@@ -130,14 +130,31 @@ impl FileSystem for Volume {
     fn fsync_then(&self, ino: Ino, _data_only: bool, done: Done) {
         self.durable_then(Wanted::File(ino), done);
     }
-    fn allocate(&self, ino: Ino, _handle: Handle, offset: u64, length: u64, how: Allocation) -> Result<()> {
-        self.change_tree(|tree| tree.allocate(ino, offset, length, how))
+    fn allocate(
+        &self,
+        caller: Caller,
+        ino: Ino,
+        _handle: Handle,
+        offset: u64,
+        length: u64,
+        how: Allocation,
+    ) -> Result<()> {
+        self.change_tree(|tree| {
+            tree.allocate(ino, offset, length, how)?;
+            if caller.keeps_privileges() { Ok(()) } else { tree.drop_privileges(ino) }
+        })
     }
     fn seek(&self, ino: Ino, offset: u64, to: SeekFrom) -> Result<u64> {
         self.ask(|tree| tree.seek(ino, offset, to))
     }
-    fn copy_range(&self, from: (Ino, u64), to: (Ino, u64), length: u64) -> Result<u64> {
-        self.change_tree(|tree| tree.copy_range(from, to, length))
+    fn copy_range(&self, caller: Caller, from: (Ino, u64), to: (Ino, u64), length: u64) -> Result<u64> {
+        self.change_tree(|tree| {
+            let copied = tree.copy_range(from, to, length)?;
+            if copied > 0 && !caller.keeps_privileges() {
+                tree.drop_privileges(to.0)?;
+            }
+            Ok(copied)
+        })
     }
 
     fn read_directory(&self, ino: Ino, cookie: u64, take: &mut dyn FnMut(DirectoryEntry<'_>) -> bool) -> Result<()> {

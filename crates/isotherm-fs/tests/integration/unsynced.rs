@@ -2,7 +2,7 @@
 
 use crate::support::sample::{add, empty, mount, write};
 use isotherm_fs::check::{Options, check};
-use isotherm_vfs::{Allocation, FileKind, FileSystem, ROOT, SeekFrom};
+use isotherm_vfs::{Allocation, Caller, FileKind, FileSystem, ROOT, SeekFrom};
 
 const BLOCK: u64 = 4096;
 
@@ -14,7 +14,7 @@ fn blocks_that_a_crash_leaves_behind_the_end_of_a_file_are_given_back() {
     let volume = mount(device.clone(), false);
     let (file, new) = (add(&volume, ROOT, "file", FileKind::Regular), add(&volume, ROOT, "new", FileKind::Regular));
     write(&volume, file, 0, &[1; 10_000]);
-    volume.allocate(file, 0, 290 * BLOCK, 5 * BLOCK, Allocation::Reserve { keep_size: true }).expect("there is room");
+    volume.allocate(Caller::default(), file, 0, 290 * BLOCK, 5 * BLOCK, Allocation::Reserve { keep_size: true }).expect("there is room");
     volume.fsync(file, false).expect("the device works");
     volume.checkpoint().expect("the device works");
     let facts = |volume: &dyn FileSystem| {

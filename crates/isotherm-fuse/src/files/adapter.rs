@@ -391,7 +391,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
 
     fn fallocate(
         &self,
-        _: &Request,
+        request: &Request,
         ino: INodeNo,
         handle: FileHandle,
         offset: u64,
@@ -406,11 +406,15 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
             libc::FALLOC_FL_ZERO_RANGE => Allocation::ZeroRange { keep_size },
             _ => return reply.error(errno(Errno::OPNOTSUPP)),
         };
-        let done = self.ask("fallocate", |files| files.allocate(ino.0, handle.0, offset, length, how));
+        let done = self.ask("fallocate", |files| files.allocate(caller(request), ino.0, handle.0, offset, length, how));
         answer_empty(done, reply);
     }
 
     fn lseek(&self, _: &Request, ino: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
+        // What the kernel keeps of a file's data is unknown here: without an answer, all of a file is data to it.
+        if self.writeback {
+            return reply.error(errno(Errno::NOSYS));
+        }
         let to = match whence {
             libc::SEEK_DATA => SeekFrom::Data,
             libc::SEEK_HOLE => SeekFrom::Hole,
@@ -425,7 +429,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
 
     fn copy_file_range(
         &self,
-        _: &Request,
+        request: &Request,
         from: INodeNo,
         _: FileHandle,
         from_offset: u64,
@@ -438,7 +442,8 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
     ) {
         // The answer has room for 32 bits; who asks for more asks again.
         let copied = self.within_largest(to_offset, length.min(1 << 30)).and_then(|length| {
-            self.ask("copy_file_range", |files| files.copy_range((from.0, from_offset), (to.0, to_offset), length))
+            let (from, to) = ((from.0, from_offset), (to.0, to_offset));
+            self.ask("copy_file_range", |files| files.copy_range(caller(request), from, to, length))
         });
         match copied {
             Ok(copied) => reply.written(copied as u32),

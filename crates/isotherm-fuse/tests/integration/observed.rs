@@ -91,9 +91,9 @@ impl FileSystem for Observed {
         fn read(&self, ino: Ino, handle: Handle, offset: u64, length: u32, out: &mut Vec<u8>) -> Result<()>;
         fn flush(&self, ino: Ino, handle: Handle) -> Result<()>;
         fn fsync(&self, ino: Ino, data_only: bool) -> Result<()>;
-        fn allocate(&self, ino: Ino, handle: Handle, offset: u64, length: u64, how: Allocation) -> Result<()>;
+        fn allocate(&self, caller: Caller, ino: Ino, handle: Handle, offset: u64, length: u64, how: Allocation) -> Result<()>;
         fn seek(&self, ino: Ino, offset: u64, to: SeekFrom) -> Result<u64>;
-        fn copy_range(&self, from: (Ino, u64), to: (Ino, u64), length: u64) -> Result<u64>;
+        fn copy_range(&self, caller: Caller, from: (Ino, u64), to: (Ino, u64), length: u64) -> Result<u64>;
         fn read_directory(&self, ino: Ino, cookie: u64, take: &mut dyn FnMut(DirectoryEntry<'_>) -> bool) -> Result<()>;
         fn read_directory_plus(&self, ino: Ino, cookie: u64, take: &mut dyn FnMut(DirectoryEntry<'_>, &Attributes) -> bool) -> Result<()>;
         fn open_directory(&self, ino: Ino) -> Result<Opened>;

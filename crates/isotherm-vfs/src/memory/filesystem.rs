@@ -303,10 +303,13 @@ impl FileSystem for MemoryFileSystem {
         Ok(())
     }
 
-    fn allocate(&self, ino: Ino, _: Handle, offset: u64, length: u64, how: Allocation) -> Result<()> {
+    fn allocate(&self, caller: Caller, ino: Ino, _: Handle, offset: u64, length: u64, how: Allocation) -> Result<()> {
         let node = self.node(ino)?;
         let mut state = node.write();
         state.content_mut()?.allocate(offset, length, how)?;
+        if !caller.keeps_privileges() {
+            state.kill_privileges();
+        }
         state.mark_modified();
         Ok(())
     }
@@ -315,7 +318,7 @@ impl FileSystem for MemoryFileSystem {
         self.node(ino)?.read().content()?.seek(offset, to)
     }
 
-    fn copy_range(&self, from: (Ino, u64), to: (Ino, u64), length: u64) -> Result<u64> {
+    fn copy_range(&self, caller: Caller, from: (Ino, u64), to: (Ino, u64), length: u64) -> Result<u64> {
         let (source, target) = (self.node(from.0)?, self.node(to.0)?);
         let size = source.read().content()?.size();
         target.read().content()?;
@@ -324,7 +327,11 @@ impl FileSystem for MemoryFileSystem {
             return Err(Errno::INVAL);
         }
         checked_end(to.1, length)?;
-        self.copy((&source, from.1), (&target, to.1), length)
+        let copied = self.copy((&source, from.1), (&target, to.1), length)?;
+        if copied > 0 && !caller.keeps_privileges() {
+            target.write().kill_privileges();
+        }
+        Ok(copied)
     }
 
     fn read_directory(&self, ino: Ino, cookie: u64, take: &mut dyn FnMut(DirectoryEntry<'_>) -> bool) -> Result<()> {
@@ -365,7 +372,7 @@ impl FileSystem for MemoryFileSystem {
     fn set_xattr(&self, caller: Caller, ino: Ino, name: &[u8], value: &[u8], how: SetXattr) -> Result<()> {
         let node = self.node(ino)?;
         let mut state = node.write();
-        let is_member = caller.uid == 0 || caller.gid == state.gid;
+        let is_member = caller.is_in_group(state.gid);
         state.set_xattr(is_member, name, value, how)
     }
 
@@ -377,8 +384,12 @@ impl FileSystem for MemoryFileSystem {
         let node = self.node(ino)?;
         let mut guard = node.write();
         let state: &mut State = &mut guard;
-        state.xattrs.remove(name).ok_or(Errno::NODATA)?;
-        state.changed = super::now();
+        match state.xattrs.remove(name) {
+            Some(_) => state.changed = super::now(),
+            // No ACL is what there is without it.
+            None if crate::acl::is_name(name) => {}
+            None => return Err(Errno::NODATA),
+        }
         Ok(())
     }
 

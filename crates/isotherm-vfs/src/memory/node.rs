@@ -191,7 +191,7 @@ impl State {
     }
 
     pub(super) fn kill_privileges(&mut self) {
-        if matches!(self.body, Body::File(_)) {
+        if !matches!(self.body, Body::Directory(_)) {
             let group = if self.permissions & 0o010 != 0 { 0o2000 } else { 0 };
             self.permissions &= !(0o4000 | group);
             self.xattrs.remove(&b"security.capability"[..]);
