@@ -137,6 +137,8 @@ pub struct Log {
     counters: Counters,
     incarnation: u32,
     checkpoint_number: u64,
+    /// Files of which some blocks were written since they were last asked for, while others waited on.
+    partly_written: HashSet<u64>,
     /// Blocks that roll-forward has let lie where they were written.
     replayed: HashSet<Slot>,
     /// Why nothing can be written any more.
@@ -218,6 +220,13 @@ impl Log {
             }
         }
         Ok(owners)
+    }
+
+    /// Files of which some blocks were written while others waited on, since this was last asked.
+    pub fn take_partly_written(&mut self) -> Vec<u64> {
+        let mut files: Vec<u64> = std::mem::take(&mut self.partly_written).into_iter().collect();
+        files.sort_unstable();
+        files
     }
 
     /// From now on nothing is written: what is on the device stays as it is.

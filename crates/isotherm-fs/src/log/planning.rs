@@ -1,6 +1,7 @@
 //! What is written, as the segment machine decides it: blocks by groups, chosen ones mixed, pages for a checkpoint.
 
 use super::Log;
+use super::cleaning::NOBODY;
 use super::room::{Room, hotness_of};
 use super::waiting::Origin;
 use super::writing::Job;
@@ -170,11 +171,11 @@ impl Log {
             }
             Goal::Everything => self.portions(machine, Extent::Everything),
             Goal::CleanedGroups => {
-                (self.view, self.shown) = (View::Some, self.waiting.of(super::cleaning::NOBODY).collect());
+                (self.view, self.shown) = (View::Some, self.waiting.of(NOBODY).collect());
                 self.pass(machine, Extent::FullGroups)
             }
             Goal::Cleaned => {
-                let mut taken: Vec<u32> = self.waiting.of(super::cleaning::NOBODY).collect();
+                let mut taken: Vec<u32> = self.waiting.of(NOBODY).collect();
                 // Blocks that a file has written since they were taken out hold their segments just so.
                 let freed: HashSet<u32> = machine.segments().queue().collect();
                 let are_taken: HashSet<u32> = taken.iter().copied().collect();
@@ -471,6 +472,9 @@ impl Log {
         position: u32,
     ) -> Result<Placed, Stop> {
         let block = self.waiting.remove(number);
+        if block.owner != NOBODY && self.waiting.count_of(block.owner) > 0 {
+            self.partly_written.insert(block.owner);
+        }
         self.load_page(block.slot.page)?;
         if self.cache.set_dirty(block.slot.page, false) {
             self.tell_dirty(Name::Page(block.slot.page));

@@ -195,6 +195,7 @@ impl Log {
             redo: Vec::new(),
             jobs: Vec::new(),
             view: super::planning::View::Blocks,
+            partly_written: std::collections::HashSet::new(),
             replayed: std::collections::HashSet::new(),
             chosen: std::collections::HashSet::new(),
             shown: Vec::new(),

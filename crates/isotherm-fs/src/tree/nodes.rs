@@ -55,6 +55,8 @@ struct Node {
     lazy: Option<Lazy>,
     /// Nothing that was written lies behind the end of the file.
     has_clean_tail: bool,
+    /// It is on the list of what a crash leaves to be mended, until it is settled.
+    is_listed: bool,
 }
 
 /// All of them.
@@ -169,6 +171,18 @@ impl Nodes {
         }
     }
 
+    /// Notes that a file is on the list of what is to be mended after a crash.
+    pub(super) fn set_listed(&mut self, ino: Ino) {
+        if let Some(node) = self.table.get_mut(&ino) {
+            node.is_listed = true;
+        }
+    }
+
+    /// Whether it was; it is not any more.
+    pub(super) fn take_listed(&mut self, ino: Ino) -> bool {
+        self.table.get_mut(&ino).is_some_and(|node| std::mem::take(&mut node.is_listed))
+    }
+
     /// References and openings that are left.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
@@ -218,6 +232,9 @@ impl<S: Store> Tree<S> {
                 let inode = tree.inode(*ino)?;
                 tree.nodes.set_lazy(*ino, None);
                 tree.save_inode(*ino, &inode)?;
+                if tree.nodes.take_listed(*ino) {
+                    tree.end_cut(*ino, &inode)?;
+                }
             }
             Ok(())
         })?;

@@ -16,8 +16,11 @@ use crate::store::{Found, PageId, Purpose, Store, page_kind};
 
 /// Kind of a record: the node has no name.
 pub(super) const NAMELESS: u8 = 0;
-/// Kind of a record: blocks from some number on, 8 bytes in the name, are to be freed.
+/// Kind of a record: blocks from some number on, 8 bytes in the name, are to be freed, and others may have been written behind the end.
 pub(super) const CUT: u8 = 1;
+
+/// Files that one transaction puts onto the list.
+const LISTED_AT_ONCE: usize = 128;
 
 impl<S: Store> Tree<S> {
     fn orphan_tree(&mut self) -> Result<NameTree<'_, S>> {
@@ -61,6 +64,8 @@ impl<S: Store> Tree<S> {
         inode.links = 0;
         if !self.nodes.is_held(ino) && self.free_contents(ino, inode, &mut self.batch_pages.clone())? {
             self.nodes.discard(ino);
+            // It may have been cut, or have been written in part.
+            self.delist(ino)?;
             return self.free_inode(ino);
         }
         self.save_inode(ino, inode)?;
@@ -155,6 +160,31 @@ impl<S: Store> Tree<S> {
         Ok(true)
     }
 
+    /// Puts files of which some data is written, and whose size and number of blocks wait for the rest of it, onto the list: a crash after
+    /// the next checkpoint leaves that data behind their end, where roll-forward does not meet it.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub fn list_unsettled(&mut self, files: &[Ino]) -> Result<()> {
+        for some in files.chunks(LISTED_AT_ONCE) {
+            self.transaction(Purpose::Shrink, |tree| {
+                for ino in some.iter().copied() {
+                    if tree.nodes.lazy(ino).is_none() {
+                        continue;
+                    }
+                    let (known, stored) = (tree.inode(ino)?, tree.stored_inode(ino)?);
+                    let differs = (known.size, known.blocks) != (stored.size, stored.blocks);
+                    if differs && known.kind == FileKind::Regular && known.links > 0 && !tree.is_listed(ino)? {
+                        tree.enlist(ino, CUT, &FILE_BLOCKS_MAX.to_le_bytes())?;
+                        tree.nodes.set_listed(ino);
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
     /// Blocks of a file from `first` on become holes, in a transaction: some at once, the rest is put onto the list and the block
     /// to go on from returned, for [`Tree::finish_cut`]. The inode is to be saved.
     pub(super) fn begin_cut(&mut self, ino: Ino, inode: &mut Inode, first: u64) -> Result<Option<u64>> {
@@ -165,6 +195,7 @@ impl<S: Store> Tree<S> {
         }
         if inode.links > 0 {
             self.enlist(ino, CUT, &next.to_le_bytes())?;
+            self.nodes.take_listed(ino);
         }
         Ok(Some(next))
     }
@@ -205,7 +236,10 @@ impl<S: Store> Tree<S> {
                     let inode = self.stored_inode(ino)?;
                     self.doom(ino, &inode)?;
                 }
-                CUT if name.len() == 8 => self.finish_cut(ino, get_u64(&name, 0))?,
+                CUT if name.len() == 8 => {
+                    self.finish_cut(ino, get_u64(&name, 0))?;
+                    self.mend(ino)?;
+                }
                 _ => return Err(damaged(format!("inode {ino} is listed as an orphan of the kind {kind}"))),
             }
             count += 1;

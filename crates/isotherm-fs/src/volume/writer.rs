@@ -304,6 +304,12 @@ impl Volume {
     pub(super) fn commit(&self, writer: &mut Writer<'_>, is_last: bool) -> Result<(), StoreError> {
         let (jobs, image) = {
             let mut tree = lock(&self.tree)?;
+            if !writer.holds_requests {
+                // Where requests are held, room is counted by the block.
+                tree.settle_idle()?;
+                let partly_written = tree.store_mut().take_partly_written();
+                tree.list_unsettled(&partly_written)?;
+            }
             let log = tree.store_mut();
             // They can be written over from this checkpoint on.
             log.free_empty_segments();

@@ -7,9 +7,19 @@ use isotherm_vfs::{Allocation, Caller, FileKind, FileSystem, ROOT, SeekFrom};
 const BLOCK: u64 = 4096;
 
 /// Groups are written when they fill a segment, and a size with the last of its data: after a crash in between blocks lie behind the end of
-/// the file. They take no space any more when the volume is mounted again.
+/// the file. They take no space any more when the volume is mounted again, whether roll-forward meets them or a checkpoint came after
+/// them.
 #[test]
 fn blocks_that_a_crash_leaves_behind_the_end_of_a_file_are_given_back() {
+    given_back_after_a_crash(false);
+}
+
+#[test]
+fn blocks_before_a_checkpoint_are_given_back_too() {
+    given_back_after_a_crash(true);
+}
+
+fn given_back_after_a_crash(has_checkpoint: bool) {
     let device = empty();
     let volume = mount(device.clone(), false);
     let (file, new) = (add(&volume, ROOT, "file", FileKind::Regular), add(&volume, ROOT, "new", FileKind::Regular));
@@ -32,6 +42,11 @@ fn blocks_that_a_crash_leaves_behind_the_end_of_a_file_are_given_back() {
     volume.write_groups().expect("the device works");
     let figures = volume.figures().expect("no panic");
     assert!(written() > data_before + 200 && figures.blocks_waiting > 0, "{figures:#?}");
+    if has_checkpoint {
+        // A checkpoint that writes no data: the kernel asks for free segments to be discarded after it.
+        volume.discard_free(0..u64::MAX, 1).expect("the device works");
+        assert!(volume.figures().expect("no panic").blocks_waiting > 0);
+    }
     drop(volume);
 
     let volume = mount(device.clone(), false);
