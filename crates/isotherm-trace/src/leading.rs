@@ -45,13 +45,13 @@ impl Head {
         self.written_bytes > HEAD_WRITTEN_BYTES
     }
 
-    /// Whether `request`, which is the next one, is a trim that mkfs may have made.
+    /// Whether `request`, which is the next one, is a discard that mkfs may have made: zeros, where a drive takes these for one, too.
     fn has(&mut self, request: &Request) -> bool {
         let is_leading = !self.is_over() && request.length / TIMES_WRITTEN >= self.written_bytes;
         if request.op == Op::Write {
             self.written_bytes += request.length;
         }
-        request.op == Op::Trim && is_leading
+        request.op.discards() && is_leading
     }
 }
 
@@ -207,6 +207,16 @@ mod tests {
         assert_eq!(dropped(&[0, 2, 1, 1].map(piece).concat()), 0, "a piece twice is not one more");
         // What is trimmed beyond the last byte that is used covers nothing.
         assert_eq!(dropped("0,D,1073741824,8589934592\n"), 0);
+    }
+
+    /// Zeros discard as well: a whole device of them is no more the workload's than one that is discarded.
+    #[test]
+    fn zeros_over_the_whole_span_are_those_of_mkfs() {
+        let writes = "9,W,0,4096\n9,W,1073737728,4096\n";
+        let dropped = |head: &str| read(&format!("{head}{writes}"), true, 2).1.requests;
+        assert_eq!(dropped("0,Z,0,1073741824\n"), 1);
+        assert_eq!(dropped("0,Z,0,536870912\n0,D,0,1073741824\n"), 2);
+        assert_eq!(dropped("0,Z,0,536870912\n"), 0);
     }
 
     #[test]
