@@ -6,12 +6,15 @@ use serde::Serialize;
 /// Endurance that is assumed where the specification gives none: erases of a block of MLC flash (HP, "Solid state drive
 /// technology: differences between SLC, MLC and TLC NAND", Table 1).
 pub const ASSUMED_ENDURANCE: u64 = 3000;
+/// The same of SLC flash: cells with one bit endure more than ten times as many as those with several (ATP).
+const ASSUMED_ENDURANCE_SLC: u64 = 60_000;
 /// The same of TLC flash (same table), and what 3D QLC flash was first rated for at most.
 const ASSUMED_ENDURANCE_TLC_QLC: u64 = 1000;
 
 /// Endurance that is assumed of the flash whose latencies `preset` names.
 fn assumed(preset: &str) -> u64 {
     match preset {
+        "slc" => ASSUMED_ENDURANCE_SLC,
         "tlc" | "qlc" => ASSUMED_ENDURANCE_TLC_QLC,
         _ => ASSUMED_ENDURANCE,
     }
@@ -136,6 +139,7 @@ mod tests {
         assert_eq!(lifetime(&device, (0, "mlc"), None, 0, 0).years, None);
         let assumed = |preset| lifetime(&device, (0, preset), Some(1.0), 0, 0);
         assert!(assumed("mlc").endurance_assumed);
-        assert_eq!([assumed("mlc"), assumed("qlc")].map(|life| life.endurance_erases), [3000, 1000]);
+        let erases = ["slc", "mlc", "tlc", "qlc"].map(|preset| assumed(preset).endurance_erases);
+        assert_eq!(erases, [60_000, 3000, 1000, 1000]);
     }
 }
