@@ -39,6 +39,18 @@ fn known_rates_cost_what_the_formula_of_separation_says() {
     let alone = steady("uniform", "16Ki", "1", &["--logical-size", "64MiB", "--op", "20%"]);
     let (half, alone) = (half[KNOWN_RATES].as_f64().unwrap(), alone[KNOWN_RATES].as_f64().unwrap());
     assert!((half / alone - 1.0).abs() < 0.01, "{half} {alone}");
+    // What preconditioning wrote beside the workload's pages is as still as filler, and so are the workload's pages that are never drawn:
+    // filler in these takes nothing from the others.
+    let of = |pattern: &str, options: &[&str]| {
+        let drive = ["--logical-size", "128MiB", "--op", "10%"];
+        run(&[&[format!("synth:{pattern},pages=16Ki,writes=20k").as_str()], &drive[..], options].concat())[KNOWN_RATES].as_f64().unwrap()
+    };
+    for precondition in ["sequential", "random"] {
+        assert_eq!(of("uniform", &["--precondition", precondition]), half, "{precondition}");
+    }
+    let of_filled = ["90%", "99%", "100%"].map(|fill| of("zipf", &["--fill", fill]));
+    assert!(of_filled[0] <= of_filled[1] && of_filled[1] <= of_filled[2], "{of_filled:?}");
+    assert_eq!(of_filled[2], of("zipf", &["--precondition", "random"]));
 }
 
 #[test]

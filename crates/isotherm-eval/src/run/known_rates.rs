@@ -3,6 +3,7 @@
 use super::Prepared;
 use crate::closed_form::{alpha_of_spare, known_rates};
 use crate::fold::Folding;
+use crate::run_spec::Precondition;
 use isotherm::build::Plan;
 use isotherm_trace::synth::Workload;
 
@@ -25,15 +26,19 @@ pub fn of(prepared: &Prepared<'_>, plan: &Plan) -> Option<f64> {
         return None;
     }
     // A drive is as large as what is drawn, which may leave out the last pages; where it leaves out more, the workload has hardly begun.
-    let (filler, logical) = (prepared.layout.filler.count(), u64::from(plan.logical_pages));
+    let logical = u64::from(plan.logical_pages);
     if logical < pages - pages / 100 {
         return None;
     }
-    let live = (pages + filler).min(logical);
-    let share = 1.0 - filler as f64 / live as f64;
+    // Beside its pages, filler and what preconditioning wrote stay as they are. Filler also lies in pages that are drawn next to never.
+    let live = match prepared.spec.replay.precondition {
+        Precondition::Sequential | Precondition::Random => logical,
+        Precondition::None | Precondition::Trace => (pages + prepared.layout.filler.count()).min(logical),
+    };
+    let share = (pages.min(live)) as f64 / live as f64;
     let mut groups: Vec<(f64, f64)> =
         workload.stationary_rates()?.into_iter().map(|(pages, writes)| (share * pages, writes)).collect();
-    groups.push((filler as f64 / live as f64, 0.0));
+    groups.push((1.0 - share, 0.0));
     let alpha = alpha_of_spare(plan.spare) * logical as f64 / live as f64;
     // With much spare space the correction for the size of blocks falls below what is possible.
     let wa = known_rates(&groups, alpha, plan.geometry.pages_per_block());
