@@ -71,6 +71,10 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         Some(touched) if compact => touched.count() * page_bytes,
         _ => s.span_bytes.next_multiple_of(page_bytes),
     });
+    if needs == Some(0) && spec.device.device.logical_size.is_none() {
+        let fix = "give a device.logical_size for it, or another trace";
+        return Err(SpecError::new(&spec.trace.name, "the trace reads and writes nothing that a drive could be made for", fix).into());
+    }
     let default_bytes = || ((needs.unwrap_or(0) as f64 / (1.0 - log_filler)) as u64).next_multiple_of(page_bytes);
     let logical_bytes = spec.device.device.logical_size.map_or_else(default_bytes, |size| size.0);
     let mut device_spec = spec.device.clone();
@@ -110,14 +114,17 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         let (problem, fix) = if log_filler > 0.0 {
             (
                 format!("the trace needs {needs} bytes, but {active_bytes} are left for it beside the filler"),
-                "give a larger device.logical_size, a smaller log.utilisation, or fold addresses with replay.address wrap or compact",
+                "give a larger device.logical_size, a smaller log.utilisation",
             )
         } else {
             (
                 format!("the trace needs {needs} bytes, but the device has {active_bytes}"),
-                "give a larger device.logical_size, or fold addresses with replay.address wrap or compact",
+                "give a larger device.logical_size",
             )
         };
+        // Whoever is told has not chosen wrap.
+        let others = if spec.replay.address == AddressMode::Compact { "wrap" } else { "wrap or compact" };
+        let fix = format!("{fix}, or fold addresses with replay.address {others}");
         return Err(SpecError::new(&spec.trace.name, problem, fix).into());
     }
     let folding = match (spec.replay.address, survey.and_then(|s| s.touched.clone())) {
