@@ -4,23 +4,27 @@
 //! window, ten victims for each stream in the window, steady write amplification, a run that reached its end, no line of the
 //! trace skipped, and requests that begin and end with whole sectors, most of them.
 //!
-//! Steady means within 5 % from one replay of the trace to the next, since a trace has phases and parts of it are not alike: the
-//! quarters of one replay differ where the trace does. Replays that preconditioned the device count as the ones before. The first
-//! replay on a device that holds nothing of the trace fills it: where there are two replays alone, their second halves are
-//! compared. One replay that there is nothing to compare with, and a synthetic workload, which has no period, are judged by the
-//! last two quarters of the window, between which the device may not be filling either.
+//! Steady means within 5 % from some replays of the trace to as many after them, since a trace has phases and parts of it are not
+//! alike: the quarters of one replay differ where the trace does. Of many replays five and five are compared, since a steady device
+//! swings from one to the next. Replays that preconditioned the device count as the ones before. The first
+//! replay on a device that holds nothing of the trace fills it: it is compared with none, and where there are two replays alone, their
+//! second halves are compared. One replay that there is nothing to compare with, and a synthetic workload that is brought once, which has
+//! no period, are judged by the last two quarters of the window, between which the device may not be filling either.
 //!
 //! A valid result can have caveats. That of a device that was less than 80 % live on the mean is light: cleaning is cheap there.
 //! That of the first replay of an empty device alone is below what later replays cost, as a part of it was written while there
-//! was room. It stays valid, since an experiment may begin on an empty device on purpose, but nowhere is it called valid
+//! was room, and so is the mean over replays that counts it in: where it lies 5 % or more from that of the others, the verdict gives
+//! both. Such a result stays valid, since an experiment may begin on an empty device on purpose, but nowhere is it called valid
 //! without a further word.
 
+mod compared;
 mod light;
 mod setting;
 mod words;
 
 pub use self::setting::Setting;
 
+use self::compared::{Comparison, Filling};
 use self::light::Fullness;
 use crate::recorder::{Occupancy, Recording};
 use crate::results::Verdict;
@@ -62,59 +66,6 @@ pub struct Evidence<'a> {
     pub setting: &'a Setting<'a>,
 }
 
-/// Two stretches of a run whose write amplification is compared.
-struct Comparison {
-    earlier: f64,
-    later: f64,
-    names: [&'static str; 2],
-    /// Whether they are quarters of the window.
-    by_quarters: bool,
-}
-
-impl Comparison {
-    /// What can be compared best: whole replays, parts of them where the first one fills an empty device, quarters. `None` if
-    /// there are too few writes.
-    fn of(
-        recording: &Recording,
-        window_start: &Snapshot,
-        quarters: &[Option<f64>],
-        setting: &Setting<'_>,
-    ) -> Option<Self> {
-        let (within, has_first) = recording.replays(window_start);
-        let measured = recording.all_replays();
-        let before = setting.last_preconditioning();
-        let (earlier, later, names) = match within[..] {
-            [_, _] if has_first && setting.began_empty() => {
-                (quarters[1], quarters[3], ["in the second half of the first replay", "in that of the second"])
-            }
-            [.., earlier, later] => (earlier, later, ["in the last replay but one", "in the last"]),
-            // The window holds one replay, or a part of one, and what it can be compared with lies before it.
-            _ => match (measured.as_slice(), before) {
-                _ if !setting.has_period => return Self::of_quarters(quarters),
-                ([only], Some(before)) => (
-                    Some(before),
-                    *only,
-                    ["over the last replays that preconditioned the device", "in the measured one"],
-                ),
-                // The second of two cannot be compared with the first, which filled the device.
-                ([_, _], _) if setting.began_empty() => return Self::of_quarters(quarters),
-                ([.., earlier, later], _) => (*earlier, *later, ["in the last replay but one", "in the last"]),
-                _ => return Self::of_quarters(quarters),
-            },
-        };
-        Some(Self { earlier: earlier?, later: later?, names, by_quarters: false })
-    }
-
-    fn of_quarters(quarters: &[Option<f64>]) -> Option<Self> {
-        let names = ["in the third quarter of the measured window", "in the last"];
-        Some(Self { earlier: quarters[2]?, later: quarters[3]?, names, by_quarters: true })
-    }
-
-    fn difference(&self) -> f64 {
-        (self.later - self.earlier).abs() / self.earlier
-    }
-}
-
 /// Judges a run.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let Evidence { window_start, end, recording, logical_pages, streams, setting, .. } = *evidence;
@@ -130,32 +81,44 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let rounds: Vec<f64> =
         recording.parts(window_start, steady::ROUNDS).into_iter().map(|r| r.unwrap_or(f64::NAN)).collect();
 
+    let filling = Filling::of(recording, window_start, &quarters, setting);
+    let filled_parts = filling.as_ref().map_or(0, |filling| (filling.share * RANGE_PARTS as f64).ceil() as usize);
+    let whole = recording.parts(window_start, 1)[0];
+
     let occupancy = recording.occupancy(window_start);
     let fullness = Fullness { occupancy, logical_pages, setting, trims: end.host.pages_trimmed > 0 };
     let light = fullness.light();
 
+    // What stopped once stops again, however long it is to be.
+    let advice = |text: &str| if evidence.stopped.is_some() { String::new() } else { format!("; {text}") };
     let mut reasons = Vec::new();
     if let Some(stopped) = evidence.stopped {
         reasons.push(format!("the run stopped before the trace ended: {stopped}"));
     }
     if drive_writes < DRIVE_WRITES_MIN {
         reasons.push(format!(
-            "too short: {drive_writes:.2} drive writes in all, at least {DRIVE_WRITES_MIN} are needed; {}",
-            setting.longer()
+            "too short: {} drive writes in all, at least {DRIVE_WRITES_MIN} are needed{}",
+            below(drive_writes, DRIVE_WRITES_MIN),
+            advice(&setting.longer())
         ));
     }
     if drive_writes_window < WINDOW_DRIVE_WRITES_MIN {
         reasons.push(format!(
-            "the measured window is too short: {drive_writes_window:.2} drive writes, at least {WINDOW_DRIVE_WRITES_MIN} is \
-             needed; use --repeat{}",
-            if setting.replay.measure_last.is_some() { " or a larger --measure-last" } else { "" }
+            "the measured window is too short: {} drive writes, at least {WINDOW_DRIVE_WRITES_MIN} is needed{}",
+            below(drive_writes_window, WINDOW_DRIVE_WRITES_MIN),
+            advice(if setting.replay.measure_last.is_some() {
+                "use --repeat or a larger --measure-last"
+            } else {
+                "use --repeat"
+            })
         ));
     }
     if victims == 0 {
         let mapped = end.mapped_pages as f64 / capacity * 100.0;
         let fix = if light.is_some() { fullness.fix() } else { setting.longer() };
         reasons.push(format!(
-            "garbage collection never ran in the measured window: {mapped:.0} % of the logical pages hold data; {fix}"
+            "garbage collection never ran in the measured window: {mapped:.0} % of the logical pages hold data{}",
+            advice(&fix)
         ));
     } else if victims < VICTIMS_PER_STREAM_MIN * streams {
         reasons.push(format!(
@@ -168,11 +131,12 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let again = setting.again();
     match Comparison::of(recording, window_start, &quarters, setting) {
         Some(compared) if compared.difference() > DIFFERENCE_MAX => {
+            let difference = compared.difference() * 100.0;
             let Comparison { earlier, later, names: [first, second], .. } = compared;
             reasons.push(format!(
-                "not steady: write amplification is {earlier:.3} {first} and {later:.3} {second}, {:.1} % apart where 5 % are \
-                 allowed; {again}",
-                compared.difference() * 100.0
+                "not steady: write amplification is {earlier:.3} {first} and {later:.3} {second}, {difference:.1} % apart where 5 % are \
+                 allowed{}",
+                advice(&again)
             ));
         }
         Some(compared) if compared.by_quarters => {
@@ -182,17 +146,23 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
             if last - middle > DIFFERENCE_MAX * free {
                 reasons.push(format!(
                     "not steady: the device was still filling, from {:.0} % live in the middle of the measured window to {:.0} % \
-                     at its end; {again}",
+                     at its end{}",
                     middle / capacity * 100.0,
-                    last / capacity * 100.0
+                    last / capacity * 100.0,
+                    advice(&again)
                 ));
             }
         }
         Some(_) => {}
-        None => reasons.push(format!("not steady: the measured window has too few host writes to be judged; {again}")),
+        None => {
+            let text = "not steady: the measured window has too few host writes to be judged";
+            reasons.push(format!("{text}{}", advice(&again)));
+        }
     }
     if evidence.skipped_lines > 0 {
-        reasons.push(format!("{} lines of the trace could not be read and were skipped", evidence.skipped_lines));
+        let lines = evidence.skipped_lines;
+        let (lines, were) = if lines == 1 { ("a line".to_owned(), "was") } else { (format!("{lines} lines"), "were") };
+        reasons.push(format!("{lines} of the trace could not be read and {were} skipped"));
     }
     if evidence.ragged_share > RAGGED_MAX {
         reasons.push(format!(
@@ -214,9 +184,15 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         live_share_peak: peak_pages as f64 / capacity,
         live_share_mean: mean_pages / capacity,
         light,
-        first_replay: setting.first_replay(),
-        write_amplification_range: range(&recording.parts(window_start, RANGE_PARTS)),
+        first_replay: setting.first_replay().or_else(|| filling.as_ref()?.caveat(whole?)),
+        write_amplification_range: range(&recording.parts(window_start, RANGE_PARTS)[filled_parts..]),
     }
+}
+
+/// `value`, which lies below `bound`, in so many digits that this can be seen.
+fn below(value: f64, bound: f64) -> String {
+    let digits = (2..9).find(|digits| format!("{value:.digits$}") != format!("{bound:.digits$}")).unwrap_or(9);
+    format!("{value:.digits$}")
 }
 
 /// Lowest and highest of `parts`; nothing where one of them has no value.

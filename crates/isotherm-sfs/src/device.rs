@@ -203,6 +203,12 @@ where
         if self.sync { self.log.sync() } else { Ok(()) }
     }
 
+    /// Blocks of the host in all segments.
+    fn live_blocks(&self) -> u64 {
+        let segments = self.log.segments();
+        (0..segments.count()).map(|segment| u64::from(segments.live(segment))).sum()
+    }
+
     /// The log's writes as those of a medium: its cleaning is the collection, its segments are the blocks.
     fn ideal_snapshot(&self) -> Snapshot {
         let (counters, segments) = (self.log.counters(), self.log.segments());
@@ -211,8 +217,7 @@ where
         snapshot.medium.programs[Cause::Gc] = counters.cleaned_blocks;
         snapshot.medium.programs[Cause::Checkpoint] = counters.summary_blocks + counters.checkpoint_blocks;
         snapshot.medium.reads[Cause::Gc] = counters.cleaning_reads;
-        snapshot.valid_pages = (0..segments.count()).map(|s| u64::from(segments.live(s))).sum();
-        snapshot.mapped_pages = snapshot.valid_pages + self.log.dirty_blocks() as u64;
+        snapshot.valid_pages = self.live_blocks();
         snapshot.free_blocks = segments.freed();
         snapshot.collector.invalidated_pages = counters.written_blocks() - snapshot.valid_pages;
         snapshot.collector.collections = counters.segments_cleaned;
@@ -247,11 +252,13 @@ impl<D: Lower> Observe for LogDevice<D>
 where
     Below<D>: Disk,
 {
-    /// Where a device stands below, everything but `host` is its own; else the log's writes stand in for a medium's.
+    /// Where a device stands below, everything but `host` and what that has mapped is its own; else the log's writes stand in for a
+    /// medium's.
     fn snapshot(&self) -> Snapshot {
         let log = self.log_snapshot();
         let mut snapshot = log.below.clone().unwrap_or_else(|| self.ideal_snapshot());
         snapshot.host = self.host;
+        snapshot.mapped_pages = self.live_blocks() + self.log.dirty_blocks() as u64;
         snapshot.dram.push(("log", self.log.table_bytes()));
         snapshot.sections.put(log);
         snapshot

@@ -726,6 +726,6 @@ fn the_first_examples_replay_on_a_full_drive_more_than_once() {
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
         let first = help.find("isotherm compare traces").or(help.find("isotherm run traces")).expect("an example");
         let example = help[first..].split(" isotherm ").next().unwrap();
-        assert!(example.contains("--address compact --repeat 4"), "{words:?}: {example}");
+        assert!(example.contains("--address compact --precondition trace"), "{words:?}: {example}");
     }
 }

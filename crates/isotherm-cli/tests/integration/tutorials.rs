@@ -56,6 +56,9 @@ fn follow(name: &str) {
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)
         );
+        let said = String::from_utf8_lossy(&output.stdout);
+        let is_valid = !said.contains("not valid") && !said.lines().any(|line| line.ends_with("   no"));
+        assert!(is_valid, "{name}, line {}: {}\n{said}", block.line, block.text);
     }
 }
 

@@ -160,6 +160,82 @@ fn a_light_device_is_told_a_size_that_is_enough() {
     assert!(said.contains("100 % live at the peak, ") && said.contains(" % on the mean"), "{said}");
 }
 
+/// A trace of a file system that keeps a third of its 32 MiB, and trims all the rest now and then, whoever wrote it.
+fn fstrim(folder: &tempfile::TempDir) -> String {
+    let path = folder.path().join("fstrim.csv");
+    let row = |i: u64| match i % 5000 {
+        0 => format!("{i},W,33550336,4096\n{i},D,12582912,20971520\n"),
+        _ => format!("{i},W,{},4096\n", (i * i % 2777) << 12),
+    };
+    let rows: String = (0..40_000).map(row).collect();
+    std::fs::write(&path, format!("ts_ns,op,offset,length\n{rows}")).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Filler that the trace trims is not counted on, and the first replay alone shows what later ones keep.
+#[test]
+fn a_trace_that_trims_everything_else_is_told_a_size_that_is_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    for trace in [fstrim(&folder), trimming(&folder)] {
+        for given in [&[][..], &["--precondition", "trace"], &["--fill", "90%"], &["--address", "compact"]] {
+            let before = run(&[&[trace.as_str()], given].concat())["verdict"].clone();
+            let Some(light) = before["light"].as_str() else { continue };
+            let advised = options(light);
+            let kept = given.chunks(2).filter(|option| advised.iter().all(|[new, _]| *new != option[0]));
+            let followed: Vec<&str> =
+                kept.flatten().copied().chain(advised.iter().flatten().copied()).chain(["--repeat", "6"]).collect();
+            let after = run(&[&[trace.as_str()], followed.as_slice()].concat())["verdict"].clone();
+            assert!(after["light"].is_null(), "{given:?}, {light}, then {followed:?}: {after}");
+        }
+        assert!(run(&[&trace])["verdict"]["light"].is_string());
+    }
+}
+
+/// What is written while an empty device fills up makes a mean lower than what comes later, and the verdict says so.
+#[test]
+fn a_mean_that_counts_the_filling_in_is_never_just_valid() {
+    let drawn = "synth:zipf,pages=16Ki,writes=150k";
+    let said = |more: &[&str]| {
+        let result = run(&[&[drawn, "--address", "compact"], more].concat());
+        assert_eq!(result["verdict"]["valid"], true, "{}", result["verdict"]);
+        (result["verdict"]["first_replay"].clone(), result["write_amplification"].as_f64().unwrap())
+    };
+    let (none, steady) = said(&["--precondition", "trace"]);
+    assert!(none.is_null(), "{none}");
+    for repeat in ["3", "4"] {
+        let (caveat, mean) = said(&["--repeat", repeat]);
+        assert!(mean < 0.95 * steady);
+        let caveat = caveat.as_str().unwrap();
+        let later: f64 = caveat.split(" with it and ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        assert!((later / steady - 1.0).abs() < 0.02, "{later} beside {steady}: {caveat}");
+    }
+    // One pass over a pattern fills the device too.
+    let once = run(&["synth:zipf,pages=16Ki,writes=300k"]);
+    assert!(once["verdict"]["first_replay"].as_str().unwrap().contains("second half"), "{}", once["verdict"]);
+    // The more replays, the less the first one counts.
+    assert!(run(&["synth:uniform,pages=4Ki,writes=40k", "--repeat", "30"])["verdict"]["first_replay"].is_null());
+}
+
+/// A device that is worn out is no steadier after more of what wore it out.
+#[test]
+fn nothing_is_advised_to_who_wore_the_device_out() {
+    let worn = isotherm(&["run", "synth:zipf,pages=8Ki,writes=60k", "--set", "device.endurance=3"]);
+    let said = String::from_utf8(worn.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("stopped before the trace ended") && said.contains("not steady"), "{said}");
+    assert!(!said.contains("--repeat"), "{said}");
+}
+
+/// How full a log is does not depend on what stands below it.
+#[test]
+fn a_log_is_as_full_over_a_drive_as_over_nothing() {
+    let log = ["synth:zipf,pages=8Ki,writes=60k", "--log", "sfs:segment=256KiB", "--utilisation", "70%"];
+    let live = |more: &[&str]| {
+        let result = run(&[&log, more].concat());
+        ["live_share_peak", "live_share_mean"].map(|key| result["verdict"][key].as_f64().unwrap())
+    };
+    assert_eq!(live(&["--below", "page"]), live(&[]));
+}
+
 /// A trace that writes at random and ends in order: its quarters are not alike, and its replays are.
 fn phases(folder: &tempfile::TempDir) -> String {
     let path = folder.path().join("phases.csv");
@@ -193,13 +269,39 @@ fn the_first_replay_of_an_empty_device_is_never_just_valid() {
     let verdict = |more: &[&str]| run(&[&[trace, "--address", "compact"], more].concat())["verdict"].clone();
     let once = verdict(&[]);
     assert_eq!(once["valid"], true, "{once}");
-    assert!(once["first_replay"].as_str().unwrap().contains("--repeat 3"), "{once}");
+    assert!(once["first_replay"].as_str().unwrap().contains("--precondition trace"), "{once}");
+    // Of three replays the first counts little here.
     for more in [["--repeat", "3"], ["--precondition", "trace"], ["--precondition", "sequential"]] {
         assert!(verdict(&more)["first_replay"].is_null(), "{more:?}");
     }
-    assert!(run(&["synth:uniform,pages=4Ki,writes=90k"])["verdict"]["first_replay"].is_null());
+    assert!(run(&["synth:uniform,pages=4Ki,writes=400k"])["verdict"]["first_replay"].is_null());
     let said = isotherm(&["run", trace, "--address", "compact"]);
     let said = String::from_utf8(said.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("valid, but the first replay of an empty device ("), "{said}");
     assert!(said.starts_with("csv trace: 90.0 k requests"), "the line about the trace comes first: {said}");
+}
+
+/// What is refused is told what would be accepted, and nothing that is in force.
+#[test]
+fn a_drive_that_the_trace_does_not_fit_is_refused_with_advice() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, rows: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("ts_ns,op,offset,length\n{rows}")).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let writes: String = (0..2000u64).map(|i| format!("{i},W,{},4096\n", i << 12)).collect();
+    let (writes, trims) = (file("writes.csv", &writes), file("trims.csv", "1,D,0,4096\n2,D,8192,4096\n"));
+    let said = |arguments: &[&str]| {
+        let refused = isotherm(&[&["run"], arguments].concat());
+        assert_eq!(refused.status.code(), Some(2));
+        String::from_utf8(refused.stderr).unwrap()
+    };
+    let short = [writes.as_str(), "--logical-size", "4MiB"];
+    let compact = said(&[&short[..], &["--address", "compact"]].concat());
+    assert!(said(&short).contains("wrap or compact") && compact.contains("wrap") && !compact.contains("or compact"), "{compact}");
+    for more in [&[][..], &["--address", "compact"]] {
+        let nothing = said(&[&[trims.as_str()], more].concat());
+        assert!(nothing.contains("reads and writes nothing"), "{nothing}");
+    }
 }

@@ -440,7 +440,8 @@ pub struct Verdict {
     pub drive_writes_window: f64,
     /// Whether garbage collection ran in the last window.
     pub gc_ran: bool,
-    /// Whether write amplification was steady by SNIA's rule over the last window.
+    /// Whether write amplification was steady by SNIA's rule over the last window, phases of the workload and the filling of an
+    /// empty device included. A valid run is steady by its whole replays, which this says nothing of.
     pub steady: bool,
     /// Write amplification in each quarter of the last window.
     pub write_amplification_quarters: Vec<Option<f64>>,
@@ -452,9 +453,10 @@ pub struct Verdict {
     pub live_share_mean: f64,
     /// Why a valid result says little about a full device, in words; `null` where it was full enough.
     pub light: Option<String>,
-    /// Why a valid result says little about later replays, in words: it is the first of an empty device; `null` elsewhere.
+    /// Why a valid result says little about later replays, in words: it is the first of an empty device, or counts it in; `null` elsewhere.
     pub first_replay: Option<String>,
-    /// Lowest and highest write amplification among the 32 equal parts of the last window; `null` where it has fewer.
+    /// Lowest and highest write amplification among the 32 equal parts of the last window, without those of the first of several
+    /// replays of an empty device; `null` where it has fewer.
     pub write_amplification_range: Option<[f64; 2]>,
 }
 

@@ -62,24 +62,30 @@ impl Fullness<'_> {
         let setting = self.setting;
         let logical = self.logical_pages as f64;
         let filler = setting.filler_pages as f64;
-        // What the trace keeps live, and what it uses at all: as much as it ever kept, if that is not known.
-        let own = (self.pages() - filler).max(0.0);
-        let touched =
-            setting.touched_pages.map_or(self.occupancy.peak_pages as f64 - filler, |pages| pages as f64).max(own);
+        let compact = setting.replay.address == AddressMode::Compact;
+        // What a trace that trims keeps during its first replay, it keeps during later ones at least; what does not trim keeps all.
+        let live = if self.trims { self.occupancy.mean_pages } else { self.pages() };
+        let touched = setting.touched_pages.map_or(self.occupancy.peak_pages as f64 - filler, |pages| pages as f64);
+        // What the trace keeps live, and what it uses at all: as much as it ever kept, if that is not known. Its trims may reach the
+        // filler; they have where less is live than that.
+        let may_trim_filler = self.trims && !compact;
+        let own = if may_trim_filler && live < filler { live.min(touched) } else { (live - filler).max(0.0) };
+        let touched = touched.max(own);
         if setting.log_fills {
             return "a larger --utilisation puts more filler beside what the trace keeps".to_owned();
         }
         let is_enough = |live: f64, of: f64| live >= LIVE_SHARE_WANTED * of;
-        let compact = setting.replay.address == AddressMode::Compact;
         let mut ways = Vec::new();
         if is_enough(own, touched) {
             if !compact && !setting.size_given {
-                ways.push("--address compact leaves out what the trace does not touch".to_owned());
+                let no_filler = if setting.replay.fill.0 > 0.0 { " --fill 0%" } else { "" };
+                ways.push(format!("--address compact{no_filler} leaves out what the trace does not touch"));
             } else if compact && setting.size_given && setting.replay.fill.0 == 0.0 {
                 ways.push("without --logical-size the device is as large as what the trace touches".to_owned());
             }
         }
         if setting.replay.fill.0 < FILL
+            && !may_trim_filler
             && FILL * logical > touched
             && is_enough(own + FILL * logical - touched, logical)
         {
@@ -91,11 +97,11 @@ impl Fullness<'_> {
         }
         if ways.is_empty() {
             let fill = setting.replay.fill.0.max(FILL);
-            let pages = ((touched - own) / (fill - LIVE_SHARE_WANTED)).max(touched / fill).max(logical);
+            let least = if compact { logical } else { 0.0 };
+            let pages = ((touched - own) / (fill - LIVE_SHARE_WANTED)).max(touched / fill).max(least);
             let bytes = (pages * setting.page_bytes as f64) as u64;
             let size = ByteSize((bytes + 1).next_multiple_of(SIZE_STEP_BYTES));
-            // Trims take the filler that lies among what the trace uses with them, unless addresses are compacted.
-            let address = if self.trims && !compact { "--address compact " } else { "" };
+            let address = if may_trim_filler { "--address compact " } else { "" };
             ways.push(format!(
                 "of what the trace touches, it keeps {:.0} %: {address}--logical-size {size} --fill {}% fills around it",
                 own / touched.max(1.0) * 100.0,

@@ -48,10 +48,10 @@ impl Setting<'_> {
 
     /// What to do about a run that is not steady.
     pub(super) fn again(&self) -> String {
-        let repeat = format!("use --repeat {}", self.replay.repeat.saturating_add(2));
+        let repeat = format!("--repeat {}", self.replay.repeat.saturating_add(2));
         match self.replay.precondition {
-            Precondition::Trace => repeat,
-            _ => format!("{repeat}, or --precondition trace"),
+            Precondition::Trace => format!("use {repeat}"),
+            _ => format!("use --precondition trace, which replays it until it is, or {repeat}"),
         }
     }
 
@@ -61,8 +61,10 @@ impl Setting<'_> {
         if self.began_empty() {
             ways.push("--precondition");
         }
-        if self.replay.address != AddressMode::Compact {
+        if self.size_given {
             ways.push("a smaller --logical-size");
+        } else if self.replay.address != AddressMode::Compact {
+            ways.push("--address compact");
         }
         match ways.split_last() {
             Some((last, first)) if !first.is_empty() => format!("use {} or {last}", first.join(", ")),
@@ -76,7 +78,7 @@ impl Setting<'_> {
         let held = if self.filler_pages > 0 { "a device that held filler alone" } else { "an empty device" };
         is_first.then(|| {
             format!(
-                "the first replay of {held}: a part of it was written while there was room; --repeat 3 shows what later ones cost"
+                "the first replay of {held}: a part of it was written while there was room; --precondition trace shows what later ones cost"
             )
         })
     }

@@ -21,8 +21,8 @@ impl Verdict {
         if !has_caveats {
             return "";
         }
-        "light is valid, but the device was less than 80 % live on the mean, so that cleaning was cheap; first is valid, but the \
-         first replay of an empty device, and later ones cost more"
+        "light is valid, but the device was less than 80 % live on the mean, so that cleaning was cheap; first is valid, but an \
+         empty device was filled meanwhile, and what comes later costs more"
     }
 
     /// How full the device was, in words: at the peak, and on the mean where that lies far from it.

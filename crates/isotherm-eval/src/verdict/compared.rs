@@ -1,0 +1,145 @@
+//! What of a run is compared to tell whether it is steady, and what of it was written while an empty device filled up.
+
+use super::{DIFFERENCE_MAX, Setting};
+use crate::recorder::Recording;
+use crate::steady;
+use isotherm::stats::Snapshot;
+
+/// Two stretches of a run whose write amplification is compared.
+pub(super) struct Comparison {
+    pub earlier: f64,
+    pub later: f64,
+    pub names: [String; 2],
+    /// Whether they are quarters of the window.
+    pub by_quarters: bool,
+}
+
+fn mean(values: &[Option<f64>]) -> Option<f64> {
+    let known: Vec<f64> = values.iter().copied().flatten().collect();
+    (!known.is_empty() && known.len() == values.len()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+}
+
+/// The last replays and as many before them: the more there are the more of them, since a steady device swings from one to the next.
+fn last_and_before(replays: &[Option<f64>]) -> Option<Comparison> {
+    let count = (replays.len() / 2).min(steady::ROUNDS);
+    let (before, last) = replays.split_at_checked(replays.len() - count)?;
+    let names = match count {
+        1 => ["in the last replay but one".to_owned(), "in the last".to_owned()],
+        _ => [format!("over {count} replays"), format!("over the {count} after them, which are the last")],
+    };
+    let earlier = mean(&before[before.len().checked_sub(count)?..])?;
+    Some(Comparison { earlier, later: mean(last)?, names, by_quarters: false })
+}
+
+impl Comparison {
+    /// What can be compared best: whole replays, parts of them where the first one fills an empty device, quarters. `None` if
+    /// there are too few writes.
+    pub fn of(
+        recording: &Recording,
+        window_start: &Snapshot,
+        quarters: &[Option<f64>],
+        setting: &Setting<'_>,
+    ) -> Option<Self> {
+        let (within, has_first) = recording.replays(window_start);
+        let is_filled_within = has_first && setting.began_empty();
+        match within[usize::from(is_filled_within).min(within.len())..] {
+            [_] if is_filled_within => {
+                let names = ["in the second half of the first replay", "in that of the second"].map(str::to_owned);
+                return Some(Self { earlier: quarters[1]?, later: quarters[3]?, names, by_quarters: false });
+            }
+            ref replays @ [_, .., _] => return last_and_before(replays),
+            // The window holds one replay, or a part of one, and what it can be compared with lies before it.
+            _ => {}
+        }
+        let measured = recording.all_replays();
+        match (measured.as_slice(), setting.last_preconditioning()) {
+            _ if !setting.has_period => Self::of_quarters(quarters),
+            ([only], Some(before)) => {
+                let names = ["over the last replays that preconditioned the device", "in the measured one"];
+                Some(Self { earlier: before, later: (*only)?, names: names.map(str::to_owned), by_quarters: false })
+            }
+            // The second of two cannot be compared with the first, which filled the device.
+            ([_, _], _) if setting.began_empty() => Self::of_quarters(quarters),
+            ([.., earlier, later], _) => last_and_before(&[*earlier, *later]),
+            _ => Self::of_quarters(quarters),
+        }
+    }
+
+    fn of_quarters(quarters: &[Option<f64>]) -> Option<Self> {
+        let names = ["in the third quarter of the measured window", "in the last"].map(str::to_owned);
+        Some(Self { earlier: quarters[2]?, later: quarters[3]?, names, by_quarters: true })
+    }
+
+    pub fn difference(&self) -> f64 {
+        (self.later - self.earlier).abs() / self.earlier
+    }
+}
+
+/// The window as a whole, where a part of it was written while an empty device filled up, and what came after that.
+pub(super) struct Filling {
+    /// Share of the window in which the device was filled.
+    pub share: f64,
+    /// Write amplification after it.
+    later: f64,
+    /// What that is the mean of.
+    what: &'static str,
+}
+
+impl Filling {
+    /// `None` where the window has no such part, or nothing after it.
+    pub fn of(
+        recording: &Recording,
+        window_start: &Snapshot,
+        quarters: &[Option<f64>],
+        setting: &Setting<'_>,
+    ) -> Option<Self> {
+        if !setting.began_empty() {
+            return None;
+        }
+        let (within, has_first) = recording.replays(window_start);
+        if let [_, later @ ..] = within.as_slice()
+            && has_first
+            && !later.is_empty()
+        {
+            let share = 1.0 / within.len() as f64;
+            return Some(Self { share, later: mean(later)?, what: "replays after it" });
+        }
+        // What is drawn from a pattern has no first replay that differs from later ones.
+        let is_drawn = has_first && !setting.has_period;
+        is_drawn.then_some(())?;
+        Some(Self { share: 0.5, later: mean(&quarters[2..])?, what: "second half" })
+    }
+
+    /// Why the write amplification of the window says little of what comes later, if it does.
+    pub fn caveat(&self, whole: f64) -> Option<String> {
+        let Self { later, what, .. } = *self;
+        ((whole - later).abs() > DIFFERENCE_MAX * later).then(|| {
+            format!(
+                "with the filling of an empty device: write amplification is {whole:.3} with it and {later:.3} in the {what}; \
+                 --precondition trace leaves it out"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Replays that swing by 5 % around one value are steady however many there are, and ones that drift are not.
+    #[test]
+    fn more_replays_are_compared_by_more_of_them() {
+        let difference = |replays: &[f64]| {
+            let replays: Vec<Option<f64>> = replays.iter().copied().map(Some).collect();
+            last_and_before(&replays).unwrap().difference()
+        };
+        let swinging = |count: usize| (0..count).map(|at| [2.9, 3.05, 3.0, 2.95][at % 4]).collect::<Vec<f64>>();
+        for count in 2..=12 {
+            assert!(difference(&swinging(count)) < 0.055, "{count} replays: {}", difference(&swinging(count)));
+        }
+        assert!(difference(&swinging(8)) < 0.001);
+        let drifting: Vec<f64> = (0..9).map(|at| 2.0 * 1.03f64.powi(at)).collect();
+        assert!(difference(&drifting) > 0.1);
+        assert!(last_and_before(&[Some(1.0), None]).is_none() && last_and_before(&[]).is_none());
+    }
+}
