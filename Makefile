@@ -13,8 +13,8 @@ demo: ## build, compare placements on a real trace, say where the report is
 	@.ci/install toolchain
 	$(CARGO) build --release --locked --package isotherm-cli
 	target/release/isotherm compare traces/sqlite-wal-ext4.csv.zst \
-	    --placement single,host_gc,epoch,isotherm --victim greedy,cost_benefit,isotherm --op 7% \
-	    --address compact --repeat 4 --out $(OUT)
+	    --placement single,epoch,isotherm --victim greedy,cost_benefit,isotherm --op 7% \
+	    --address compact --precondition trace --out $(OUT)
 	@echo "The report: file://$(CURDIR)/$(OUT)/report.html"
 
 test: ## install what the tests need and run all of them

@@ -42,7 +42,7 @@ use std::process::ExitCode;
 #[command(name = "isotherm", version, max_term_width = 110, arg_required_else_help = true)]
 #[command(
     after_help = "Exit codes: 0 all went well, 1 a check failed, 2 wrong usage or input, or a device that ended full or worn out, 130 interrupted.\n\
-    Begin with: isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch --address compact --repeat 4"
+    Begin with: isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch --address compact --precondition trace"
 )]
 struct Command {
     #[command(subcommand)]

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Arguments of `run`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  isotherm run traces/sqlite-wal-ext4.csv.zst --address compact --repeat 4\n  isotherm run synth:zipf,theta=0.99,pages=1Mi,writes=10M --op 7% --victim cost_benefit --json"
+    after_help = "Examples:\n  isotherm run traces/sqlite-wal-ext4.csv.zst --address compact --precondition trace\n  isotherm run synth:zipf,theta=0.99,pages=1Mi,writes=10M --op 7% --victim cost_benefit --json"
 )]
 pub struct RunArgs {
     /// Trace file, `-` for standard input, or a synthetic workload such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1

@@ -30,8 +30,8 @@ const DEFAULT_VICTIM: &str = "isotherm";
 #[command(
     after_help = "Every combination runs on every trace; one that cannot is skipped with a note. Without --placement, that of --spec or --set is compared, or isotherm, single, host_gc and epoch; without --victim too, isotherm and greedy. asa and fast ignore --placement and run once (fast ignores --victim too); with --below none, \
     device options do not multiply runs.\n\nExamples:\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --placement single,host_gc,epoch \
-    --victim greedy,cost_benefit --op 7%,15% --address compact --repeat 4\n  isotherm compare traces/tpcc-postgres-xfs.csv.zst \
-    --ftl page,dftl,asa,fast --cache-bytes 256KiB --placement single --address compact --repeat 4\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --log sfs,lfs,in_place --below page --placement single --address compact --repeat 4"
+    --victim greedy,cost_benefit --op 7%,15% --address compact --precondition trace\n  isotherm compare traces/tpcc-postgres-xfs.csv.zst \
+    --ftl page,dftl,asa,fast --cache-bytes 256KiB --placement single --address compact --precondition trace\n  isotherm compare traces/sqlite-wal-ext4.csv.zst --log sfs,lfs,in_place --below page --utilisation 80% --placement single --address compact --precondition trace"
 )]
 pub struct CompareArgs {
     /// Trace files, `-` for standard input, or synthetic workloads such as synth:zipf,theta=0.99,pages=1Mi,writes=10M,seed=1
