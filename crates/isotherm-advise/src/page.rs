@@ -53,12 +53,23 @@ fn per_cent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// A share in whole per cent; what rounds to nought has no sign.
+fn whole_per_cent(share: f64) -> String {
+    format!("{:.0} %", (share * 100.0).round() + 0.0)
+}
+
+/// What a text says before its first full stop or colon, as a sentence: what is explained behind a colon stands elsewhere.
+fn first_sentence(text: &str) -> String {
+    let end = [". ", ": "].iter().filter_map(|mark| text.find(mark)).min();
+    format!("{}.", text[..end.unwrap_or(text.len())].trim_end_matches('.'))
+}
+
 fn what_to_do(advice: &Advice) -> Vec<Block> {
     let row = advice.recommendation.row.map(|row| &advice.rows[row]);
     let base = advice.rows.first();
     let title = match row {
         Some(row) => format!("Change this: {}", row.what.trim_start_matches("+ ")),
-        None => advice.recommendation.text.split_inclusive(['.', ':']).next().unwrap_or_default().to_owned(),
+        None => first_sentence(&advice.recommendation.text),
     };
     let mut reasons: Vec<String> = row.iter().map(|row| row.trust.clone()).collect();
     if let Some(promise) = row.and_then(|row| row.promise) {
@@ -104,7 +115,7 @@ fn changes(advice: &Advice) -> Vec<Block> {
         vec![
             Cell::text(row.what.clone()),
             number(row.write_amplification_bytes, |wa| format!("{wa:.2}"), &key("write_amplification_bytes")),
-            number(saving, |share| format!("{:.0} %", share * 100.0), ""),
+            number(saving, whole_per_cent, ""),
             number(row.life.and_then(|life| life.years), time, &key("life.years")),
             number(
                 row.life.map(|life| life.terabytes_written_bytes),
@@ -289,4 +300,18 @@ fn trust(advice: &Advice) -> Vec<Block> {
         blocks.push(Block::Table(Table { caption, columns, rows: rows.collect() }));
     }
     blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heading_is_a_sentence_and_nought_has_no_sign() {
+        let told = "Nothing helps: no change saves 3.5 % (the best saves 0.1 %).";
+        assert_eq!(first_sentence(told), "Nothing helps.");
+        assert_eq!(first_sentence("No answer for 1.5 GiB. Trace for longer."), "No answer for 1.5 GiB.");
+        assert_eq!(first_sentence("It cannot be simulated."), "It cannot be simulated.");
+        assert_eq!([-0.004, -0.006, 0.254].map(whole_per_cent), ["0 %", "-1 %", "25 %"]);
+    }
 }

@@ -85,9 +85,12 @@ pub fn significant(number: Option<f64>) -> String {
     )
 }
 
-/// A share in per cent, or a dash.
+/// A share in per cent, or a dash. What rounds to nought has no sign.
 pub fn per_cent(share: Option<f64>, decimals: usize) -> String {
-    share.map_or_else(|| "-".to_owned(), |s| format!("{:.decimals$} %", s * 100.0))
+    let Some(share) = share else { return "-".to_owned() };
+    let text = format!("{:.decimals$}", share * 100.0);
+    let nought = text.strip_prefix('-').filter(|digits| digits.chars().all(|digit| matches!(digit, '0' | '.')));
+    format!("{} %", nought.unwrap_or(&text))
 }
 
 /// Bytes with a binary unit.
@@ -146,6 +149,8 @@ mod tests {
         assert_eq!(time(Some(72_800.0)), "72.8 us");
         assert_eq!(time(Some(600e9)), "10.0 min");
         assert_eq!(time(None), "-");
+        assert_eq!([-0.004, -0.006, 0.0].map(|share| per_cent(Some(share), 0)), ["0 %", "-1 %", "0 %"]);
+        assert_eq!([-0.000_4, -0.000_6].map(|share| per_cent(Some(share), 1)), ["0.0 %", "-0.1 %"]);
         let digits = [0.0, 0.000_123_4, 0.0123, 1.0, 9.996, 12.34, 123.4, 1234.0, 1e-9].map(|n| significant(Some(n)));
         assert_eq!(digits, ["0.00", "0.000123", "0.0123", "1.00", "10.0", "12.3", "123", "1230", "1.00e-9"]);
     }

@@ -186,6 +186,9 @@ fn where_nothing_helps_nothing_is_recommended() {
         let text = &advice.recommendation.text;
         assert!(advice.recommendation.row.is_none(), "{text}");
         assert!(text.contains("Nothing that the host can do helps"), "{text}");
+        let html = page::render(&advice).unwrap();
+        assert!(html.contains(" Nothing that the host can do helps.</p>"), "the box has a sentence of its own");
+        assert!(!html.contains("-0 %"), "what rounds to nought has no sign");
     }
 }
 
