@@ -59,6 +59,18 @@ pub fn whole(number: u64) -> String {
     text
 }
 
+/// What is said of each name: every text once, with the names that it is said of, in the order of the first.
+pub fn each_once<'a>(said: impl IntoIterator<Item = (&'a str, String)>) -> Vec<(String, Vec<&'a str>)> {
+    let mut texts: Vec<(String, Vec<&str>)> = Vec::new();
+    for (name, text) in said {
+        match texts.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(name),
+            None => texts.push((text, vec![name])),
+        }
+    }
+    texts
+}
+
 /// What write amplification by known rates means.
 pub fn known_rates_note(wa: f64) -> String {
     format!(

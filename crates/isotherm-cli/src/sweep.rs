@@ -4,10 +4,11 @@ use crate::options;
 use crate::output::{self, note, print};
 use crate::progress;
 use crate::report;
+use crate::run::verdict;
 use crate::table::{Column, Table};
 use anyhow::Context as _;
 use clap::Args;
-use isotherm_eval::results::{ResultsFile, Verdict};
+use isotherm_eval::results::{ResultsFile, RunResult, Verdict};
 use isotherm_eval::sweep::{ExperimentFile, Shard, Sweep};
 use isotherm_eval::{Surveys, columns, files};
 use std::path::{Path, PathBuf};
@@ -135,7 +136,31 @@ fn summary(results: &ResultsFile) -> String {
             run.verdict.words().join(", "),
         ]);
     }
-    table.render(output::width())
+    let room = output::width();
+    table.render(room) + "\n" + &judgements(&results.runs, room)
+}
+
+/// Judgements that are told, and points that one is told of by name; results.json has the rest.
+const JUDGEMENTS_MAX: usize = 12;
+const NAMES_MAX: usize = 6;
+
+/// The verdicts, each once with the points it is on: first those on points that are not valid, then those with a caveat.
+fn judgements(runs: &[RunResult], room: usize) -> String {
+    let mut ordered: Vec<&RunResult> = runs.iter().collect();
+    ordered.sort_by_key(|run| (run.verdict.valid, run.verdict.caveats().is_empty()));
+    let said = output::each_once(ordered.into_iter().map(|run| (run.label.as_str(), verdict(run))));
+    let line = |(text, points): &(String, Vec<&str>)| {
+        let mut names = points[..points.len().min(NAMES_MAX)].join("; ");
+        if points.len() > NAMES_MAX {
+            names.push_str(&format!(" and {} more", points.len() - NAMES_MAX));
+        }
+        output::wrapped(&format!("{names}: {text}"), room, 2)
+    };
+    let mut lines: String = said.iter().take(JUDGEMENTS_MAX).map(line).collect();
+    if let Some(more) = said.len().checked_sub(JUDGEMENTS_MAX).filter(|more| *more > 0) {
+        lines.push_str(&format!("and {more} more in results.json, under `verdict` of each run\n"));
+    }
+    lines
 }
 
 /// One line for each scheme that an experiment compares at a point.

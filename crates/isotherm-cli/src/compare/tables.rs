@@ -1,7 +1,7 @@
 //! The comparison for people: what is written, what it costs in time, whether it can be trusted.
 
 use super::numbers::{Number, TIMES, WRITES, has_small_requests};
-use crate::output::{known_rates_note, wrapped};
+use crate::output::{each_once, known_rates_note, wrapped};
 use crate::run::verdict;
 use crate::table::{Column, NOTHING, Table};
 use isotherm_eval::comparison::TRACE_FROM_DEVICE;
@@ -141,7 +141,8 @@ pub fn text(runs: &[RunResult], traces: &[String], room: usize, is_wide: bool) -
             text.push('\n');
         }
         known_rates(&part.devices).iter().for_each(|note| text.push_str(&wrapped(note, room, 2)));
-        part.devices.iter().for_each(|device| text.push_str(&judgement(device, room)));
+        let said = part.devices.iter().map(|device| (device.name, judgement(device)));
+        each_once(said).iter().for_each(|(said, names)| text.push_str(&wrapped(&(names.join("; ") + said), room, 2)));
     }
     let is_drawn = |device: &Device<'_>| {
         let first = &device.runs[0].pages_programmed;
@@ -175,15 +176,7 @@ fn known_rates(devices: &[Device<'_>]) -> Vec<String> {
 
 /// Notes on devices, each once, with the names of those it is of where it is not of all.
 fn shared(about: &str, devices: &[Device<'_>], of: impl Fn(&Device<'_>) -> Vec<String>) -> Vec<String> {
-    let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
-    for device in devices {
-        for note in of(device) {
-            match notes.iter_mut().find(|(known, _)| *known == note) {
-                Some((_, names)) => names.push(device.name),
-                None => notes.push((note, vec![device.name])),
-            }
-        }
-    }
+    let notes = devices.iter().flat_map(|device| of(device).into_iter().map(move |note| (device.name, note)));
     let text = |(note, names): (String, Vec<&str>)| {
         if names.len() == devices.len() {
             format!("{about}: {note}")
@@ -191,11 +184,11 @@ fn shared(about: &str, devices: &[Device<'_>], of: impl Fn(&Device<'_>) -> Vec<S
             format!("{about} of {}: {note}", names.join("; "))
         }
     };
-    notes.into_iter().map(text).collect()
+    each_once(notes).into_iter().map(text).collect()
 }
 
 /// The verdict on a device; where seeds disagree, on the first run that is not valid, or that has a caveat.
-fn judgement(device: &Device<'_>, room: usize) -> String {
+fn judgement(device: &Device<'_>) -> String {
     let (valid, all) = (device.valid(), device.runs.len());
     let has_caveat = |run: &&&RunResult| !run.verdict.caveats().is_empty();
     let told = device.runs.iter().find(|run| !run.verdict.valid).or_else(|| device.runs.iter().find(has_caveat));
@@ -204,5 +197,5 @@ fn judgement(device: &Device<'_>, room: usize) -> String {
         valid if valid == 0 || valid == all => String::new(),
         some => format!(" ({some} of {all} seeds valid; of seed {})", told.seed),
     };
-    wrapped(&format!("{}{which}: {}", device.name, verdict(told)), room, 2)
+    format!("{which}: {}", verdict(told))
 }

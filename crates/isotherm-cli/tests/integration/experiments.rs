@@ -109,10 +109,15 @@ fn a_point_that_cannot_run_is_skipped_with_a_note() {
         let mut sweep = Command::new(env!("CARGO_BIN_EXE_isotherm"));
         let output =
             sweep.arg("sweep").arg(&file).arg("--resume").arg("--out").arg(folder.path().join("out")).output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        let [said, errors] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        (output.status.code(), said, errors)
     };
-    let (code, errors) = sweep(EXPERIMENT);
+    let (code, said, errors) = sweep(EXPERIMENT);
     assert_eq!(code, Some(0), "{errors}");
+    // The table's word on validity is explained below it, with how full the drive was.
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("uniform, large: not valid (") && said.contains("live at the peak"), "{said}");
+    assert!(said.contains("use --repeat") || said.contains("replay.repeat"), "what to change is told: {said}");
     assert!(errors.contains("isotherm: uniform, small: skipped: ") && errors.contains("logical_size"), "{errors}");
     let text = std::fs::read_to_string(folder.path().join("out/results.json")).unwrap();
     let results: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -121,7 +126,7 @@ fn a_point_that_cannot_run_is_skipped_with_a_note() {
     let report = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
     assert!(report.contains("One combination could not be run"), "the report tells it");
 
-    let (code, errors) = sweep(&EXPERIMENT.replace("16MiB", "2MiB"));
+    let (code, _, errors) = sweep(&EXPERIMENT.replace("16MiB", "2MiB"));
     assert_eq!(code, Some(2), "{errors}");
     assert!(errors.contains("uniform, large: skipped") && errors.contains("no point can run"), "{errors}");
 }
