@@ -47,9 +47,10 @@ fn student_t(degrees: u64) -> f64 {
 /// Mean and confidence interval of `values`; nothing for none.
 pub fn estimate(values: &[f64]) -> Option<Estimate> {
     let count = values.len() as u64;
-    let mean = values.iter().sum::<f64>() / count as f64;
     let min = values.iter().copied().reduce(f64::min)?;
     let max = values.iter().copied().reduce(f64::max)?;
+    // The mean of equal numbers is that number: a sum would round, and give them an interval.
+    let mean = if min == max { min } else { values.iter().sum::<f64>() / count as f64 };
     let confidence_95 = (count > 1).then(|| {
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
         student_t(count - 1) * (squares / (count - 1) as f64 / count as f64).sqrt()
@@ -87,7 +88,9 @@ mod tests {
         assert_eq!((found.count, found.mean, found.min, found.max), (5, 3.0, 1.0, 5.0));
         assert!((found.confidence_95.unwrap() - 1.9632).abs() < 1e-4);
         assert_eq!(estimate(&[2.0]).unwrap().confidence_95, None);
-        assert_eq!(estimate(&[2.0, 2.0]).unwrap().confidence_95, Some(0.0));
+        // Three times 0.1 over three is not 0.1 in doubles.
+        let equal = estimate(&[0.1; 3]).unwrap();
+        assert_eq!((equal.mean, equal.confidence_95), (0.1, Some(0.0)));
         assert!(estimate(&[]).is_none());
     }
 }

@@ -60,6 +60,8 @@ impl Device<'_> {
     pub fn text(&self, number: &Number, interval: bool) -> String {
         let Some(found) = self.estimate(number) else { return NOTHING.to_owned() };
         match found.confidence_95.filter(|_| interval) {
+            // Nought whatever the unit: seeds that gave the same number are told from those that nearly did.
+            Some(0.0) => format!("{} \u{b1} 0", (number.show)(found.mean)),
             Some(half) => format!("{} \u{b1} {}", (number.show)(found.mean), (number.show)(half)),
             None => (number.show)(found.mean),
         }
