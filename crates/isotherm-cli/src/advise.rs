@@ -100,7 +100,7 @@ pub fn run(args: &AdviseArgs) -> anyhow::Result<ExitCode> {
     let question = question(args)?;
     let map = args.file_map.as_deref().map(|path| (path, args.partition_offset.0));
     let beside = Beside::read(map, args.smart_before.as_deref().zip(args.smart_after.as_deref()))?;
-    files::writable_folder(&args.out)?;
+    let _claimed = files::claim_folder(&args.out)?;
     let control = progress::interruptible()?;
     let advice = progress::with_bar(&control, None, || advise(&question, beside, &control))?;
     let shown = if args.json { print(&files::to_json(&advice)) } else { print(&text(&advice, output::width())) };

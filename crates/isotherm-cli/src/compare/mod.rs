@@ -17,7 +17,7 @@ use isotherm_eval::comparison::{Comparison, short_names};
 use isotherm_eval::results::{ResultsFile, SCHEMA_VERSION};
 use isotherm_eval::{EvalError, Job, RunSpec, Surveys, columns, files, prepare, run_each};
 use isotherm_sfs::SystemSpec;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What is compared where nothing is named.
@@ -83,10 +83,8 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
         anyhow::bail!("{}: the trace is given twice; name it once", twice.1);
     }
-    files::writable_folder(&args.out)?;
-    for export in &args.export {
-        files::writable_folder(export.path().parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
-    }
+    let folders = args.export.iter().filter_map(|export| export.path().parent()).chain([args.out.as_path()]);
+    let _claimed = folders.map(files::claim_folder).collect::<Result<Vec<_>, _>>()?;
 
     let mut plan = Comparison::default();
     let many = names.len() > 1;

@@ -50,6 +50,12 @@ fn what_cannot_be_is_skipped_with_a_note_and_the_rest_runs() {
         compare(&[SMALL, "--op", "0.2%", "--placement", "epoch:length=1,gc=extra", "--out", out]).output().unwrap();
     assert_eq!(none.status.code(), Some(2), "{}", text(&none.stderr));
 
+    // What a run makes for files that never come, it removes; what was there before stays.
+    let new = folder.path().join("new/deeper");
+    let arguments = [SMALL, "--op", "0.2%", "--placement", "epoch:length=1,gc=extra", "--out", new.to_str().unwrap()];
+    assert_eq!(compare(&arguments).output().unwrap().status.code(), Some(2));
+    assert!(!folder.path().join("new").exists() && folder.path().exists());
+
     let logs = done(compare(&[SMALL, "--log", "sfs:segment=64KiB,in_place", "--out", out]));
     assert!(text(&logs.stderr).contains("in_place: skipped:"), "{}", text(&logs.stderr));
     assert_eq!(labels(&results(folder.path())), ["sfs:segment=64KiB"]);

@@ -29,6 +29,34 @@ pub fn writable_folder(path: &Path) -> Result<(), EvalError> {
     Ok(())
 }
 
+/// A folder that waits for its files. What was made for it and is still empty in the end is removed with this: a run that is
+/// interrupted leaves nothing behind.
+#[derive(Debug)]
+#[must_use = "what is dropped at once removes the folder at once"]
+pub struct ClaimedFolder {
+    /// The folders that were not there before, deepest first.
+    made: Vec<PathBuf>,
+}
+
+impl Drop for ClaimedFolder {
+    fn drop(&mut self) {
+        // The first that holds something keeps those above it.
+        let _ = self.made.iter().try_for_each(std::fs::remove_dir);
+    }
+}
+
+/// As [`writable_folder`], for a run that may end without a file. An empty path is the current folder.
+///
+/// # Errors
+/// It cannot be created or written.
+pub fn claim_folder(path: &Path) -> Result<ClaimedFolder, EvalError> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let claimed = ClaimedFolder { made: path.ancestors().take_while(is_missing).map(Path::to_owned).collect() };
+    writable_folder(path)?;
+    Ok(claimed)
+}
+
 /// Writes a file whole.
 ///
 /// # Errors
