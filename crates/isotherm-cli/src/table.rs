@@ -81,6 +81,14 @@ impl Table {
         (filled, shown)
     }
 
+    /// Headers and rows without the columns that have no place in `room`, and how many those are.
+    pub fn cut(&self, room: usize) -> (Vec<Vec<String>>, usize) {
+        let (filled, shown) = self.chosen(room);
+        let headers = shown.iter().map(|&column| self.columns[column].header.to_owned()).collect();
+        let rows = self.rows.iter().map(|row| shown.iter().map(|&column| row[column].clone()).collect());
+        ([headers].into_iter().chain(rows).collect(), filled.len() - shown.len())
+    }
+
     /// The table as text of at most `room` columns where that is possible, each line ended. Under it stands what its headers
     /// do not say, and how many columns were left out.
     pub fn render(&self, room: usize) -> String {
@@ -100,11 +108,17 @@ impl Table {
         for column in noted {
             text.push_str(&wrapped(&format!("{}: {}", column.header, column.note), room, 2));
         }
-        let left_out = filled.len() - shown.len();
-        if left_out > 0 {
-            text.push_str(&format!("{left_out} more column{} with --wide\n", if left_out == 1 { "" } else { "s" }));
-        }
+        text.push_str(&left_out(filled.len() - shown.len()));
         text
+    }
+}
+
+/// A line on columns that were left out; nothing where all are there.
+pub fn left_out(columns: usize) -> String {
+    match columns {
+        0 => String::new(),
+        1 => "1 more column with --wide\n".to_owned(),
+        several => format!("{several} more columns with --wide\n"),
     }
 }
 

@@ -1,10 +1,15 @@
-//! The tables of a comparison as a file for other programs: LaTeX, CSV or Markdown, by the ending of its name.
+//! The tables of a comparison as a file for other programs: LaTeX, CSV or Markdown, by the ending of its name. What people read
+//! fits a page, as the tables of the terminal do, and has every column where that is asked for; CSV has them always.
 
 use super::numbers::{Number, TIMES};
 use super::tables::{Device, OnTrace, legend, writes};
+use crate::table::{Column, Table, left_out};
 use isotherm_eval::results::RunResult;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+/// Letters beside each other on a page.
+const PAGE: usize = 80;
 
 /// How a table is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,17 +47,23 @@ impl Export {
         &self.path
     }
 
-    /// The file's text. `traces` are the names that labels begin with; none where there is one trace.
-    pub fn text(&self, runs: &[RunResult], traces: &[String]) -> String {
+    /// The file's text. `traces` are the names that labels begin with; none where there is one trace. `is_wide` writes every
+    /// column.
+    pub fn text(&self, runs: &[RunResult], traces: &[String], is_wide: bool) -> String {
         let parts = OnTrace::of(runs, traces);
-        let legend = legend(parts.iter().flat_map(|part| &part.devices));
-        match self.form {
-            Form::Csv => csv(&parts),
-            Form::Latex if legend.is_empty() => latex(&rows(&parts)),
-            Form::Latex => format!("{}% valid: {legend}\n", latex(&rows(&parts))),
-            Form::Markdown if legend.is_empty() => markdown(&rows(&parts)),
-            Form::Markdown => format!("{}\nvalid: {legend}\n", markdown(&rows(&parts))),
+        if self.form == Form::Csv {
+            return csv(&parts);
         }
+        let (rows, missing) = table(&parts).cut(if is_wide { usize::MAX } else { PAGE });
+        let legend = legend(parts.iter().flat_map(|part| &part.devices));
+        let legend = if legend.is_empty() { String::new() } else { format!("valid: {legend}\n") };
+        let notes = left_out(missing) + &legend;
+        if self.form == Form::Latex {
+            let comments: String = notes.lines().map(|line| format!("% {line}\n")).collect();
+            return latex(&rows, texts(&parts)) + &comments;
+        }
+        let notes: String = notes.lines().map(|line| format!("\n{line}\n")).collect();
+        markdown(&rows, texts(&parts)) + &notes
     }
 }
 
@@ -72,25 +83,25 @@ fn several(parts: &[OnTrace<'_>]) -> (bool, bool) {
     (parts.iter().any(|part| !part.trace.is_empty()), has_seeds)
 }
 
-/// Header and rows as people read them.
-fn rows(parts: &[OnTrace<'_>]) -> Vec<Vec<String>> {
+/// A row for each device, as people read it.
+fn table(parts: &[OnTrace<'_>]) -> Table {
     let numbers = numbers(parts);
     let (on_traces, _) = several(parts);
-    let mut header: Vec<String> = on_traces.then(|| "trace".to_owned()).into_iter().collect();
-    header.push("device".to_owned());
-    header.extend(numbers.iter().map(|number| number.column.header.to_owned()));
-    header.push("valid".to_owned());
-    let mut rows = vec![header];
+    let mut columns: Vec<Column> = on_traces.then(|| Column::new("trace")).into_iter().collect();
+    columns.push(Column::new("device"));
+    columns.extend(numbers.iter().map(|number| number.column));
+    columns.push(Column::new("valid"));
+    let mut table = Table::new(&columns);
     for part in parts {
         for device in &part.devices {
             let mut row: Vec<String> = on_traces.then(|| part.trace.clone()).into_iter().collect();
             row.push(device.name.to_owned());
             row.extend(numbers.iter().map(|number| device.text(number, true)));
             row.push(device.validity());
-            rows.push(row);
+            table.row(row);
         }
     }
-    rows
+    table
 }
 
 /// Names as results have them, numbers in full; with several seeds each number has half its confidence interval beside it.
@@ -127,23 +138,22 @@ fn quoted(cell: &str) -> String {
 }
 
 /// Columns of text before the numbers begin.
-fn texts(header: &[String]) -> usize {
-    if header[0] == "trace" { 2 } else { 1 }
+fn texts(parts: &[OnTrace<'_>]) -> usize {
+    1 + usize::from(several(parts).0)
 }
 
-fn markdown(rows: &[Vec<String>]) -> String {
+fn markdown(rows: &[Vec<String>], texts: usize) -> String {
     let line = |cells: &[String]| {
         format!("| {} |\n", cells.iter().map(|cell| cell.replace('|', "\\|")).collect::<Vec<_>>().join(" | "))
     };
     let header = &rows[0];
-    let rule: Vec<String> =
-        (0..header.len()).map(|at| if at < texts(header) { "---" } else { "---:" }.to_owned()).collect();
+    let rule: Vec<String> = (0..header.len()).map(|at| if at < texts { "---" } else { "---:" }.to_owned()).collect();
     let body: String = rows[1..].iter().map(|row| line(row)).collect();
     line(header) + &line(&rule) + &body
 }
 
 /// A `tabular`, which needs no package.
-fn latex(rows: &[Vec<String>]) -> String {
+fn latex(rows: &[Vec<String>], texts: usize) -> String {
     let escaped = |cell: &String| {
         let mut text = String::new();
         for letter in cell.chars() {
@@ -160,7 +170,7 @@ fn latex(rows: &[Vec<String>]) -> String {
     };
     let line = |cells: &[String]| format!("  {} \\\\\n", cells.iter().map(escaped).collect::<Vec<_>>().join(" & "));
     let (header, body) = (&rows[0], &rows[1..]);
-    let columns = "l".repeat(texts(header)) + &"r".repeat(header.len() - texts(header));
+    let columns = "l".repeat(texts) + &"r".repeat(header.len() - texts);
     let body: String = body.iter().map(|row| line(row)).collect();
     format!(
         "\\begin{{tabular}}{{{columns}}}\n  \\hline\n{}  \\hline\n{body}  \\hline\n\\end{{tabular}}\n",
@@ -180,11 +190,11 @@ mod tests {
     fn latex_and_markdown_are_what_their_readers_take() {
         let table = cells(&[&["device", "WA"], &["host_gc, OP 7 %", "2.5 \u{b1} 0.1"]]);
         assert_eq!(
-            latex(&table),
+            latex(&table, 1),
             "\\begin{tabular}{lr}\n  \\hline\n  device & WA \\\\\n  \\hline\n  host\\_gc, OP 7 \\% & 2.5 $\\pm$ 0.1 \\\\\n  \
              \\hline\n\\end{tabular}\n"
         );
-        assert_eq!(markdown(&table), "| device | WA |\n| --- | ---: |\n| host_gc, OP 7 % | 2.5 \u{b1} 0.1 |\n");
+        assert_eq!(markdown(&table, 1), "| device | WA |\n| --- | ---: |\n| host_gc, OP 7 % | 2.5 \u{b1} 0.1 |\n");
     }
 
     #[test]

@@ -47,10 +47,11 @@ pub struct CompareArgs {
     /// confidence intervals by Student's t
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "The replay")]
     seeds: u64,
-    /// Show every column, however wide the tables get
+    /// Show every column, however wide the tables get, and write them by --export too
     #[arg(long, help_heading = "Results")]
     wide: bool,
-    /// Write the tables to a file too, as LaTeX, CSV or Markdown by its ending (.tex, .csv, .md); may be repeated
+    /// Write the tables to a file too, as LaTeX, CSV or Markdown by its ending (.tex, .csv, .md); may be repeated. LaTeX and
+    /// Markdown have the columns that fit a page, and all with --wide; CSV has all of them
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     export: Vec<Export>,
     /// Write the report's figures as SVG files too, into the folder `figures` beside it
@@ -225,7 +226,9 @@ fn write(args: &CompareArgs, file: &ResultsFile, traces: &[String]) -> anyhow::R
     }
     set.extend(report::files_of(file, &args.out.join("report.html"), args.svg)?);
     set.extend(
-        args.export.iter().map(|export| (export.path().to_owned(), export.text(&file.runs, traces).into_bytes())),
+        args.export
+            .iter()
+            .map(|export| (export.path().to_owned(), export.text(&file.runs, traces, args.wide).into_bytes())),
     );
     files::write_set(&set)?;
     Ok(set.iter().map(|(path, _)| format!("{}\n", path.display())).collect())

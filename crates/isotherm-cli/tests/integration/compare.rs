@@ -243,8 +243,26 @@ fn several_traces_and_seeds_have_tables_of_their_own() {
         // Student's t for two degrees of freedom is 4.303.
         assert!((estimate["confidence_95"].as_f64().unwrap() / (4.3027 * deviation / 3f64.sqrt()) - 1.0).abs() < 1e-3);
     }
-    let table = std::fs::read_to_string(export).unwrap();
+    let table = std::fs::read_to_string(&export).unwrap();
     assert_eq!(table.lines().count(), 5);
+    // What people read fits a page; intervals of numbers that are all the same are nought.
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let files = ["table.md", "table.tex"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let options = ["--export", &files[0], "--export", &files[1]];
+    let lines_of = |more: &[&str]| {
+        done(compare(&[&arguments[..], &options, more].concat()));
+        (read("table.md"), read("table.tex"))
+    };
+    let (narrow, tex) = lines_of(&[]);
+    assert!(narrow.lines().all(|line| line.chars().count() <= 110), "80 letters and the bars between: {narrow}");
+    assert!(
+        narrow.starts_with("| trace | device | WA | ") && narrow.contains(" more columns with --wide\n"),
+        "{narrow}"
+    );
+    assert!(tex.contains(" & WA & ") && tex.contains("\n% ") && tex.contains(" more columns with --wide\n"), "{tex}");
+    let (wide, tex) = lines_of(&["--wide"]);
+    assert!(wide.contains("| host pages |") && !wide.contains("with --wide") && !tex.contains("with --wide"), "{wide}");
+    assert!(wide.contains("| 20 000 \u{b1} 0 |") && !wide.contains("e-"), "{wide}");
     assert!(
         table.starts_with("trace,device,seeds,valid,write_amplification,write_amplification.confidence_95,"),
         "{table}"
