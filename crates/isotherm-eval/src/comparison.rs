@@ -1,9 +1,11 @@
-//! What a comparison will run: every combination on every trace with every seed, looked at before anything runs.
+//! What a comparison will run: every combination on every trace with every seed, looked at before anything runs; and its results,
+//! parted by trace and by device again.
 
 use crate::compare::{Choice, combine};
 use crate::error::EvalError;
+use crate::estimate::estimate;
 use crate::pool::{Job, Surveys, startable};
-use crate::results::{Skipped, TraceSummary};
+use crate::results::{Estimate, RunResult, Skipped, TraceSummary};
 use crate::run::RunSpec;
 use isotherm_trace::{Profile, synth};
 use serde_json::{Map, Value};
@@ -88,6 +90,78 @@ impl Comparison {
         }
         self.first_problem.get_or_insert(problem);
     }
+}
+
+/// The runs of one device on one trace: one for each seed.
+#[derive(Clone, Debug)]
+pub struct Device<'a> {
+    /// Its name, without the trace's.
+    pub name: &'a str,
+    /// Its runs.
+    pub runs: Vec<&'a RunResult>,
+}
+
+impl Device<'_> {
+    /// A number over the seeds; nothing where no run has it.
+    pub fn estimate(&self, read: impl Fn(&RunResult) -> Option<f64>) -> Option<Estimate> {
+        let values: Vec<f64> = self.runs.iter().filter_map(|run| read(run)).collect();
+        estimate(&values)
+    }
+
+    /// How many of its runs are valid.
+    pub fn valid(&self) -> usize {
+        self.runs.iter().filter(|run| run.verdict.valid).count()
+    }
+
+    /// Whether all of them are.
+    pub fn is_valid(&self) -> bool {
+        self.valid() == self.runs.len()
+    }
+}
+
+/// The devices on one trace, in the order of their runs.
+#[derive(Clone, Debug)]
+pub struct OnTrace<'a> {
+    /// Name of the trace among several; empty where there is one.
+    pub trace: &'a str,
+    /// The devices.
+    pub devices: Vec<Device<'a>>,
+}
+
+impl<'a> OnTrace<'a> {
+    /// Parts runs by trace and by device; traces stand in the order of `traces`.
+    pub fn of(runs: &'a [RunResult], traces: &[TraceSummary]) -> Vec<Self> {
+        let mut parts: Vec<(usize, Self)> = Vec::new();
+        for run in runs {
+            let (trace, name) = trace_and_device(run);
+            let place = traces.iter().position(|known| known.name == run.trace).unwrap_or(usize::MAX);
+            let part = match parts.iter().position(|(_, part)| part.trace == trace) {
+                Some(at) => &mut parts[at],
+                None => {
+                    parts.push((place, Self { trace, devices: Vec::new() }));
+                    parts.last_mut().expect("it was pushed")
+                }
+            };
+            // Seeds draw workloads of their own.
+            part.0 = part.0.min(place);
+            let devices = &mut part.1.devices;
+            match devices.iter_mut().find(|device| device.name == name) {
+                Some(device) => device.runs.push(run),
+                None => devices.push(Device { name, runs: vec![run] }),
+            }
+        }
+        parts.sort_by_key(|(place, _)| *place);
+        parts.into_iter().map(|(_, part)| part).collect()
+    }
+}
+
+/// The name of the trace that a label begins with, where there are several, and what is left of the label.
+fn trace_and_device(run: &RunResult) -> (&str, &str) {
+    let named = || {
+        let trace = run.axes.get("trace")?.as_str()?;
+        Some((trace, run.label.strip_prefix(trace)?.strip_prefix(TRACE_FROM_DEVICE)?))
+    };
+    named().unwrap_or(("", &run.label))
 }
 
 /// `base` with a seed that is larger by `step`; the draws of a synthetic workload follow it.

@@ -2,9 +2,9 @@
 //! fits a page, as the tables of the terminal do, and has every column where that is asked for; CSV has them always.
 
 use super::numbers::{Number, TIMES};
-use super::tables::{Device, OnTrace, legend, writes};
+use super::tables::{legend, shown, validity, writes};
 use crate::table::{Column, Table, left_out};
-use isotherm_eval::results::RunResult;
+use isotherm_eval::comparison::{Device, OnTrace};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -47,23 +47,21 @@ impl Export {
         &self.path
     }
 
-    /// The file's text. `traces` are the names that labels begin with; none where there is one trace. `is_wide` writes every
-    /// column.
-    pub fn text(&self, runs: &[RunResult], traces: &[String], is_wide: bool) -> String {
-        let parts = OnTrace::of(runs, traces);
+    /// The file's text; `is_wide` writes every column.
+    pub fn text(&self, parts: &[OnTrace<'_>], is_wide: bool) -> String {
         if self.form == Form::Csv {
-            return csv(&parts);
+            return csv(parts);
         }
-        let (rows, missing) = table(&parts).cut(if is_wide { usize::MAX } else { PAGE });
+        let (rows, missing) = table(parts).cut(if is_wide { usize::MAX } else { PAGE });
         let legend = legend(parts.iter().flat_map(|part| &part.devices));
         let legend = if legend.is_empty() { String::new() } else { format!("valid: {legend}\n") };
         let notes = left_out(missing) + &legend;
         if self.form == Form::Latex {
             let comments: String = notes.lines().map(|line| format!("% {line}\n")).collect();
-            return latex(&rows, texts(&parts)) + &comments;
+            return latex(&rows, texts(parts)) + &comments;
         }
         let notes: String = notes.lines().map(|line| format!("\n{line}\n")).collect();
-        markdown(&rows, texts(&parts)) + &notes
+        markdown(&rows, texts(parts)) + &notes
     }
 }
 
@@ -74,7 +72,7 @@ fn numbers(parts: &[OnTrace<'_>]) -> Vec<Number> {
     let all = in_bytes.unwrap_or_else(|| writes(&[])).into_iter().chain(TIMES);
     // How fast the simulator ran says nothing of a device.
     let told = all.filter(|number| !number.key.starts_with("simulator_"));
-    told.filter(|number| devices().any(|device| device.estimate(number).is_some())).collect()
+    told.filter(|number| devices().any(|device| device.estimate(number.read).is_some())).collect()
 }
 
 /// Whether the runs are on several traces, and of several seeds.
@@ -94,10 +92,10 @@ fn table(parts: &[OnTrace<'_>]) -> Table {
     let mut table = Table::new(&columns);
     for part in parts {
         for device in &part.devices {
-            let mut row: Vec<String> = on_traces.then(|| part.trace.clone()).into_iter().collect();
+            let mut row: Vec<String> = on_traces.then(|| part.trace.to_owned()).into_iter().collect();
             row.push(device.name.to_owned());
-            row.extend(numbers.iter().map(|number| device.text(number, true)));
-            row.push(device.validity());
+            row.extend(numbers.iter().map(|number| shown(device, number, true)));
+            row.push(validity(device));
             table.row(row);
         }
     }
@@ -117,9 +115,9 @@ fn csv(parts: &[OnTrace<'_>]) -> String {
     let mut text = header.join(",") + "\n";
     let row = |trace: &str, device: &Device<'_>| {
         let mut row: Vec<String> = on_traces.then(|| trace.to_owned()).into_iter().collect();
-        row.extend([device.name.to_owned(), device.runs.len().to_string(), device.validity()]);
+        row.extend([device.name.to_owned(), device.runs.len().to_string(), validity(device)]);
         for number in &numbers {
-            let found = device.estimate(number);
+            let found = device.estimate(number.read);
             let of = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
             row.push(of(found.map(|found| found.mean)));
             row.extend(has_seeds.then(|| of(found.and_then(|found| found.confidence_95))));
@@ -127,7 +125,7 @@ fn csv(parts: &[OnTrace<'_>]) -> String {
         row.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n"
     };
     for part in parts {
-        part.devices.iter().for_each(|device| text.push_str(&row(&part.trace, device)));
+        part.devices.iter().for_each(|device| text.push_str(&row(part.trace, device)));
     }
     text
 }

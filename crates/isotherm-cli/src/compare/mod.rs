@@ -13,7 +13,7 @@ use crate::report;
 use clap::Args;
 use isotherm::registry::PolicyName;
 use isotherm_eval::compare::{Choice, rank, replicates};
-use isotherm_eval::comparison::{Comparison, short_names};
+use isotherm_eval::comparison::{Comparison, OnTrace, short_names};
 use isotherm_eval::results::{ResultsFile, SCHEMA_VERSION};
 use isotherm_eval::{EvalError, Job, RunSpec, Surveys, columns, files, prepare, run_each};
 use isotherm_sfs::SystemSpec;
@@ -146,14 +146,14 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         skipped: plan.skipped,
         runs,
     };
-    let traces = if many { names } else { Vec::new() };
+    let parts = OnTrace::of(&file.runs, &file.traces);
     // What was computed is shown first, whatever becomes of the files; and written, whatever becomes of the terminal.
     let shown = if args.json {
         print(&files::to_json(&file))
     } else {
-        print(&tables::text(&file.runs, &traces, output::width(), args.wide))
+        print(&tables::text(&parts, output::width(), args.wide))
     };
-    let written = write(args, &file, &traces)?;
+    let written = write(args, &file, &parts)?;
     shown?;
     if !args.json {
         print(&format!("\n{written}"))?;
@@ -213,7 +213,7 @@ fn device_lines(jobs: &[Job<RunSpec>], surveys: &Surveys) -> anyhow::Result<Stri
 }
 
 /// Writes what was asked for, all of it or nothing, and says where.
-fn write(args: &CompareArgs, file: &ResultsFile, traces: &[String]) -> anyhow::Result<String> {
+fn write(args: &CompareArgs, file: &ResultsFile, parts: &[OnTrace<'_>]) -> anyhow::Result<String> {
     let mut set: Vec<(PathBuf, Vec<u8>)> = Vec::new();
     let mut one = |name: &str, bytes: Vec<u8>| set.push((args.out.join(name), bytes));
     one("results.json", files::to_json(file).into_bytes());
@@ -225,11 +225,7 @@ fn write(args: &CompareArgs, file: &ResultsFile, traces: &[String]) -> anyhow::R
         one("results.parquet", files::to_parquet(&columns::columns(file)));
     }
     set.extend(report::files_of(file, &args.out.join("report.html"), args.svg)?);
-    set.extend(
-        args.export
-            .iter()
-            .map(|export| (export.path().to_owned(), export.text(&file.runs, traces, args.wide).into_bytes())),
-    );
+    set.extend(args.export.iter().map(|export| (export.path().to_owned(), export.text(parts, args.wide).into_bytes())));
     files::write_set(&set)?;
     Ok(set.iter().map(|(path, _)| format!("{}\n", path.display())).collect())
 }

@@ -4,91 +4,36 @@ use super::numbers::{Number, TIMES, WRITES, has_small_requests};
 use crate::output::{each_once, known_rates_note, wrapped};
 use crate::run::verdict;
 use crate::table::{Column, NOTHING, Table};
-use isotherm_eval::comparison::TRACE_FROM_DEVICE;
-use isotherm_eval::estimate;
-use isotherm_eval::results::{Estimate, RunResult, Verdict};
+use isotherm_eval::comparison::{Device, OnTrace};
+use isotherm_eval::results::{RunResult, Verdict};
 
-/// The runs of one device on one trace: one for each seed.
-pub struct Device<'a> {
-    /// Its name, without the trace's.
-    pub name: &'a str,
-    /// Its runs.
-    pub runs: Vec<&'a RunResult>,
+/// A number of a device for people: its mean, and with `interval` half the width of the confidence interval where there is one.
+pub fn shown(device: &Device<'_>, number: &Number, interval: bool) -> String {
+    let Some(found) = device.estimate(number.read) else { return NOTHING.to_owned() };
+    match found.confidence_95.filter(|_| interval) {
+        // Nought whatever the unit: seeds that gave the same number are told from those that nearly did.
+        Some(0.0) => format!("{} \u{b1} 0", (number.show)(found.mean)),
+        Some(half) => format!("{} \u{b1} {}", (number.show)(found.mean), (number.show)(half)),
+        None => (number.show)(found.mean),
+    }
 }
 
-/// The devices on one trace, best first.
-pub struct OnTrace<'a> {
-    /// Name of the trace among several; empty where there is one.
-    pub trace: String,
-    /// The devices.
-    pub devices: Vec<Device<'a>>,
-}
-
-impl<'a> OnTrace<'a> {
-    /// Parts ranked runs by trace and by device. `traces` are the names that labels begin with; none where there is one trace.
-    pub fn of(runs: &'a [RunResult], traces: &[String]) -> Vec<Self> {
-        let mut parts: Vec<Self> = Vec::new();
-        let names = if traces.is_empty() { vec![String::new()] } else { traces.to_vec() };
-        for trace in names {
-            let mut devices: Vec<Device<'a>> = Vec::new();
-            let own = |run: &'a RunResult| match trace.as_str() {
-                "" => Some(run.label.as_str()),
-                trace => run.label.strip_prefix(trace)?.strip_prefix(TRACE_FROM_DEVICE),
-            };
-            for (run, name) in runs.iter().filter_map(|run| Some((run, own(run)?))) {
-                match devices.iter_mut().find(|device| device.name == name) {
-                    Some(device) => device.runs.push(run),
-                    None => devices.push(Device { name, runs: vec![run] }),
+/// Whether the runs of a device can be trusted, and with which caveats.
+pub fn validity(device: &Device<'_>) -> String {
+    match (device.valid(), device.runs.len()) {
+        (valid, all) if valid == all => {
+            let mut words: Vec<String> = Vec::new();
+            for word in device.runs.iter().flat_map(|run| run.verdict.words()) {
+                if !words.iter().any(|known| known == word) {
+                    words.push(word.to_owned());
                 }
             }
-            if !devices.is_empty() {
-                parts.push(Self { trace, devices });
-            }
+            // A seed that is valid without a caveat takes none from the others.
+            words.retain(|word| word != "yes");
+            if words.is_empty() { "yes".to_owned() } else { words.join(", ") }
         }
-        parts
-    }
-}
-
-impl Device<'_> {
-    /// A number over the seeds.
-    pub fn estimate(&self, number: &Number) -> Option<Estimate> {
-        let values: Vec<f64> = self.runs.iter().filter_map(|run| (number.read)(run)).collect();
-        estimate(&values)
-    }
-
-    /// A number for people: its mean, and with `interval` half the width of the confidence interval where there is one.
-    pub fn text(&self, number: &Number, interval: bool) -> String {
-        let Some(found) = self.estimate(number) else { return NOTHING.to_owned() };
-        match found.confidence_95.filter(|_| interval) {
-            // Nought whatever the unit: seeds that gave the same number are told from those that nearly did.
-            Some(0.0) => format!("{} \u{b1} 0", (number.show)(found.mean)),
-            Some(half) => format!("{} \u{b1} {}", (number.show)(found.mean), (number.show)(half)),
-            None => (number.show)(found.mean),
-        }
-    }
-
-    /// How many of its runs are valid.
-    fn valid(&self) -> usize {
-        self.runs.iter().filter(|run| run.verdict.valid).count()
-    }
-
-    /// Whether its runs can be trusted, and with which caveats.
-    pub fn validity(&self) -> String {
-        match (self.valid(), self.runs.len()) {
-            (valid, all) if valid == all => {
-                let mut words: Vec<String> = Vec::new();
-                for word in self.runs.iter().flat_map(|run| run.verdict.words()) {
-                    if !words.iter().any(|known| known == word) {
-                        words.push(word.to_owned());
-                    }
-                }
-                // A seed that is valid without a caveat takes none from the others.
-                words.retain(|word| word != "yes");
-                if words.is_empty() { "yes".to_owned() } else { words.join(", ") }
-            }
-            (0, _) => "no".to_owned(),
-            (valid, all) => format!("{valid} of {all}"),
-        }
+        (0, _) => "no".to_owned(),
+        (valid, all) => format!("{valid} of {all}"),
     }
 }
 
@@ -118,19 +63,18 @@ pub fn table(title: &'static str, devices: &[Device<'_>], numbers: &[Number], wi
     let mut table = Table::new(&columns);
     for device in devices {
         let mut cells = vec![device.name.to_owned()];
-        cells.extend(numbers.iter().enumerate().map(|(at, number)| device.text(number, with_validity && at == 0)));
-        cells.extend(with_validity.then(|| device.validity()));
+        cells.extend(numbers.iter().enumerate().map(|(at, number)| shown(device, number, with_validity && at == 0)));
+        cells.extend(with_validity.then(|| validity(device)));
         table.row(cells);
     }
     table
 }
 
 /// The whole comparison, in lines of `room` columns where that is possible; `is_wide` shows every column.
-pub fn text(runs: &[RunResult], traces: &[String], room: usize, is_wide: bool) -> String {
-    let parts = OnTrace::of(runs, traces);
+pub fn text(parts: &[OnTrace<'_>], room: usize, is_wide: bool) -> String {
     let of_table = if is_wide { usize::MAX } else { room };
     let mut text = String::new();
-    for part in &parts {
+    for part in parts {
         if !part.trace.is_empty() {
             text.push_str(&format!("\n{}\n", part.trace));
         }
