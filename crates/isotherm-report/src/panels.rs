@@ -300,9 +300,8 @@ pub(crate) fn victims(arrangement: &Arrangement) -> Option<Figure> {
             .iter()
             .filter_map(|p| {
                 let histogram = &p.run.victim_histogram;
-                let mut edges: Vec<f64> = histogram.invalid_share_from.iter().map(|e| e * 100.0).collect();
-                edges.push(closing_edge(&edges, 100.0)?);
-                let values = shares(&histogram.count)?;
+                let from = histogram.invalid_share_from.iter().map(|e| e * 100.0).collect();
+                let (edges, values) = within_a_whole(from, &histogram.count)?;
                 Some(HistogramSeries {
                     name: p.name.clone(),
                     slot: p.slot,
@@ -316,7 +315,7 @@ pub(crate) fn victims(arrangement: &Arrangement) -> Option<Figure> {
     });
     figure(
         "Victims by their invalid share",
-        "Blocks that garbage collection cleaned, by the share of their pages that was already invalid (one minus their utilisation). Far right is cheap: little was left to copy. The last step holds victims without one valid page.",
+        "Blocks that garbage collection cleaned, by the share of their pages that was already invalid (one minus their utilisation). Far right is cheap: little was left to copy. Victims without one valid page are in the last step.",
         panels,
     )
 }
@@ -343,10 +342,23 @@ fn block_series(blocks: &BlockHistogram, place: &Place<'_>) -> Option<HistogramS
 }
 
 /// Upper edge of the last interval: the largest number in it, or one interval further where that would leave it no width.
-pub(crate) fn closing_edge(edges: &[f64], max: f64) -> Option<f64> {
+fn closing_edge(edges: &[f64], max: f64) -> Option<f64> {
     let last = *edges.last()?;
     let width = edges.len().checked_sub(2).map_or(1.0, |before| last - edges[before]);
     Some(if max > last { max } else { last + width })
+}
+
+/// Edges and heights of intervals of a share, which ends at 100 %: what is a whole belongs to the last interval below it.
+pub(crate) fn within_a_whole(mut from: Vec<f64>, counts: &[u64]) -> Option<(Vec<f64>, Vec<f64>)> {
+    let mut heights = shares(counts)?;
+    let is_whole = from.len() > 1 && from.last().is_some_and(|last| *last >= 100.0);
+    if is_whole {
+        let whole = heights.pop()?;
+        *heights.last_mut()? += whole;
+    } else {
+        from.push(closing_edge(&from, 100.0)?);
+    }
+    Some((from, heights))
 }
 
 /// Counts as percentages of their sum; none where nothing was counted.
@@ -494,5 +506,13 @@ mod tests {
         assert_eq!(closing_edge(&[0.0, 2.0, 4.0], 4.0), Some(6.0));
         assert_eq!(closing_edge(&[7.0], 7.0), Some(8.0));
         assert_eq!(closing_edge(&[], 7.0), None);
+    }
+
+    #[test]
+    fn a_share_ends_at_a_hundred() {
+        let (edges, heights) = within_a_whole(vec![0.0, 50.0, 100.0], &[1, 1, 2]).unwrap();
+        assert_eq!((edges, heights), (vec![0.0, 50.0, 100.0], vec![25.0, 75.0]));
+        let (edges, heights) = within_a_whole(vec![0.0, 50.0], &[1, 3]).unwrap();
+        assert_eq!((edges, heights), (vec![0.0, 50.0, 100.0], vec![25.0, 75.0]));
     }
 }

@@ -4,9 +4,7 @@ use crate::axes::{refuse, rules, value_axis, x_axis};
 use crate::error::ReportError;
 use crate::figure::{Axis, BarSeries, Bars, Chart, Figure, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries};
 use crate::page::{Block, Cell, Column, Page, Section, Table};
-use crate::panels::{
-    PALE, axis_text, axis_title, closing_edge, flags, histogram, position, shares, values_at, varying_axes,
-};
+use crate::panels::{PALE, axis_text, axis_title, flags, histogram, position, values_at, varying_axes, within_a_whole};
 use crate::table::{self, counts_at, number, number_at};
 use crate::{runs, several};
 use isotherm_eval::results::{
@@ -287,7 +285,7 @@ fn agreement(wanted: &Wanted, selection: &Selection<f64>) -> Result<Chart, Repor
     Ok(Chart::Plane(Plane { x, y, series, rules: rules(wanted) }))
 }
 
-/// A panel for each x; full buckets have a step of their own at the right.
+/// A panel for each x.
 fn histograms(wanted: &Wanted, selection: &Selection<Vec<u64>>) -> Vec<Panel> {
     let mut titles: Vec<(usize, String)> = Vec::new();
     for point in &selection.points {
@@ -299,10 +297,9 @@ fn histograms(wanted: &Wanted, selection: &Selection<Vec<u64>>) -> Vec<Panel> {
     let outline = |point: &Point<Vec<u64>>| {
         let counts = point.y.as_ref()?;
         let width = 100.0 / counts.len().checked_sub(1).filter(|w| *w > 0)? as f64;
-        let mut edges: Vec<f64> = (0..counts.len()).map(|bucket| bucket as f64 * width).collect();
-        edges.push(closing_edge(&edges, 100.0)?);
+        let (edges, values) = within_a_whole((0..counts.len()).map(|bucket| bucket as f64 * width).collect(), counts)?;
         let name = selection.series[point.series].clone();
-        Some(HistogramSeries { name, slot: point.series, edges, values: shares(counts)?, invalid: !point.valid })
+        Some(HistogramSeries { name, slot: point.series, edges, values, invalid: !point.valid })
     };
     let panel = |(panel, title): (usize, String)| {
         let here = |p: &&Point<Vec<u64>>| p.panel == panel && axis_title(&wanted.x, &p.x) == title;
