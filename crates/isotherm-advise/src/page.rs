@@ -148,7 +148,7 @@ fn changes(advice: &Advice) -> Vec<Block> {
     let figure = Figure {
         title: "Flash written for each byte of the host".to_owned(),
         caption: "1 is the least that there can be. Changes whose runs are not valid are left out.".to_owned(),
-        panels: vec![Panel { title: String::new(), chart: Chart::Bars(bars) }],
+        panels: vec![Panel::new("", Chart::Bars(bars))],
     };
     let doubts = advice.rows.iter().filter(|row| !row.is_sound());
     let doubts: Vec<String> =
@@ -246,7 +246,7 @@ fn ranges(advice: &Advice) -> Vec<Block> {
         blocks.push(Block::Figure(Figure {
             title: "Who writes, and who is copied".to_owned(),
             caption: "The drive as it is, by ranges of addresses that write or are copied most.".to_owned(),
-            panels: vec![Panel { title: String::new(), chart: Chart::Bars(bars) }],
+            panels: vec![Panel::new("", Chart::Bars(bars))],
         }));
     }
     blocks.push(Block::Table(groups(&advice.ranges, "Ranges of addresses, in order.")));

@@ -21,8 +21,19 @@ pub struct Figure {
 pub struct Panel {
     /// What tells it from its neighbours; empty when the figure has one panel.
     pub title: String,
+    /// Panels of one group have axes of one range, so that they can be compared by eye; what must not be compared, such as what
+    /// was measured under different traces, is in different groups.
+    #[serde(skip)]
+    pub group: String,
     /// The chart itself.
     pub chart: Chart,
+}
+
+impl Panel {
+    /// A chart that can be compared with every other one of its figure.
+    pub fn new(title: impl Into<String>, chart: Chart) -> Self {
+        Self { title: title.into(), group: String::new(), chart }
+    }
 }
 
 /// The kinds of chart.
@@ -108,6 +119,9 @@ pub struct Bars {
     pub stacked: bool,
     /// The bars, by series.
     pub series: Vec<BarSeries>,
+    /// Half the width of the confidence interval of each stack's sum, absent where there is none. Empty where no stack has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<Option<f64>>,
     /// Lines across the chart.
     pub rules: Vec<Rule>,
 }
@@ -167,6 +181,9 @@ pub struct PlaneSeries {
     pub mark: Mark,
     /// x and y; a line is interrupted where y is absent.
     pub points: Vec<(f64, Option<f64>)>,
+    /// Half the width of the confidence interval of each point's y, absent where there is none. Empty where no point has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<Option<f64>>,
     /// For each point, whether its run is not valid: drawn pale. Empty where all are valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<bool>,

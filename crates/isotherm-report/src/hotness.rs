@@ -63,7 +63,7 @@ fn percent(share: f64) -> f64 {
 
 /// A panel for each trace.
 fn panels(findings: &Findings<'_>, chart: impl Fn(&TraceFindings<'_>) -> Chart) -> Vec<Panel> {
-    findings.traces.iter().map(|trace| Panel { title: trace.name.to_owned(), chart: chart(trace) }).collect()
+    findings.traces.iter().map(|trace| Panel::new(trace.name, chart(trace))).collect()
 }
 
 fn line(name: &str, slot: usize, points: impl Iterator<Item = (f64, Option<f64>)>) -> PlaneSeries {
@@ -170,17 +170,15 @@ pub(crate) fn by_trace(findings: &Findings<'_>) -> Figure {
             ..BarSeries::default()
         };
         let first = findings.traces.first().map(TraceFindings::main);
-        Panel {
-            title: title.to_owned(),
-            chart: Chart::Bars(Bars {
-                category_label: "trace".to_owned(),
-                categories: categories.clone(),
-                value: Axis::linear("share of all writes", "%"),
-                stacked: false,
-                series: first.into_iter().flat_map(|first| others(findings.asked, first).map(bars)).collect(),
-                rules: vec![],
-            }),
-        }
+        let chart = Chart::Bars(Bars {
+            category_label: "trace".to_owned(),
+            categories: categories.clone(),
+            value: Axis::linear("share of all writes", "%"),
+            stacked: false,
+            series: first.into_iter().flat_map(|first| others(findings.asked, first).map(bars)).collect(),
+            ..Bars::default()
+        });
+        Panel::new(title, chart)
     };
     Figure {
         title: "Who errs where, and in which direction".to_owned(),
@@ -199,17 +197,15 @@ fn cost_figure(costs: &HotnessResult) -> Figure {
             values: values.iter().map(|(_, value)| Some(*value)).collect(),
             ..BarSeries::default()
         };
-        Panel {
-            title: title.to_owned(),
-            chart: Chart::Bars(Bars {
-                category_label: "scheme".to_owned(),
-                categories: values.into_iter().map(|(name, _)| name).collect(),
-                value: Axis::logarithmic("time", "ns"),
-                stacked: false,
-                series: vec![bars],
-                rules: vec![],
-            }),
-        }
+        let chart = Chart::Bars(Bars {
+            category_label: "scheme".to_owned(),
+            categories: values.into_iter().map(|(name, _)| name).collect(),
+            value: Axis::logarithmic("time", "ns"),
+            stacked: false,
+            series: vec![bars],
+            ..Bars::default()
+        });
+        Panel::new(title, chart)
     };
     let checks = costs.schemes.iter().filter_map(|s| Some((s.name.clone(), s.simulator_ns_per_check?))).collect();
     let decays = costs.schemes.iter().filter_map(|s| Some((s.name.clone(), s.simulator_ns_per_decay?))).collect();

@@ -3,6 +3,8 @@
 use crate::error::ReportError;
 use crate::figure::Figure;
 use crate::page::{Block, Cell, Code, Column, Fact, Notice, Page, Section, Table, Tone};
+use crate::ranges::{self, Ranges};
+use serde::Serialize;
 
 const STYLE: &str = include_str!("assets/page.css");
 const CHART_LIBRARY: &str = include_str!("assets/echarts/echarts.min.js");
@@ -62,9 +64,19 @@ fn escape(text: &str) -> String {
     safe
 }
 
+/// A figure as the script draws it.
+#[derive(Serialize)]
+struct Drawn<'a> {
+    #[serde(flatten)]
+    figure: &'a Figure,
+    /// For each panel, what its axes show.
+    ranges: Vec<Ranges>,
+}
+
 /// JSON that cannot end the script element it stands in.
 fn script_json(figures: &[&Figure]) -> Result<String, ReportError> {
-    Ok(serde_json::to_string(figures)?.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"))
+    let drawn: Vec<Drawn> = figures.iter().map(|figure| Drawn { figure, ranges: ranges::of(figure) }).collect();
+    Ok(serde_json::to_string(&drawn)?.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"))
 }
 
 fn write_section<'a>(out: &mut String, section: &'a Section, index: usize, figures: &mut Vec<&'a Figure>) {
@@ -211,10 +223,8 @@ mod tests {
     #[test]
     fn hostile_text_stays_text_everywhere() {
         let evil = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>\"&";
-        let panel = Panel {
-            title: evil.into(),
-            chart: Chart::Bars(Bars { categories: vec![evil.into()], category_label: evil.into(), ..Bars::default() }),
-        };
+        let bars = Bars { categories: vec![evil.into()], category_label: evil.into(), ..Bars::default() };
+        let panel = Panel::new(evil, Chart::Bars(bars));
         let figure = Figure { title: evil.into(), caption: evil.into(), panels: vec![panel] };
         let table = Table {
             caption: evil.into(),

@@ -13,7 +13,7 @@
 //! let series = vec![PlaneSeries { name: "greedy".into(), points, ..PlaneSeries::default() }];
 //! let (x, y) = (Axis::linear("over-provisioning", "%"), Axis::linear("write amplification", ""));
 //! let chart = Chart::Plane(Plane { x, y, series, ..Plane::default() });
-//! let panels = vec![Panel { title: String::new(), chart }];
+//! let panels = vec![Panel::new("", chart)];
 //! let figure = Figure { title: "What space buys".into(), caption: String::new(), panels };
 //! let sections = vec![Section::new("Figures", vec![Block::Figure(figure)])];
 //! let html = render_page(&Page { title: "My page".into(), sections, ..Page::default() })?;
@@ -25,7 +25,7 @@
 //! pages of one's own.
 //!
 //! Layers, top down: [`render`] picks what results show (`runs` for `run` and `compare`, `sweep` and `hotness` for experiments)
-//! and fills a [`Page`]; [`figure`] says what a chart shows, never how it looks; `html` writes the page. Looks live in
+//! and fills a [`Page`]; [`figure`] says what a chart shows, never how it looks; `ranges` says how far axes reach; `html` writes the page. Looks live in
 //! `assets/page.css` and `assets/charts.js` alone.
 
 pub mod figure;
@@ -38,6 +38,7 @@ mod findings;
 mod hotness;
 mod html;
 mod panels;
+mod ranges;
 mod runs;
 mod several;
 mod split;

@@ -78,7 +78,7 @@ impl<'a> Arrangement<'a> {
                 let names = few.iter().map(|place| place.name.as_str()).collect::<Vec<_>>().join(" \u{b7} ");
                 let own = if many { names.as_str() } else { "" };
                 let parts = [prefix, title.as_str(), own].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>();
-                drawn.extend(chart(few).map(|chart| Panel { title: parts.join(", "), chart }));
+                drawn.extend(chart(few).map(|chart| Panel::new(parts.join(", "), chart)));
             }
         }
         drawn
@@ -176,15 +176,13 @@ pub(crate) fn amplification_over_space(runs: &[RunResult]) -> Option<Figure> {
         .collect();
     let chart = |series: &[PlaneSeries]| {
         let names = series.iter().map(|line| line.name.as_str()).collect::<Vec<_>>().join(" \u{b7} ");
-        Panel {
-            title: names,
-            chart: Chart::Plane(Plane {
-                x: Axis::linear("Over-provisioning (T\u{2212}U)/U", "%"),
-                y: Axis::linear("Write amplification", ""),
-                series: series.to_vec(),
-                rules: Vec::new(),
-            }),
-        }
+        let plane = Plane {
+            x: Axis::linear("Over-provisioning (T\u{2212}U)/U", "%"),
+            y: Axis::linear("Write amplification", ""),
+            series: series.to_vec(),
+            rules: Vec::new(),
+        };
+        Panel::new(names, Chart::Plane(plane))
     };
     let mut panels: Vec<Panel> = series.chunks(COLOURS).map(chart).collect();
     if let [only] = panels.as_mut_slice() {
@@ -229,12 +227,9 @@ pub(crate) fn amplification_by_cause(runs: &[RunResult]) -> Option<Figure> {
         stacked: true,
         series,
         rules: vec![Rule { label: "no copies".into(), value: 1.0 }],
+        ..Bars::default()
     };
-    let panels = if bars.series.is_empty() {
-        Vec::new()
-    } else {
-        vec![Panel { title: String::new(), chart: Chart::Bars(bars) }]
-    };
+    let panels = if bars.series.is_empty() { Vec::new() } else { vec![Panel::new("", Chart::Bars(bars))] };
     figure(
         "Write amplification by cause",
         "What the flash programmed for each page that the host wrote, over the whole measured run. The parts sum to the write amplification; 1 means that nothing was written twice.",
@@ -438,8 +433,7 @@ pub(crate) fn heat(runs: &[RunResult]) -> Option<Figure> {
         1 => run.trace.clone(),
         _ => format!("{}, {}", run.trace, run.label),
     };
-    let panels: Vec<Panel> =
-        seen.iter().map(|run| Panel { title: title(run), chart: Chart::HeatMap(heat_map(run)) }).collect();
+    let panels: Vec<Panel> = seen.iter().map(|run| Panel::new(title(run), Chart::HeatMap(heat_map(run)))).collect();
     figure(
         "Host writes by address and time",
         "Each cell is a range of addresses during a stretch of the run; darker (in the dark, brighter) cells were written more, on a logarithmic scale, and empty ones not at all. Level bands are hot ranges, slanting ones are logs and scans.",

@@ -48,7 +48,7 @@ pub(crate) fn panels(wanted: &Wanted, runs: &[RunResult]) -> Result<Vec<Panel>, 
             let fix = "see the text on the kinds of figures for what each of them draws".to_owned();
             refuse(wanted, format!("`{}` is not what a figure of this kind draws", wanted.y), fix)
         })?;
-        panels.push(Panel { title, chart });
+        panels.push(Panel::new(title, chart));
     }
     Ok(panels)
 }
@@ -92,6 +92,7 @@ fn parts(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
         stacked: true,
         series: keys.iter().enumerate().map(stack).collect(),
         rules: rules(wanted),
+        ..Bars::default()
     }))
 }
 

@@ -15,8 +15,8 @@ pub(crate) fn split_over_time(runs: &[RunResult]) -> Option<Figure> {
     for run in runs {
         let Some(series) = run.sections.get::<SplitCounters>().and_then(|split| split.series) else { continue };
         let title = |what: &str| if runs.len() == 1 { what.to_owned() } else { format!("{}, {what}", run.label) };
-        panels.push(Panel { title: title("where the border lies"), chart: Chart::Plane(border(&series)) });
-        panels.push(Panel { title: title("what moves it"), chart: Chart::Plane(benefits(&series)) });
+        panels.push(Panel::new(title("where the border lies"), Chart::Plane(border(&series))));
+        panels.push(Panel::new(title("what moves it"), Chart::Plane(benefits(&series))));
     }
     (!panels.is_empty()).then(|| Figure {
         title: "The split of the DRAM over time".into(),

@@ -2,7 +2,8 @@
 //! white. Colours are those of the report's style sheet.
 
 use crate::figure::{Axis, Bars, Chart, Figure, HeatMap, Histogram, Mark, Origin, Panel, Plane, Rule, Scale};
-use crate::table::number;
+use crate::ranges::{self, Ranges};
+use crate::table::{number, with_half};
 use std::fmt::Write as _;
 
 /// Where the colours are named.
@@ -135,6 +136,24 @@ impl Picture {
         ));
     }
 
+    /// A text over as many lines as it takes.
+    fn paragraph(&mut self, ink: &str, text: &str) {
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split(' ') {
+            match lines.last_mut() {
+                Some(line) if 8.0 + width_of(line) + width_of(word) + LETTER <= WIDTH - RIGHT => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+        }
+        for line in lines {
+            self.text((8.0, self.y + 13.0), "start", ink, &line);
+            self.y += LINE;
+        }
+    }
+
     fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: &str) {
         self.add(format_args!(
             "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{stroke}\"/>",
@@ -177,15 +196,10 @@ struct Reach {
 }
 
 impl Reach {
-    fn new(axis: &Axis, numbers: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
-        let is_log = axis.scale == Scale::Logarithmic;
-        let shown = numbers.filter(|n| n.is_finite() && (!is_log || *n > 0.0));
-        let (mut least, mut most) = shown.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), n| (a.min(n), b.max(n)));
-        if least > most {
-            (least, most) = (1.0, 2.0);
-        }
+    fn new(axis: &Axis, range: Option<[f64; 2]>, from: f64, to: f64) -> Self {
+        let [least, mut most] = range.unwrap_or([1.0, 2.0]);
         if least == most {
-            most = if is_log { least * 10.0 } else { least + 1.0 };
+            most = if axis.scale == Scale::Logarithmic { least * 10.0 } else { least + 1.0 };
         }
         Self { scale: axis.scale, least, most, from, to }
     }
@@ -212,6 +226,16 @@ impl Reach {
     }
 }
 
+/// A round number, without the digits that it does not have.
+fn tick(value: f64) -> String {
+    let text = number(value);
+    if text.contains('.') && !text.contains('e') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
 fn title_of(axis: &Axis) -> String {
     if axis.unit.is_empty() { axis.label.clone() } else { format!("{} ({})", axis.label, axis.unit) }
 }
@@ -219,28 +243,23 @@ fn title_of(axis: &Axis) -> String {
 /// The frame of a plane: axes, their names, round numbers.
 fn plane(picture: &mut Picture, (x, x_name): (&Reach, &str), (y, y_name): (&Reach, &str)) {
     picture.text((8.0, y.to - 8.0), "start", "soft", y_name);
-    for tick in y.ticks() {
-        picture.line((x.from, y.at(tick)), (x.to, y.at(tick)), colour("line"));
-        picture.text((LEFT - 6.0, y.at(tick) + 4.0), "end", "soft", &number(tick));
+    for at in y.ticks() {
+        picture.line((x.from, y.at(at)), (x.to, y.at(at)), colour("line"));
+        picture.text((LEFT - 6.0, y.at(at) + 4.0), "end", "soft", &tick(at));
     }
-    for tick in x.ticks() {
-        picture.line((x.at(tick), y.from), (x.at(tick), y.from + 4.0), colour("soft"));
-        picture.text((x.at(tick), y.from + 17.0), "middle", "soft", &number(tick));
+    for at in x.ticks() {
+        picture.line((x.at(at), y.from), (x.at(at), y.from + 4.0), colour("soft"));
+        picture.text((x.at(at), y.from + 17.0), "middle", "soft", &tick(at));
     }
     picture.line((x.from, y.from), (x.to, y.from), colour("soft"));
     picture.text(((x.from + x.to) / 2.0, y.from + 36.0), "middle", "soft", x_name);
     picture.y = y.from + 48.0;
 }
 
-fn draw_plane(picture: &mut Picture, chart: &Plane) {
+fn draw_plane(picture: &mut Picture, chart: &Plane, ranges: Ranges) {
     let (top, bottom) = (picture.y + 24.0, picture.y + 24.0 + PLANE);
-    let points = || chart.series.iter().flat_map(|series| &series.points);
-    let x = Reach::new(&chart.x, points().map(|point| point.0), LEFT, WIDTH - RIGHT);
-    let values = points().filter_map(|point| point.1).chain(chart.rules.iter().map(|rule| rule.value));
-    let mut y = Reach::new(&chart.y, values, bottom, top);
-    if y.scale == Scale::Linear && y.least > 0.0 && y.least < 0.4 * y.most {
-        y.least = 0.0;
-    }
+    let x = Reach::new(&chart.x, ranges.x, LEFT, WIDTH - RIGHT);
+    let y = Reach::new(&chart.y, ranges.y, bottom, top);
     plane(picture, (&x, &title_of(&chart.x)), (&y, &title_of(&chart.y)));
     let labels = ridges(&chart.rules, &y, &x);
     for (rule, label) in chart.rules.iter().zip(&labels) {
@@ -284,6 +303,9 @@ fn draw_plane(picture: &mut Picture, chart: &Plane) {
             for (at, (px, py)) in series.points.iter().enumerate() {
                 let Some(py) = py.filter(|py| is_shown(*py, &y) && is_shown(*px, &x)) else { continue };
                 let opacity = if series.invalid.get(at) == Some(&true) { PALE } else { 1.0 };
+                if let Some(half) = series.intervals.get(at).copied().flatten() {
+                    picture.line((x.at(*px), y.at(py - half)), (x.at(*px), y.at(py + half)), ink);
+                }
                 picture.add(format_args!(
                     "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\" fill=\"{fill}\" stroke=\"{ink}\" opacity=\"{opacity}\"/>",
                     x.at(*px),
@@ -294,12 +316,10 @@ fn draw_plane(picture: &mut Picture, chart: &Plane) {
     }
 }
 
-fn draw_histogram(picture: &mut Picture, chart: &Histogram) {
+fn draw_histogram(picture: &mut Picture, chart: &Histogram, ranges: Ranges) {
     let (top, bottom) = (picture.y + 24.0, picture.y + 24.0 + PLANE);
-    let edges = chart.series.iter().flat_map(|series| series.edges.iter().copied());
-    let x = Reach::new(&chart.x, edges, LEFT, WIDTH - RIGHT);
-    let heights = chart.series.iter().flat_map(|series| series.values.iter().copied()).chain([0.0]);
-    let y = Reach::new(&chart.y, heights, bottom, top);
+    let x = Reach::new(&chart.x, ranges.x, LEFT, WIDTH - RIGHT);
+    let y = Reach::new(&chart.y, ranges.y, bottom, top);
     plane(picture, (&x, &title_of(&chart.x)), (&y, &title_of(&chart.y)));
     for series in &chart.series {
         let Some(first) = series.edges.first() else { continue };
@@ -317,29 +337,34 @@ fn draw_histogram(picture: &mut Picture, chart: &Histogram) {
 }
 
 /// Bars lie level under their names.
-fn draw_bars(picture: &mut Picture, chart: &Bars) {
+fn draw_bars(picture: &mut Picture, chart: &Bars, ranges: Ranges) {
     const BAR: f64 = 14.0;
+    /// Between a group of bars and the name of the next.
+    const GAP: f64 = 6.0;
     let in_group = if chart.stacked { 1 } else { chart.series.len() };
     let sum = |at: usize| chart.series.iter().filter_map(|series| *series.values.get(at)?).sum::<f64>();
-    let sums = (0..chart.categories.len()).map(sum).filter(|_| chart.stacked);
-    let values = chart.series.iter().flat_map(|series| series.values.iter().filter_map(|value| *value));
-    let rules = chart.rules.iter().map(|rule| rule.value);
+    let half = |at: usize| chart.intervals.get(at).copied().flatten();
+    let told = |at: usize| with_half(sum(at), half(at));
     // The numbers at the ends of the bars stand within the picture.
-    let x = Reach::new(&chart.value, values.chain(sums).chain(rules).chain([0.0]), 16.0, WIDTH - 80.0);
+    let widest =
+        (0..chart.categories.len()).filter(|_| chart.stacked).map(|at| width_of(&told(at))).fold(0.0, f64::max);
+    let x = Reach::new(&chart.value, ranges.x, 16.0, WIDTH - f64::max(80.0, widest + 12.0));
     // Labels of rules stand above the bars, on as many lines as they take.
     let highest = flags(&chart.rules, &x, 0.0).into_iter().map(|label| label.y[0]).fold(-12.0, f64::min);
     let top = picture.y - highest;
     let labels = flags(&chart.rules, &x, top);
     let mut texts: Vec<Place> = labels.clone();
-    let height = (LINE + BAR * in_group as f64 + 6.0) * chart.categories.len() as f64;
-    for tick in x.ticks() {
-        picture.line((x.at(tick), top), (x.at(tick), top + height), colour("line"));
-        picture.text((x.at(tick), top + height + 15.0), "middle", "soft", &number(tick));
+    let height = (LINE + BAR * in_group as f64 + GAP) * chart.categories.len() as f64;
+    for at in x.ticks() {
+        picture.line((x.at(at), top), (x.at(at), top + height), colour("line"));
+        picture.text((x.at(at), top + height + 15.0), "middle", "soft", &tick(at));
     }
     let mut y = top;
     for (at, category) in chart.categories.iter().enumerate() {
         picture.text((x.from, y + 13.0), "start", "ink", category);
-        texts.push(Place::of(x.from, y + 13.0, category));
+        // Between bars a line that begins again for a moment would look as if it went through the name.
+        let name = Place::of(x.from, y + 13.0, category);
+        texts.push(Place { y: [y - GAP, y + LINE], ..name });
         y += LINE;
         let mut from = 0.0;
         for series in &chart.series {
@@ -363,11 +388,22 @@ fn draw_bars(picture: &mut Picture, chart: &Bars) {
             y += if chart.stacked { 0.0 } else { BAR };
         }
         if chart.stacked {
-            picture.text((x.at(from) + 4.0, y + 10.0), "start", "ink", &number(sum(at)));
-            texts.push(Place::of(x.at(from) + 4.0, y + 10.0, &number(sum(at))));
+            if let Some(half) = half(at) {
+                let (low, high, middle) = (x.at(from - half), x.at(from + half), y + BAR / 2.0 - 1.0);
+                let path = format!("M{low:.1} {middle:.1}H{high:.1}");
+                let ends = [low, high].map(|end| format!("M{end:.1} {:.1}v8", middle - 4.0)).concat();
+                // In the colour of the paper around, so that it can be seen on the bar.
+                for (ink, width) in [("paper", 3.5), ("ink", 1.25)] {
+                    let ink = colour(ink);
+                    picture.add(format_args!("<path d=\"{path}{ends}\" stroke=\"{ink}\" stroke-width=\"{width}\"/>"));
+                }
+            }
+            let end = x.at(from + half(at).unwrap_or(0.0)) + 4.0;
+            picture.text((end, y + 10.0), "start", "ink", &told(at));
+            texts.push(Place::of(end, y + 10.0, &told(at)));
             y += BAR;
         }
-        y += 6.0;
+        y += GAP;
     }
     for (rule, label) in chart.rules.iter().zip(&labels) {
         let at = x.at(rule.value);
@@ -385,7 +421,7 @@ fn draw_bars(picture: &mut Picture, chart: &Bars) {
 fn draw_heat_map(picture: &mut Picture, chart: &HeatMap) {
     let (top, bottom) = (picture.y + 24.0, picture.y + 24.0 + PLANE);
     let columns = chart.rows.first().map_or(0, Vec::len);
-    let ends = |(start, step): (f64, f64), count: usize| [start, start + step * count as f64].into_iter();
+    let ends = |(start, step): (f64, f64), count: usize| Some([start, start + step * count as f64]);
     let x = Reach::new(&chart.x, ends(chart.x_start_step, columns), LEFT, WIDTH - RIGHT);
     let y = Reach::new(&chart.y, ends(chart.y_start_step, chart.rows.len()), bottom, top);
     plane(picture, (&x, &title_of(&chart.x)), (&y, &title_of(&chart.y)));
@@ -412,22 +448,22 @@ fn names(chart: &Chart) -> Vec<(&str, usize)> {
 
 /// A figure as the text of one SVG file, its panels one above the other.
 pub fn svg(figure: &Figure) -> String {
-    let mut picture = Picture { body: String::new(), y: 12.0 };
-    picture.text((8.0, 24.0), "start", "ink", &figure.title);
-    picture.y = 36.0;
-    for Panel { title, chart } in &figure.panels {
+    let mut picture = Picture { body: String::new(), y: 11.0 };
+    picture.paragraph("ink", &figure.title);
+    picture.y += 7.0;
+    for (Panel { title, chart, .. }, ranges) in figure.panels.iter().zip(ranges::of(figure)) {
         if !title.is_empty() {
-            picture.text((8.0, picture.y + 13.0), "start", "soft", title);
-            picture.y += LINE + 4.0;
+            picture.paragraph("soft", title);
+            picture.y += 4.0;
         }
         let names = names(chart);
         if names.len() > 1 {
             picture.legend(&names);
         }
         match chart {
-            Chart::Bars(chart) => draw_bars(&mut picture, chart),
-            Chart::Plane(chart) => draw_plane(&mut picture, chart),
-            Chart::Histogram(chart) => draw_histogram(&mut picture, chart),
+            Chart::Bars(chart) => draw_bars(&mut picture, chart, ranges),
+            Chart::Plane(chart) => draw_plane(&mut picture, chart, ranges),
+            Chart::Histogram(chart) => draw_histogram(&mut picture, chart, ranges),
             Chart::HeatMap(chart) => draw_heat_map(&mut picture, chart),
         }
         picture.y += 12.0;
@@ -453,7 +489,7 @@ mod tests {
         let (x, y) = (Axis::linear("x", ""), Axis::linear("y", "%"));
         let other = PlaneSeries { name: "c".into(), slot: 9, points: vec![(1.0, Some(1.0))], ..PlaneSeries::default() };
         let chart = Chart::Plane(Plane { x, y, series: vec![series, other], rules: Vec::new() });
-        let panels = vec![Panel { title: String::new(), chart }];
+        let panels = vec![Panel::new("", chart)];
         let text = svg(&Figure { title: "T & U".into(), caption: String::new(), panels });
         let path = text.lines().find(|line| line.starts_with("<path")).unwrap();
         assert_eq!(path.matches('M').count(), 2, "the line begins again behind the gap: {path}");
@@ -475,9 +511,9 @@ mod tests {
     #[test]
     fn labels_of_rules_lie_apart() {
         let close = rules(&[1.438, 1.102, 1.006, 1.013, 1.0131, 1.8]);
-        let x = Reach::new(&Axis::linear("", ""), [0.0, 1.8].into_iter(), 16.0, WIDTH - 80.0);
+        let x = Reach::new(&Axis::linear("", ""), Some([0.0, 1.8]), 16.0, WIDTH - 80.0);
         assert_apart(&flags(&close, &x, 90.0));
-        let y = Reach::new(&Axis::linear("", ""), [0.0, 1.8].into_iter(), 300.0, 60.0);
+        let y = Reach::new(&Axis::linear("", ""), Some([0.0, 1.8]), 300.0, 60.0);
         let places = ridges(&close, &y, &x);
         assert_apart(&places);
         assert_eq!(
@@ -496,7 +532,7 @@ mod tests {
             rules: rules(&[1.0]),
             ..Bars::default()
         };
-        let panels = vec![Panel { title: String::new(), chart: Chart::Bars(bars) }];
+        let panels = vec![Panel::new("", Chart::Bars(bars))];
         let text = svg(&Figure { title: String::new(), caption: String::new(), panels });
         let number = |line: &str, key: &str| -> f64 {
             line.split(&format!(" {key}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
@@ -507,13 +543,52 @@ mod tests {
             .filter(|line| line.contains(soft) && line.contains("stroke=") && number(line, "x1") == number(line, "x2"))
             .map(|line| (number(line, "x1"), [number(line, "y1"), number(line, "y2")]))
             .collect();
-        assert_eq!(pieces.len(), 3, "above the name, between name and number, below the number: {text}");
+        assert_eq!(pieces.len(), 3, "above the name, across its bar, below the number: {text}");
         for line in drawn("<text").filter(|line| line.contains("\"start\"")) {
             let written = line.split('>').nth(1).unwrap().split('<').next().unwrap();
             let place = Place::of(number(line, "x"), number(line, "y"), written);
             let crosses = |(x, y): &(f64, [f64; 2])| place.meets(&Place { x: [*x, *x], y: *y });
             assert!(!pieces.iter().any(crosses), "a line crosses {written:?}");
+            // Between the bar before and the name that it would cross, a line does not begin again.
+            let (y, is_long) = (number(line, "y"), written.starts_with("a name"));
+            let begins = |piece: &(f64, [f64; 2])| piece.1[0] < y + 4.0 && y - 18.0 < piece.1[1];
+            assert!(!is_long || !pieces.iter().any(begins), "a line touches {written:?}");
         }
+    }
+
+    #[test]
+    fn titles_take_the_lines_that_they_need_and_axes_of_panels_begin_alike() {
+        let panel = |title: &str, group: &str, ys: [f64; 2]| {
+            let points = vec![(7.0, Some(ys[0])), (28.0, Some(ys[1]))];
+            let series = vec![PlaneSeries { points, ..PlaneSeries::default() }];
+            let chart = Plane { x: Axis::linear("x", ""), y: Axis::linear("y", ""), series, rules: Vec::new() };
+            Panel { title: title.into(), group: group.into(), chart: Chart::Plane(chart) }
+        };
+        let long = "raw-ext4-sqlite, a placement of many words ".repeat(6);
+        let panels = vec![panel(&long, "a", [1.9, 1.1]), panel("short", "b", [8.0, 1.5])];
+        let text = svg(&Figure { title: long.clone(), caption: String::new(), panels });
+        let written = |line: &str| line.split('>').nth(1).unwrap().split('<').next().unwrap().to_owned();
+        let starts = text.lines().filter(|line| line.contains("text-anchor=\"start\"")).map(written);
+        let longest = starts.map(|words| 8.0 + width_of(&words)).fold(0.0, f64::max);
+        assert!(longest <= WIDTH, "{longest}: {text}");
+        let noughts = text.lines().filter(|line| line.contains("text-anchor=\"end\"") && written(line) == "0").count();
+        assert_eq!(noughts, 2, "both panels begin at nought: {text}");
+    }
+
+    #[test]
+    fn a_stack_has_its_interval_and_says_it() {
+        let bars = Bars {
+            categories: vec!["single".into()],
+            value: Axis::linear("x", ""),
+            stacked: true,
+            series: vec![crate::figure::BarSeries { values: vec![Some(5.451)], ..Default::default() }],
+            intervals: vec![Some(0.236)],
+            ..Bars::default()
+        };
+        let text = svg(&Figure { panels: vec![Panel::new("", Chart::Bars(bars))], ..Figure::default() });
+        assert!(text.contains(">5.451 \u{b1} 0.2360<"), "{text}");
+        let whisker = |ink: &str| text.lines().any(|line| line.starts_with("<path") && line.contains(colour(ink)));
+        assert!(whisker("ink") && whisker("paper"), "{text}");
     }
 
     #[test]
@@ -526,9 +601,10 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_within() {
-        let ticks = Reach::new(&Axis::linear("", ""), [7.03, 28.1].into_iter(), 0.0, 1.0).ticks();
+        assert_eq!([0.0, 0.5, 10.0, 1.25, 1e-7].map(tick), ["0", "0.5", "10", "1.25", "1.00e-7"]);
+        let ticks = Reach::new(&Axis::linear("", ""), Some([7.03, 28.1]), 0.0, 1.0).ticks();
         assert_eq!(ticks, [10.0, 15.0, 20.0, 25.0]);
-        let ticks = Reach::new(&Axis::logarithmic("", ""), [0.5, 2000.0].into_iter(), 0.0, 1.0).ticks();
+        let ticks = Reach::new(&Axis::logarithmic("", ""), Some([0.5, 2000.0]), 0.0, 1.0).ticks();
         assert_eq!(ticks, [1.0, 10.0, 100.0, 1000.0]);
     }
 }

@@ -75,9 +75,7 @@ pub(crate) fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, Repo
             _ => Ok(bars(wanted, &selection, index)),
         };
         let titles = selection.panels.iter().enumerate();
-        titles
-            .map(|(index, title)| Ok(Panel { title: title.clone(), chart: chart(index)? }))
-            .collect::<Result<Vec<_>, ReportError>>()?
+        titles.map(|(index, title)| Ok(Panel::new(title, chart(index)?))).collect::<Result<Vec<_>, ReportError>>()?
     };
     let mut caption = wanted.note.clone();
     if runs.iter().any(|run| !run.verdict.valid) {
@@ -210,9 +208,9 @@ fn bars(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Chart {
         category_label: wanted.x.clone(),
         categories,
         value: value_axis(wanted),
-        stacked: false,
         series,
         rules: rules(wanted),
+        ..Bars::default()
     })
 }
 
@@ -237,14 +235,8 @@ fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Ch
             points.push((number_of(x)?, Some(published.value)));
         }
         let name = format!("{} (published)", selection.series[slot]);
-        series.push(PlaneSeries {
-            name,
-            slot,
-            origin: Origin::Published,
-            mark: Mark::Points,
-            points,
-            invalid: Vec::new(),
-        });
+        let (origin, mark) = (Origin::Published, Mark::Points);
+        series.push(PlaneSeries { name, slot, origin, mark, points, ..PlaneSeries::default() });
     }
     Ok(Chart::Plane(Plane { x: x_axis(wanted), y: value_axis(wanted), series, rules: rules(wanted) }))
 }
@@ -307,7 +299,7 @@ fn histograms(wanted: &Wanted, selection: &Selection<Vec<u64>>) -> Vec<Panel> {
         let chart = histogram(series, Axis::linear(value_axis(wanted).label, "%"), Axis::linear("Share", "%"))?;
         let parts = [title.as_str(), selection.panels[panel].as_str()];
         let title = parts.into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(", ");
-        Some(Panel { title, chart })
+        Some(Panel::new(title, chart))
     };
     titles.into_iter().filter_map(panel).collect()
 }

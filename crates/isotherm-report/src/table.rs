@@ -193,6 +193,11 @@ pub(crate) fn number(value: f64) -> String {
     text
 }
 
+/// A mean, with half its confidence interval where there is one.
+pub(crate) fn with_half(mean: f64, half: Option<f64>) -> String {
+    half.map_or_else(|| number(mean), |half| format!("{} \u{b1} {}", number(mean), number(half)))
+}
+
 /// A number of bytes in the binary unit that suits it.
 pub(crate) fn bytes(value: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];

@@ -55,37 +55,6 @@
     return [1, 2, 2.5, 5, 10].map((m) => m * power).find((m) => m >= (span / wanted) * (1 - 1e-9));
   };
 
-  /** Every number that a chart shows along x and y. */
-  const numbersAlong = {
-    bars: (chart) => {
-      const sums = chart.categories.map((_, i) => chart.series.reduce((sum, s) => sum + (s.values[i] ?? 0), 0));
-      const values = chart.stacked ? sums : chart.series.flatMap((s) => s.values);
-      return [[chart.value, [0, ...values, ...chart.rules.map((r) => r.value)]]];
-    },
-    plane: (chart) => {
-      const points = chart.series.flatMap((s) => s.points).filter(([, y]) => y !== null);
-      return [[chart.x, points.map((p) => p[0])], [chart.y, [...points.map((p) => p[1]), ...chart.rules.map((r) => r.value)]]];
-    },
-    histogram: (chart) => [[chart.x, chart.series.flatMap((s) => s.edges)], [chart.y, [0, ...chart.series.flatMap((s) => s.values)]]],
-    heat_map: () => [],
-  };
-
-  /** One range for each axis of a figure, so that its panels can be compared by eye. */
-  const ranges = (figure) => {
-    const limits = new Map();
-    for (const { chart } of figure.panels) {
-      for (const [axis, numbers] of numbersAlong[chart.kind](chart)) {
-        const title = axisTitle(axis);
-        for (const n of numbers) {
-          if (n === null || (axis.scale === "logarithmic" && n <= 0)) continue;
-          const [low, high] = limits.get(title) ?? [n, n];
-          limits.set(title, [Math.min(low, n), Math.max(high, n)]);
-        }
-      }
-    }
-    return limits;
-  };
-
   const clean = (n) => Number(n.toPrecision(12));
 
   /** The multiples of `step` from `min` to `max`. */
@@ -102,20 +71,18 @@
     return tens.length > 2 ? tens : within([1, 2, 5]);
   };
 
-  /** Ends and round ticks; `tight` ends the axis where the numbers do, as what lies along it wants it, otherwise ends are round. */
-  const rangeOption = (axis, limits, wanted, tight = false) => {
-    const [least, most] = limits.get(axisTitle(axis)) ?? [0, 1];
+  /** Ends and round ticks of what the report says is to be shown; `tight` ends the axis there, as what lies along it wants it, otherwise ends are round. */
+  const rangeOption = (axis, range, wanted, tight = false) => {
+    const [least, most] = range ?? [0, 1];
     if (axis.scale === "logarithmic") {
       const [floor, ceiling] = [Math.floor(Math.log10(least)), Math.ceil(Math.log10(most))];
       const [min, max] = tight && most > least ? [least, most] : [10 ** floor, 10 ** Math.max(ceiling, floor + 1)];
       return { min, max, ticks: powers(min, max) };
     }
-    // Where nought is near it belongs in the picture; where it is far, the differences do.
-    const low = !tight && least > 0 && least < 0.4 * most ? 0 : least;
-    const step = roundStep(most > low ? most - low : Math.abs(most) || 1, wanted);
-    const [floor, ceiling] = [Math.floor(low / step + 1e-9) * step, Math.ceil(most / step - 1e-9) * step];
+    const step = roundStep(most > least ? most - least : Math.abs(most) || 1, wanted);
+    const [floor, ceiling] = [Math.floor(least / step + 1e-9) * step, Math.ceil(most / step - 1e-9) * step];
     // A hair beyond the last number: the sum of a stack is added up in another order, and would be cut off.
-    const [min, max] = tight && most > low ? [low, most + (most - low) * 1e-9] : [floor, ceiling > floor ? ceiling : floor + step].map(clean);
+    const [min, max] = tight && most > least ? [least, most + (most - least) * 1e-9] : [floor, ceiling > floor ? ceiling : floor + step].map(clean);
     return { min, max, ticks: multiples(step, min, max) };
   };
 
@@ -189,12 +156,15 @@
   };
 
   /** Lines in pieces, in pixels; the label stands at the first end of each first piece. */
-  const markLine = (lines, paint) => ({
+  const markLine = (lines, paint, lineStyle = { color: paint.soft, type: "dashed", width: 1 }) => ({
     silent: true, symbol: "none", animation: false, z: 2,
-    lineStyle: { color: paint.soft, type: "dashed", width: 1 },
+    lineStyle,
     label: { show: false, color: paint.soft, fontSize: LABEL_PX, formatter: ({ name }) => name, position: "start", distance: 0, textBorderColor: paint.paper, textBorderWidth: 3 },
     data: lines.flatMap(({ name, pieces, label }) => pieces.map(([from, to], i) => [{ name, x: from[0], y: from[1], label: i === 0 ? { show: true, ...label } : {} }, { x: to[0], y: to[1] }])),
   });
+
+  /** A level interval with its ends, for `markLine`. */
+  const whisker = (low, high, y) => ({ name: "", pieces: [[[low, y], [high, y]], ...[low, high].map((end) => [[end, y - 4], [end, y + 4]])] });
 
   /** How much of its colour something keeps whose run is not valid. */
   const PALE = 0.4;
@@ -207,46 +177,80 @@
   });
 
   const NAMES_PX = 190;
-  /** Whether the names of the categories have no room left of their bars, and stand above them. */
-  const namesAbove = (chart, width) => width < NARROW_PX || chart.categories.some((name) => name.length > 30);
-  const barHeight = (chart) => (chart.stacked ? 20 : Math.max(10, 20 - 2 * chart.series.length));
-  const groupHeight = (chart) => (chart.stacked ? 20 : chart.series.length * barHeight(chart) * 1.15);
-  const bandHeight = (chart, width) => groupHeight(chart) + (namesAbove(chart, width) ? 40 : 16);
-  const FOOT_PX = 46;
+  const NAME_LINE_PX = 14;
 
-  const categoryLabel = (chart, paint, width) => {
-    const common = { color: paint.ink, fontSize: NAME_PX, interval: 0 };
-    if (!namesAbove(chart, width)) return { ...common, width: NAMES_PX, overflow: "truncate" };
-    return { ...common, inside: true, align: "left", verticalAlign: "bottom", margin: 0, padding: [0, 0, groupHeight(chart) / 2 + 7, 0], width: width - 24, overflow: "truncate" };
+  /** A name in lines of at most `room`; besides blanks, what parts names of policies and traces ends a word, and a word that is too long is cut. */
+  const linesOf = (name, room, paint) => {
+    const fits = (line) => textWidth(line.trimEnd(), NAME_PX, paint) <= room;
+    const lines = [""];
+    for (const word of name.split(/(?<=[ ,_-])/)) {
+      for (const part of fits(word) ? [word] : word) {
+        if (lines.at(-1) === "" || fits(lines.at(-1) + part)) lines[lines.length - 1] += part;
+        else lines.push(part);
+      }
+    }
+    return lines.map((line) => line.trim());
   };
 
+  /** Whether the names of the categories have no room left of their bars, and stand above them. */
+  const namesAbove = (chart, width, paint) => width < NARROW_PX || chart.categories.some((name) => textWidth(name, NAME_PX, paint) > NAMES_PX);
+
+  /** The names in lines, where they have this room. */
+  const layNames = (chart, above, room, paint) => {
+    const lines = chart.categories.map((name) => (above ? linesOf(name, room, paint) : [name]));
+    return { above, room, lines, most: Math.max(1, ...lines.map((own) => own.length)) };
+  };
+
+  const barHeight = (chart) => (chart.stacked ? 20 : Math.max(10, 20 - 2 * chart.series.length));
+  const groupHeight = (chart) => (chart.stacked ? 20 : chart.series.length * barHeight(chart) * 1.15);
+  const bandHeight = (chart, names) => groupHeight(chart) + (names.above ? 26 + NAME_LINE_PX * names.most : 16);
+  const FOOT_PX = 46;
+
+  const categoryLabel = (chart, paint, names) => {
+    const text = { formatter: (_, i) => names.lines[i].join("\n"), lineHeight: NAME_LINE_PX, overflow: "truncate" };
+    // Lines of the plane pass behind the letters.
+    const common = { color: paint.ink, fontSize: NAME_PX, interval: 0, textBorderColor: paint.paper, textBorderWidth: 3, ...text };
+    if (!names.above) return { ...common, width: names.room };
+    return { ...common, inside: true, align: "left", verticalAlign: "bottom", margin: 0, padding: [0, 0, groupHeight(chart) / 2 + 7, 0], width: names.room };
+  };
+
+  /** A mean, with half its confidence interval where there is one. */
+  const withHalf = (mean, half) => (half === null || half === undefined ? formatNumber(mean) : `${formatNumber(mean)} \u00b1 ${formatNumber(half)}`);
+
   /** Where the parts of a chart of bars lie, in pixels, and its axis. */
-  const layBars = (chart, width, limits, paint) => {
+  const layBars = (chart, width, ranges, paint) => {
+    const above = namesAbove(chart, width, paint);
     const totals = chart.categories.map((_, i) => chart.series.reduce((sum, s) => sum + (s.values[i] ?? 0), 0));
-    const shown = chart.stacked ? totals : chart.series.flatMap((s) => s.values);
+    const shown = chart.stacked ? totals.map((total, i) => withHalf(total, chart.intervals?.[i])) : chart.series.flatMap((s) => s.values.map(formatNumber));
     // The number at the end of the longest bar stands beside the plane.
-    const longest = Math.max(0, ...shown.map((value) => formatNumber(value).length));
-    const right = width - Math.max(48, 7 * longest + 10);
+    const longest = Math.max(0, ...shown.map((text) => textWidth(text, NAME_PX, paint)));
+    const right = width - Math.max(48, longest + 14);
     // The name of the axis stands in the middle below the plane, and must not be cut off.
-    const left = Math.max(namesAbove(chart, width) ? 8 : NAMES_PX + 8, textWidth(axisTitle(chart.value), NAME_PX, paint) + 8 - right);
-    const axis = rangeOption(chart.value, limits, width < NARROW_PX ? 4 : 8, true);
+    const left = Math.max(above ? 8 : NAMES_PX + 8, textWidth(axisTitle(chart.value), NAME_PX, paint) + 8 - right);
+    const names = layNames(chart, above, above ? width - left - 16 : NAMES_PX, paint);
+    const axis = rangeOption(chart.value, ranges.x, width < NARROW_PX ? 4 : 8, true);
     const at = (value) => left + ((value - axis.min) / (axis.max - axis.min)) * (right - left);
     const marks = flags(chart.rules, chart.rules.map((rule) => at(rule.value)), width, paint);
     const rows = Math.max(0, ...marks.map((mark) => mark.row + 1));
-    return { left, right, axis, at, marks, top: 6 + rows * LABEL_LINE_PX, bottom: 6 + rows * LABEL_LINE_PX + bandHeight(chart, width) * chart.categories.length };
+    const [flagged, band] = [6 + rows * LABEL_LINE_PX, bandHeight(chart, names)];
+    // A name of several lines reaches into the gap below the bars before, which the first one does not have.
+    const top = flagged + (names.above ? (NAME_LINE_PX / 2) * ((names.lines[0]?.length ?? 1) - 1) : 0);
+    return { left, right, axis, at, marks, names, band, flagged, top, bottom: top + band * chart.categories.length };
   };
 
   /** The texts that lie in the plane: names above their bars, and the numbers at the ends of bars. */
-  const textsOfBars = (chart, shown, numbers, width, { left, top, at }, paint) => {
-    const band = bandHeight(chart, width);
+  const textsOfBars = (chart, shown, numbers, { left, flagged, top, band, names }, paint) => {
     const height = barHeight(chart);
-    return chart.categories.flatMap((name, i) => {
+    return chart.categories.flatMap((_, i) => {
       const middle = top + (i + 0.5) * band;
-      const above = middle - groupHeight(chart) / 2 - 7;
-      const names = namesAbove(chart, width) ? [{ x: [left, left + Math.min(width - 24, textWidth(name, NAME_PX, paint)) + 4], y: [above - 16, above + 2] }] : [];
+      const gap = band - groupHeight(chart);
+      const end = middle - groupHeight(chart) / 2;
+      // From the bars before: a line that begins again for a moment would look as if it went through the name.
+      const long = Math.max(...names.lines[i].map((line) => textWidth(line, NAME_PX, paint)));
+      const name = names.above ? [{ x: [left, left + long + 4], y: [Math.max(flagged, end - gap + 3), end - 3] }] : [];
       const first = chart.stacked ? middle : middle - ((shown.length - 1) * 1.15 * height) / 2;
-      const number = (value, bar) => ({ x: [at(value), at(value) + textWidth(formatNumber(value), NAME_PX, paint) + 8], y: [first + (bar * 1.15 - 0.5) * height, first + (bar * 1.15 + 0.5) * height] });
-      return [...names, ...numbers(i).flatMap((value, bar) => (value === null ? [] : [number(value, bar)]))];
+      const number = ({ end, text }, bar) => ({ x: [end, end + textWidth(text, NAME_PX, paint) + 8], y: [first + (bar * 1.15 - 0.5) * height, first + (bar * 1.15 + 0.5) * height] });
+      return [...name, ...numbers(i).flatMap((found, bar) => (found === null ? [] : [number(found, bar)]))];
     });
   };
 
@@ -254,7 +258,7 @@
   const MOST_NUMBERED = 4;
 
   /** Bars lie level, so that names can be read without turning the head. */
-  const bars = (chart, paint, width, hidden, limits) => {
+  const bars = (chart, paint, width, hidden, ranges) => {
     const shown = chart.series.filter((s) => !hidden.has(s.name));
     const height = barHeight(chart);
     const series = shown.map((s) => {
@@ -269,47 +273,58 @@
       };
     });
     const total = (i) => shown.reduce((sum, s) => sum + (s.values[i] ?? 0), 0);
+    // An interval is that of the whole stack.
+    const half = (i) => (shown.length === chart.series.length ? chart.intervals?.[i] ?? null : null);
+    const place = layBars(chart, width, ranges, paint);
+    const endOf = (i) => place.at(total(i) + (half(i) ?? 0));
     if (chart.stacked) {
-      // A series without width carries the sum at the end of each stack.
-      const label = { show: true, position: "right", color: paint.ink, fontSize: NAME_PX, formatter: ({ dataIndex }) => formatNumber(total(dataIndex)) };
-      series.push({ type: "bar", name: "", stack: "whole", data: chart.categories.map(() => 0), barWidth: height, label, tooltip: { show: false } });
+      // A series without width carries the interval around the end of each stack, and the sum beside it.
+      const label = { show: true, position: "right", color: paint.ink, fontSize: NAME_PX, formatter: ({ dataIndex }) => withHalf(total(dataIndex), half(dataIndex)) };
+      const data = chart.categories.map((_, i) => ({ value: 0, label: { offset: [endOf(i) - place.at(total(i)), 0] } }));
+      const whiskers = chart.categories.flatMap((_, i) => (half(i) === null ? [] : [whisker(place.at(total(i) - half(i)), endOf(i), place.top + (i + 0.5) * place.band)]));
+      // In the colour of the paper around, so that it can be seen on the bar.
+      const [around, errors] = [[paint.paper, 3.5], [paint.ink, 1.25]].map(([color, width]) => ({ ...markLine(whiskers, paint, { color, type: "solid", width }), z: 4 }));
+      const carrier = { type: "bar", name: "", stack: "whole", barWidth: height, tooltip: { show: false } };
+      const empty = chart.categories.map(() => 0);
+      series.push({ ...carrier, data: empty, markLine: around }, { ...carrier, data, label, markLine: errors });
     }
-    const place = layBars(chart, width, limits, paint);
-    const numbers = (i) => (chart.stacked ? [total(i)] : shown.length <= MOST_NUMBERED ? shown.map((s) => s.values[i]) : []);
-    const rowTop = (row) => place.top - (row + 1) * LABEL_LINE_PX;
+    const plain = (value) => (value === null ? null : { end: place.at(value), text: formatNumber(value) });
+    const numbers = (i) => (chart.stacked ? [{ end: endOf(i), text: withHalf(total(i), half(i)) }] : shown.length <= MOST_NUMBERED ? shown.map((s) => plain(s.values[i])) : []);
+    const rowTop = (row) => place.flagged - (row + 1) * LABEL_LINE_PX;
     const labels = place.marks.map(({ x, row }) => ({ x, y: [rowTop(row) - 3, rowTop(row - 1)] }));
-    const texts = [...labels, ...textsOfBars(chart, shown, numbers, width, place, paint)];
+    const texts = [...labels, ...textsOfBars(chart, shown, numbers, place, paint)];
     const lines = place.marks.map(({ name, at, row, isLeft }) => {
       const crossed = texts.filter(({ x }) => x[0] < at && at < x[1]).map(({ y }) => y);
       const pieces = without([rowTop(row), place.bottom], crossed).map((piece) => piece.map((y) => [at, y]));
       return { name, pieces, label: { align: isLeft ? "right" : "left", verticalAlign: "top", padding: [0, 3] } };
     });
-    if (series.length > 0) series[0].markLine = markLine(lines, paint);
+    if (shown.length > 0) series[0].markLine = markLine(lines, paint);
     return {
       ...frame(paint),
       grid: { left: place.left, right: width - place.right, top: place.top, bottom: FOOT_PX, outerBoundsMode: "none" },
       xAxis: axisOption(chart.value, paint, { ...below, ...place.axis }),
       yAxis: {
         type: "category", inverse: true, data: chart.categories,
-        axisLabel: categoryLabel(chart, paint, width), z: 3,
+        axisLabel: categoryLabel(chart, paint, place.names), z: 3,
         axisLine: { lineStyle: { color: paint.line } }, axisTick: { show: false },
       },
       series,
       tooltip: tooltip(paint, (items) => {
         const rows = items.filter((i) => i.seriesName && i.value).map((i) => [i.marker, i.seriesName, formatNumber(i.value)]);
-        if (chart.stacked) rows.push(["", "total", formatNumber(total(items[0].dataIndex))]);
+        if (chart.stacked) rows.push(["", "total", withHalf(total(items[0].dataIndex), half(items[0].dataIndex))]);
         return tooltipRows(items[0].name, rows);
       }, { trigger: "axis", axisPointer: { type: "shadow" } }),
     };
   };
 
-  const barsHeight = (chart, width, limits) => layBars(chart, width, limits, theme()).bottom + FOOT_PX;
+  const barsHeight = (chart, width, ranges) => layBars(chart, width, ranges, theme()).bottom + FOOT_PX;
 
   const planeHeight = (chart, width) => Math.min(340, Math.max(230, width * 0.5));
 
-  const plane = (chart, paint, width, hidden, limits) => {
+  const plane = (chart, paint, width, hidden, ranges) => {
     const left = 52;
-    const series = chart.series.filter((s) => !hidden.has(s.name)).map((s) => {
+    const shown = chart.series.filter((s) => !hidden.has(s.name));
+    const series = shown.map((s) => {
       const { colour, dash, symbol, published } = look(s, paint);
       // Few runs show where they are; a formula is not known at its ends alone.
       const few = s.mark !== "steps" && s.points.length <= 24 && (s.origin !== "theory" || s.points.length === 1);
@@ -326,7 +341,7 @@
         emphasis: { focus: "series" },
       };
     });
-    const upright = rangeOption(chart.y, limits, 5);
+    const upright = rangeOption(chart.y, ranges.y, 5);
     const [top, bottom] = [30, planeHeight(chart, width) - FOOT_PX];
     // The name of the level axis stands in the middle below the plane, and must not be cut off.
     const right = Math.min(width - 18, 2 * width - left - textWidth(axisTitle(chart.x), NAME_PX, paint) - 8);
@@ -341,22 +356,31 @@
       const moved = [0, pieces[0][0][0] - label.x[1] + 3, label.at - label.y[1] + 1, 0];
       return { name: label.name, pieces, label: { align: "right", verticalAlign: "bottom", padding: moved } };
     });
-    if (series.length > 0) series[0].markLine = markLine(lines, paint);
+    const errors = (s) => (s.intervals ?? []).flatMap((half, i) => {
+      const [x, y] = s.points[i];
+      const lineStyle = { color: look(s, paint).colour, type: "solid", width: 1.5 };
+      return half === null || y === null ? [] : [[{ coord: [x, y - half], lineStyle }, { coord: [x, y + half] }]];
+    });
+    series.forEach((option, i) => {
+      const ruled = markLine(i === 0 ? lines : [], paint);
+      option.markLine = { ...ruled, data: [...ruled.data, ...errors(shown[i])] };
+    });
     return {
       ...frame(paint),
       grid: { left, right: width - right, top, bottom: FOOT_PX, outerBoundsMode: "none" },
-      xAxis: axisOption(chart.x, paint, { ...below, ...rangeOption(chart.x, limits, 6, chart.series.some((s) => s.mark !== "points")) }),
+      xAxis: axisOption(chart.x, paint, { ...below, ...rangeOption(chart.x, ranges.x, 6, chart.series.some((s) => s.mark !== "points")) }),
       yAxis: axisOption(chart.y, paint, { ...above(paint, left), ...upright }),
       series,
       tooltip: tooltip(paint, (items) => {
         const list = Array.isArray(items) ? items : [items];
         const title = `${axisTitle(chart.x)}: ${formatNumber(list[0].value[0])}`;
-        return tooltipRows(title, list.map((i) => [i.marker, i.seriesName, formatNumber(i.value[1])]));
+        const half = ({ seriesName, dataIndex }) => shown.find((s) => s.name === seriesName)?.intervals?.[dataIndex];
+        return tooltipRows(title, list.map((i) => [i.marker, i.seriesName, withHalf(i.value[1], half(i))]));
       }, { trigger: chart.series.every((s) => s.mark === "points") ? "item" : "axis" }),
     };
   };
 
-  const histogram = (chart, paint, width, hidden, limits) => {
+  const histogram = (chart, paint, width, hidden, ranges) => {
     const left = 46;
     const shown = chart.series.filter((s) => !hidden.has(s.name));
     const series = shown.map((s) => {
@@ -378,8 +402,8 @@
     return {
       ...frame(paint),
       grid: { left, right: 18, top: 30, bottom: 46 },
-      xAxis: axisOption(chart.x, paint, { ...below, ...rangeOption(chart.x, limits, 6, true) }),
-      yAxis: axisOption(chart.y, paint, { ...above(paint, left), ...rangeOption(chart.y, limits, 5) }),
+      xAxis: axisOption(chart.x, paint, { ...below, ...rangeOption(chart.x, ranges.x, 6, true) }),
+      yAxis: axisOption(chart.y, paint, { ...above(paint, left), ...rangeOption(chart.y, ranges.y, 5) }),
       series,
       tooltip: tooltip(paint, (items) => {
         const x = items[0].value[0];
@@ -451,8 +475,8 @@
   const draw = (item) => {
     const width = item.element.clientWidth;
     const [option, height] = kinds[item.chart.kind];
-    item.instance.resize({ width, height: height(item.chart, width, item.limits) });
-    item.instance.setOption(option(item.chart, theme(), width, item.hidden, item.limits), { notMerge: true });
+    item.instance.resize({ width, height: height(item.chart, width, item.ranges) });
+    item.instance.setOption(option(item.chart, theme(), width, item.hidden, item.ranges), { notMerge: true });
   };
 
   const drawAll = () => drawn.forEach(draw);
@@ -493,11 +517,11 @@
   for (const element of document.querySelectorAll("figure[data-figure]")) {
     const figure = figures[Number(element.dataset.figure)];
     const hidden = new Set();
-    const limits = ranges(figure);
     const own = [...element.querySelectorAll(".chart")].map((place) => {
-      const chart = figure.panels[Number(place.dataset.panel)].chart;
+      const panel = Number(place.dataset.panel);
+      const [chart, ranges] = [figure.panels[panel].chart, figure.ranges[panel]];
       const size = { width: place.clientWidth || 300, height: 200 };
-      return { element: place, chart, hidden, limits, instance: echarts.init(place, null, { renderer: "svg", ...size }) };
+      return { element: place, chart, hidden, ranges, instance: echarts.init(place, null, { renderer: "svg", ...size }) };
     });
     legend(element.querySelector("[data-legend]"), figure, hidden, () => own.forEach(draw));
     drawn.push(...own);

@@ -60,16 +60,23 @@ const axisTitle = (axis) => (axis.unit ? `${axis.label} (${axis.unit})` : axis.l
 
   const interval = (from, to) => `${formatNumber(from)} \u2013 ${formatNumber(to)}`;
 
+  /** The heading of half the width of confidence intervals. */
+  const HALF = "\u00b1 (95 %)";
+
   /** Headings and rows of a panel; the first of each row names it. */
   const rowsOf = {
     bars: (chart) => [
-      [chart.category_label, ...chart.series.map((s) => s.name)],
-      chart.categories.map((name, i) => [name, ...chart.series.map((s) => s.values[i])]),
+      [chart.category_label, ...chart.series.map((s) => s.name), ...(chart.intervals ? [`${HALF} of the sum`] : [])],
+      chart.categories.map((name, i) => [name, ...chart.series.map((s) => s.values[i]), ...(chart.intervals ? [chart.intervals[i]] : [])]),
     ],
-    plane: (chart) => [
-      ["Series", axisTitle(chart.x), axisTitle(chart.y)],
-      chart.series.flatMap((s) => s.points.map(([x, y]) => [s.name, x, y])),
-    ],
+    plane: (chart) => {
+      const has = chart.series.some((s) => s.intervals);
+      const half = (s, i) => (has ? [s.intervals?.[i] ?? null] : []);
+      return [
+        ["Series", axisTitle(chart.x), axisTitle(chart.y), ...(has ? [HALF] : [])],
+        chart.series.flatMap((s) => s.points.map(([x, y], i) => [s.name, x, y, ...half(s, i)])),
+      ];
+    },
     histogram: (chart) => [
       ["Series", axisTitle(chart.x), axisTitle(chart.y)],
       chart.series.flatMap((s) => s.values.map((v, i) => [s.name, interval(s.edges[i], s.edges[i + 1]), v])),

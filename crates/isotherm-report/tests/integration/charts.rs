@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// A page of these charts, and a browser for it; none where there is no browser.
 fn prepare(name: &str, charts: Vec<Chart>) -> Option<(String, Browser)> {
     let figure = |chart| {
-        let panels = vec![Panel { title: String::new(), chart }];
+        let panels = vec![Panel::new("", chart)];
         Block::Figure(Figure { title: "A chart".into(), caption: String::new(), panels })
     };
     let sections = vec![Section::new("Charts", charts.into_iter().map(figure).collect())];
@@ -96,10 +96,11 @@ const COLLISIONS: &str = "[...document.querySelectorAll('.chart')].flatMap(chart
 fn labels_of_rules_and_names_of_bars_lie_apart() {
     let name = |text: &str| format!("{text}: sepbit, greedy (not valid)");
     let bars = |stacked| Bars {
-        categories: vec![name("tpcc-postgres-xfs"), name("varmail-ext4"), "short".into()],
+        categories: vec![name("tpcc-postgres-xfs-after-a-long-preconditioning"), name("varmail-ext4"), "short".into()],
         value: Axis::linear("Pages programmed per page the host wrote", ""),
         stacked,
         series: vec![BarSeries { values: vec![Some(1.2), Some(0.99), Some(1.8)], ..BarSeries::default() }],
+        intervals: if stacked { vec![Some(0.15), None, Some(0.25)] } else { Vec::new() },
         rules: rules(&[1.438, 1.102, 1.006, 1.013]),
         ..Bars::default()
     };
@@ -123,6 +124,17 @@ fn labels_of_rules_and_names_of_bars_lie_apart() {
         );
         assert_eq!(shown, serde_json::json!([4, 4, 2, 4]), "every rule has its label at {width}");
         assert_eq!(browser.evaluate(COLLISIONS), Value::Array(Vec::new()), "at {width}");
+        // Names take the lines that they need, and the intervals stand beside the sums.
+        let words = |figure, browser: &mut Browser| texts(browser, figure).join(" ");
+        let (stacked, single) = (words(0, &mut browser), words(1, &mut browser));
+        for told in [&stacked, &single] {
+            assert_eq!(told.matches("(not valid)").count(), 2, "names are cut at {width}: {told}");
+        }
+        for sum in ["1.200 \u{b1} 0.1500", "0.9900", "1.800 \u{b1} 0.2500"] {
+            assert!(stacked.contains(sum), "{sum} at {width}: {stacked}");
+        }
+        let whiskers = "[...document.querySelectorAll('#figure-0 .chart svg path')].filter(p => p.getAttribute('stroke-width') === '1.25').length";
+        assert_eq!(browser.evaluate(whiskers), 2 * 3, "two intervals, each with its two ends, at {width}");
     }
     assert_quiet(&mut browser);
 }
