@@ -32,11 +32,13 @@ pub mod figure;
 pub mod page;
 pub mod summary;
 
+mod arrangement;
 mod axes;
 mod error;
 mod findings;
 mod hotness;
 mod html;
+mod lead;
 mod panels;
 mod ranges;
 mod runs;

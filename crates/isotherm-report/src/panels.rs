@@ -1,15 +1,15 @@
 //! The figures of runs: which numbers are drawn, in which panel, under which name and colour.
 
+use crate::arrangement::{Arrangement, Place, of_means, of_one};
 use crate::figure::{
     Axis, BarSeries, Bars, Chart, Figure, HeatMap, Histogram, HistogramSeries, Mark, Origin, Panel, Plane, PlaneSeries,
     Rule,
 };
 use crate::table::number;
-use isotherm_eval::results::{BlockHistogram, LatencyBucket, RunResult};
+use isotherm_eval::comparison::{Device, OnTrace};
+use isotherm_eval::results::{BlockHistogram, Estimate, LatencyBucket, RunResult};
 use serde_json::Value;
 
-/// Colours of the palette.
-const COLOURS: usize = 8;
 /// How runs that are not valid are drawn.
 pub(crate) const PALE: &str = "What is pale comes from runs that are not valid.";
 /// The grey of the palette.
@@ -17,76 +17,8 @@ const GREY: usize = 6;
 /// Its colours for what is written beyond the host's own pages, the strongest first. Causes begin with the host.
 const EXTRA: [usize; 7] = [7, 1, 0, 2, 3, 4, 5];
 
-/// Where each run is drawn. Runs that differ in one axis share a panel and differ in colour; every combination of the
-/// other axes has a panel of its own, so that a panel holds few lines and a colour means one policy throughout.
-pub(crate) struct Arrangement<'a> {
-    /// Title of each panel; one empty title where one panel holds everything.
-    panels: Vec<String>,
-    places: Vec<Place<'a>>,
-}
-
-/// One run in a figure.
-struct Place<'a> {
-    run: &'a RunResult,
-    panel: usize,
-    slot: usize,
-    name: String,
-}
-
-impl<'a> Arrangement<'a> {
-    /// Colours by the placement where it varies, otherwise by the first axis that does.
-    pub(crate) fn new(runs: &'a [RunResult]) -> Self {
-        let varying = varying_axes(runs);
-        let colour = varying.iter().find(|a| *a == "placement").or(varying.first());
-        colour.and_then(|axis| Self::by_axis(runs, axis, &varying)).unwrap_or_else(|| Self::one_panel(runs))
-    }
-
-    fn one_panel(runs: &'a [RunResult]) -> Self {
-        let place = |(slot, run): (usize, &'a RunResult)| Place { run, panel: 0, slot, name: run.label.clone() };
-        Self { panels: vec![String::new()], places: runs.iter().enumerate().map(place).collect() }
-    }
-
-    /// None where two runs would have the same colour in the same panel: then axes do not tell the runs apart.
-    fn by_axis(runs: &'a [RunResult], colour: &str, varying: &[String]) -> Option<Self> {
-        let (mut names, mut panels) = (Vec::new(), Vec::new());
-        let mut places: Vec<Place<'a>> = Vec::new();
-        for run in runs {
-            let name = axis_text(run.axes.get(colour)?);
-            let others: Vec<String> = varying
-                .iter()
-                .filter(|axis| *axis != colour)
-                .map(|axis| run.axes.get(axis).map(|value| axis_title(axis, value)))
-                .collect::<Option<_>>()?;
-            let (slot, panel) = (position(&mut names, &name), position(&mut panels, &others.join(", ")));
-            if places.iter().any(|p| (p.slot, p.panel) == (slot, panel)) {
-                return None;
-            }
-            places.push(Place { run, panel, slot, name });
-        }
-        Some(Self { panels, places })
-    }
-
-    /// One chart for each panel, made from its runs; panels without a run that has something to show are left out.
-    fn panels(&self, prefix: &str, chart: impl Fn(&[&Place<'a>]) -> Option<Chart>) -> Vec<Panel> {
-        let mut drawn = Vec::new();
-        for (index, title) in self.panels.iter().enumerate() {
-            let mut places: Vec<&Place> = self.places.iter().filter(|p| p.panel == index).collect();
-            places.sort_by_key(|p| p.slot);
-            // More lines than colours are told apart by panels, each of them with its own names.
-            let many = places.len() > COLOURS;
-            for few in places.chunks(COLOURS) {
-                let names = few.iter().map(|place| place.name.as_str()).collect::<Vec<_>>().join(" \u{b7} ");
-                let own = if many { names.as_str() } else { "" };
-                let parts = [prefix, title.as_str(), own].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>();
-                drawn.extend(chart(few).map(|chart| Panel::new(parts.join(", "), chart)));
-            }
-        }
-        drawn
-    }
-}
-
 /// Axes that take more than one value over the runs, in the order of the first run.
-pub(crate) fn varying_axes(runs: &[RunResult]) -> Vec<String> {
+pub(crate) fn varying_axes(runs: &[&RunResult]) -> Vec<String> {
     let Some(first) = runs.first() else { return Vec::new() };
     let varies = |key: &String, value: &Value| runs.iter().any(|run| run.axes.get(key) != Some(value));
     first.axes.iter().filter(|(key, value)| varies(key, value)).map(|(key, _)| key.clone()).collect()
@@ -134,107 +66,107 @@ pub(crate) fn flags(flags: impl Iterator<Item = bool>) -> Vec<bool> {
     if flags.contains(&true) { flags } else { Vec::new() }
 }
 
-/// The name of a run, with a mark where it is not valid.
-fn marked(run: &RunResult) -> String {
-    if run.verdict.valid { run.label.clone() } else { format!("{} (not valid)", run.label) }
+/// The name of a device, with a mark where its runs are not all valid.
+fn marked(device: &Device<'_>) -> String {
+    match (device.valid(), device.runs.len()) {
+        (valid, all) if valid == all => device.name.to_owned(),
+        (0, _) => format!("{} (not valid)", device.name),
+        (valid, all) => format!("{} ({valid} of {all} seeds valid)", device.name),
+    }
+}
+
+/// Intervals, or none where all of them are absent.
+fn intervals(intervals: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
+    let intervals: Vec<Option<f64>> = intervals.collect();
+    if intervals.iter().any(Option::is_some) { intervals } else { Vec::new() }
 }
 
 /// Write amplification against over-provisioning, where several are given: a line for each device.
-pub(crate) fn amplification_over_space(runs: &[RunResult]) -> Option<Figure> {
+pub(crate) fn amplification_over_space(parts: &[OnTrace<'_>]) -> Option<Figure> {
     const SPACE: &str = "over_provisioning";
-    let varying = varying_axes(runs);
-    if !varying.iter().any(|axis| axis == SPACE) {
+    let runs: Vec<&RunResult> = parts.iter().flat_map(|part| &part.devices).map(|device| device.runs[0]).collect();
+    if !varying_axes(&runs).iter().any(|axis| axis == SPACE) {
         return None;
     }
-    let mut names: Vec<String> = Vec::new();
-    /// A point, and whether its run is not valid.
-    type Marked = ((f64, Option<f64>), bool);
-    let mut lines: Vec<Vec<Marked>> = Vec::new();
-    for run in runs {
-        let others = varying.iter().filter(|axis| *axis != SPACE && *axis != "seed");
-        let name = others.filter_map(|axis| Some(axis_title(axis, run.axes.get(axis)?))).collect::<Vec<_>>().join(", ");
-        let slot = position(&mut names, if name.is_empty() { "write amplification" } else { &name });
-        lines.resize(names.len(), Vec::new());
-        let space = run.device.over_provisioning * 100.0;
-        lines[slot].push(((space, run.write_amplification), !run.verdict.valid));
-    }
-    let series: Vec<PlaneSeries> = names
-        .into_iter()
-        .zip(lines)
-        .enumerate()
-        .map(|(slot, (name, mut line))| {
-            line.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
-            let invalid = flags(line.iter().map(|point| point.1));
-            PlaneSeries {
-                name,
-                slot,
-                points: line.into_iter().map(|p| p.0).collect(),
-                invalid,
-                ..PlaneSeries::default()
-            }
-        })
-        .collect();
-    let chart = |series: &[PlaneSeries]| {
-        let names = series.iter().map(|line| line.name.as_str()).collect::<Vec<_>>().join(" \u{b7} ");
-        let plane = Plane {
+    let line = |places: &[&Place<'_>]| {
+        let point = |place: &&Place<'_>| {
+            // Devices of different seeds differ a little in size.
+            let space = place.device.estimate(|run| Some(run.device.over_provisioning * 100.0))?.mean;
+            Some((space, place.device.estimate(|run| run.write_amplification), place.device.is_valid()))
+        };
+        let mut points: Vec<(f64, Option<Estimate>, bool)> = places.iter().filter_map(point).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        PlaneSeries {
+            name: places[0].name.clone(),
+            slot: places[0].slot,
+            points: points.iter().map(|(space, wa, _)| (*space, wa.map(|wa| wa.mean))).collect(),
+            intervals: intervals(points.iter().map(|(_, wa, _)| wa.and_then(|wa| wa.confidence_95))),
+            invalid: flags(points.iter().map(|(_, _, valid)| !valid)),
+            ..PlaneSeries::default()
+        }
+    };
+    let arrangement = Arrangement::along(parts, Some(SPACE));
+    let panels = arrangement.panels("", |places| {
+        Some(Chart::Plane(Plane {
             x: Axis::linear("Over-provisioning (T\u{2212}U)/U", "%"),
             y: Axis::linear("Write amplification", ""),
-            series: series.to_vec(),
+            series: places.chunk_by(|a, b| a.slot == b.slot).map(line).collect(),
             rules: Vec::new(),
-        };
-        Panel::new(names, Chart::Plane(plane))
-    };
-    let mut panels: Vec<Panel> = series.chunks(COLOURS).map(chart).collect();
-    if let [only] = panels.as_mut_slice() {
-        only.title.clear();
-    }
+        }))
+    });
     figure(
         "Write amplification against over-provisioning",
-        "What more spare space buys under each device, over the whole measured run.",
+        &format!("What more spare space buys under each device, over the whole measured run.{}", of_means(parts)),
         panels,
     )
 }
 
-/// Write amplification of each run, split by cause.
-pub(crate) fn amplification_by_cause(runs: &[RunResult]) -> Option<Figure> {
-    let parts: Vec<Vec<(String, u64)>> = runs.iter().map(RunResult::pages_by_cause).collect();
-    let share = |run: &RunResult, parts: &[(String, u64)], cause: &String| -> Option<f64> {
-        let pages = parts.iter().find(|part| part.0 == *cause).map_or(0, |part| part.1);
-        (run.host_pages_written > 0).then(|| pages as f64 / run.host_pages_written as f64)
-    };
+/// Write amplification of each device, split by cause: a panel for each trace.
+pub(crate) fn amplification_by_cause(parts: &[OnTrace<'_>]) -> Option<Figure> {
     let mut causes: Vec<String> = Vec::new();
-    for (cause, pages) in parts.iter().flatten() {
-        if *pages > 0 {
+    for run in parts.iter().flat_map(|part| &part.devices).flat_map(|device| &device.runs) {
+        for (cause, _) in run.pages_by_cause().iter().filter(|(_, pages)| *pages > 0) {
             position(&mut causes, cause);
         }
     }
-    let series: Vec<BarSeries> = causes
-        .iter()
-        .enumerate()
-        .map(|(index, cause)| BarSeries {
-            name: cause.clone(),
-            // The host's own part is the same for all: it is drawn in grey, and the colours go to what differs.
-            slot: if cause == "host" { GREY } else { EXTRA[index % EXTRA.len()] },
-            origin: Origin::Measured,
-            values: runs.iter().zip(&parts).map(|(run, parts)| share(run, parts, cause)).collect(),
-            invalid: flags(runs.iter().map(|run| !run.verdict.valid)),
-        })
-        .collect();
-    let bars = Bars {
+    let panels = parts.iter().filter(|_| !causes.is_empty()).map(|part| {
+        let chart = Chart::Bars(by_cause(&part.devices, &causes));
+        Panel { title: part.trace.to_owned(), group: part.trace.to_owned(), chart }
+    });
+    let caption = format!(
+        "What the flash programmed for each page that the host wrote, over the whole measured run. The parts sum to the write \
+         amplification; 1 means that nothing was written twice.{}",
+        of_means(parts)
+    );
+    figure("Write amplification by cause", &caption, panels.collect())
+}
+
+fn by_cause(devices: &[Device<'_>], causes: &[String]) -> Bars {
+    let share = |device: &Device<'_>, cause: &str| {
+        let of_run = |run: &RunResult| {
+            let pages = run.pages_by_cause().iter().find(|part| part.0 == *cause).map_or(0, |part| part.1);
+            (run.host_pages_written > 0).then(|| pages as f64 / run.host_pages_written as f64)
+        };
+        device.estimate(of_run).map(|found| found.mean)
+    };
+    let series = |(index, cause): (usize, &String)| BarSeries {
+        name: cause.clone(),
+        // The host's own part is the same for all: it is drawn in grey, and the colours go to what differs.
+        slot: if cause == "host" { GREY } else { EXTRA[index % EXTRA.len()] },
+        origin: Origin::Measured,
+        values: devices.iter().map(|device| share(device, cause)).collect(),
+        invalid: flags(devices.iter().map(|device| !device.is_valid())),
+    };
+    let interval = |device: &Device<'_>| device.estimate(|run| run.write_amplification)?.confidence_95;
+    Bars {
         category_label: "Device".into(),
-        categories: runs.iter().map(marked).collect(),
+        categories: devices.iter().map(marked).collect(),
         value: Axis::linear("Pages programmed per page the host wrote", ""),
         stacked: true,
-        series,
+        series: causes.iter().enumerate().map(series).collect(),
+        intervals: intervals(devices.iter().map(interval)),
         rules: vec![Rule { label: "no copies".into(), value: 1.0 }],
-        ..Bars::default()
-    };
-    let panels = if bars.series.is_empty() { Vec::new() } else { vec![Panel::new("", Chart::Bars(bars))] };
-    figure(
-        "Write amplification by cause",
-        "What the flash programmed for each page that the host wrote, over the whole measured run. The parts sum to the write amplification; 1 means that nothing was written twice.",
-        panels,
-    )
+    }
 }
 
 /// Write amplification of each window over the run.
@@ -260,7 +192,10 @@ pub(crate) fn amplification_over_time(arrangement: &Arrangement) -> Option<Figur
     });
     figure(
         "Write amplification over time",
-        "Each step is a window of host writes, as long as the step and as high as the write amplification within it. A line that has become level is steady; one that still moves says that the run was too short to judge by.",
+        &format!(
+            "Each step is a window of host writes, as long as the step and as high as the write amplification within it. A line that has become level is steady; one that still moves says that the run was too short to judge by.{}",
+            arrangement.of_one
+        ),
         panels,
     )
 }
@@ -310,7 +245,10 @@ pub(crate) fn victims(arrangement: &Arrangement) -> Option<Figure> {
     });
     figure(
         "Victims by their invalid share",
-        "Blocks that garbage collection cleaned, by the share of their pages that was already invalid (one minus their utilisation). Far right is cheap: little was left to copy. Victims without one valid page are in the last step.",
+        &format!(
+            "Blocks that garbage collection cleaned, by the share of their pages that was already invalid (one minus their utilisation). Far right is cheap: little was left to copy. Victims without one valid page are in the last step.{}",
+            arrangement.of_one
+        ),
         panels,
     )
 }
@@ -324,7 +262,10 @@ pub(crate) fn erases(arrangement: &Arrangement) -> Option<Figure> {
     });
     figure(
         "Erases by block",
-        "Blocks by how often they were erased during the measured run. Further left wears less; narrower wears more evenly.",
+        &format!(
+            "Blocks by how often they were erased during the measured run. Further left wears less; narrower wears more evenly.{}",
+            arrangement.of_one
+        ),
         panels,
     )
 }
@@ -395,7 +336,10 @@ pub(crate) fn latency(arrangement: &Arrangement) -> Option<Figure> {
     }
     figure(
         "Latency",
-        "How many requests take longer than a time: 1 % on the upright axis is the 99th percentile, 0.1 % the 99.9th. Lower and further left is better. Points lie at the edges of the counted intervals, which double in width.",
+        &format!(
+            "How many requests take longer than a time: 1 % on the upright axis is the 99th percentile, 0.1 % the 99.9th. Lower and further left is better. Points lie at the edges of the counted intervals, which double in width.{}",
+            arrangement.of_one
+        ),
         panels,
     )
 }
@@ -419,24 +363,30 @@ fn slower_than(buckets: &[LatencyBucket]) -> Option<Vec<(f64, Option<f64>)>> {
 }
 
 /// Host writes by address and time, once for each trace.
-pub(crate) fn heat(runs: &[RunResult]) -> Option<Figure> {
-    let mut seen: Vec<&RunResult> = Vec::new();
-    for run in runs {
-        let known = seen.iter().any(|s| s.trace == run.trace && s.write_heat == run.write_heat);
-        if !known && run.write_heat.counts.iter().flatten().any(|c| *c > 0) {
-            seen.push(run);
+pub(crate) fn heat(parts: &[OnTrace<'_>]) -> Option<Figure> {
+    let mut panels: Vec<Panel> = Vec::new();
+    for part in parts {
+        let mut seen: Vec<(&str, &RunResult)> = Vec::new();
+        for (name, run) in part.devices.iter().map(|device| (device.name, device.runs[0])) {
+            let known = seen.iter().any(|(_, s)| s.write_heat == run.write_heat);
+            if !known && run.write_heat.counts.iter().flatten().any(|c| *c > 0) {
+                seen.push((name, run));
+            }
         }
+        // One map is the workload's own; several of one trace differ by the device that folded or repeated it.
+        let device = |name: &str| if seen.len() == 1 { String::new() } else { name.to_owned() };
+        panels.extend(seen.iter().map(|(name, run)| {
+            let title =
+                [part.trace, &device(name)].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(", ");
+            Panel::new(title, Chart::HeatMap(heat_map(run)))
+        }));
     }
-    // One map is the workload's own; several of one trace differ by the device that folded or repeated it.
-    let title = |run: &RunResult| match seen.iter().filter(|s| s.trace == run.trace).count() {
-        _ if seen.len() == 1 => String::new(),
-        1 => run.trace.clone(),
-        _ => format!("{}, {}", run.trace, run.label),
-    };
-    let panels: Vec<Panel> = seen.iter().map(|run| Panel::new(title(run), Chart::HeatMap(heat_map(run)))).collect();
     figure(
         "Host writes by address and time",
-        "Each cell is a range of addresses during a stretch of the run; darker (in the dark, brighter) cells were written more, on a logarithmic scale, and empty ones not at all. Level bands are hot ranges, slanting ones are logs and scans.",
+        &format!(
+            "Each cell is a range of addresses during a stretch of the run; darker (in the dark, brighter) cells were written more, on a logarithmic scale, and empty ones not at all. Level bands are hot ranges, slanting ones are logs and scans.{}",
+            of_one(parts)
+        ),
         panels,
     )
 }

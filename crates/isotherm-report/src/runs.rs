@@ -1,49 +1,41 @@
 //! The report of `run` and `compare`: the answer first, then the table, the figures, and all that repeats the run.
 
+use crate::arrangement::Arrangement;
 use crate::error::ReportError;
 use crate::figure::Figure;
+use crate::lead;
 use crate::page::{Block, Code, Fact, Notice, Page, Section, Tone};
-use crate::panels::{self, Arrangement};
+use crate::panels;
 use crate::split;
 use crate::table::{self, bytes, number, percent};
+use isotherm_eval::comparison::OnTrace;
 use isotherm_eval::results::{DeviceSummary, ResultsFile, RunResult, TraceSummary, Verdict, Workload};
 
 /// Fills the page.
 pub(crate) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
-    let runs = &results.runs;
-    let traces = results.traces.iter().map(|t| t.name.as_str()).collect::<Vec<_>>().join(", ");
-    let title = match runs.len() {
-        1 => format!("{} on {traces}", runs[0].label),
-        n => format!("{n} devices under {traces}"),
-    };
-    // Runs that differ in their seed alone would lie on each other: the first of each stands for them.
-    let mut drawn: Vec<RunResult> = Vec::new();
-    for run in runs {
-        if drawn.iter().all(|other| other.label != run.label) {
-            drawn.push(run.clone());
-        }
-    }
-    let drawn = drawn.as_slice();
-    let arrangement = Arrangement::new(drawn);
+    let parts = OnTrace::of(&results.runs, &results.traces);
+    // Runs that differ in their seed alone would lie on each other: where a mean says nothing, the first of each stands for them.
+    let first: Vec<&RunResult> = parts.iter().flat_map(|part| &part.devices).map(|device| device.runs[0]).collect();
+    let arrangement = Arrangement::new(&parts);
     let sections = vec![
         Section::new("Can this be trusted?", trust(results)),
         Section::new("Results", tables(results)?),
         figures(
             "Write amplification",
             [
-                panels::amplification_by_cause(drawn),
-                panels::amplification_over_space(drawn),
+                panels::amplification_by_cause(&parts),
+                panels::amplification_over_space(&parts),
                 panels::amplification_over_time(&arrangement),
             ],
         ),
         figures("Garbage collection and wear", [panels::victims(&arrangement), panels::erases(&arrangement)]),
-        latency(runs, panels::latency(&arrangement)),
-        figures("The device's DRAM", [split::split_over_time(drawn)]),
-        workload(results),
+        latency(&results.runs, panels::latency(&arrangement)),
+        figures("The device's DRAM", [split::split_over_time(&first)]),
+        workload(results, &first, panels::heat(&parts)),
         repeat(results),
     ];
     let sections = sections.into_iter().filter(|s| !s.blocks.is_empty()).collect();
-    Ok(Page { title, lead: lead(runs), version: results.version.clone(), sections })
+    Ok(Page { title: lead::title(&parts), lead: lead::lead(&parts), version: results.version.clone(), sections })
 }
 
 /// The verdict, and what could not be run at all.
@@ -90,82 +82,6 @@ fn latency(runs: &[RunResult], figure: Option<Figure>) -> Section {
     let facts: Vec<Fact> = notes.into_iter().map(fact).collect();
     let facts = (!facts.is_empty()).then_some(Block::Facts(facts));
     Section::new("Latency of requests", facts.into_iter().chain(figure.map(Block::Figure)).collect())
-}
-
-/// The answer: a sentence for each trace, on a line of its own. What runs under different traces is not to be compared.
-fn lead(runs: &[RunResult]) -> String {
-    let mut traces: Vec<(&str, Vec<Contender>)> = Vec::new();
-    for run in runs {
-        let entry = match traces.iter().position(|(trace, _)| *trace == run.trace) {
-            Some(at) => &mut traces[at].1,
-            None => {
-                traces.push((&run.trace, Vec::new()));
-                &mut traces.last_mut().expect("it was pushed").1
-            }
-        };
-        entry.push(Contender::of(run));
-    }
-    let sentences = traces.iter().map(|(_, contenders)| answer(contenders));
-    sentences.collect::<Vec<_>>().join("\n")
-}
-
-/// A run that competes with the others of its trace.
-struct Contender<'a> {
-    /// What it is called beside others of its trace.
-    name: &'a str,
-    /// The name of its trace and what parts it from the run's, where there are several.
-    trace: &'a str,
-    amplification: Option<f64>,
-    victims: u64,
-    valid: bool,
-}
-
-impl<'a> Contender<'a> {
-    fn of(run: &'a RunResult) -> Self {
-        // Labels of runs under several traces begin with the trace.
-        let is_prefix = |name: &str| run.label.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
-        let trace = run.axes.get("trace").and_then(|name| name.as_str()).filter(|name| is_prefix(name));
-        let (trace, name) = run.label.split_at(trace.map_or(0, |name| name.len() + 2));
-        Self { name, trace, amplification: run.write_amplification, victims: run.gc_count, valid: run.verdict.valid }
-    }
-}
-
-/// Who writes least under one trace, and against whom. Runs that are not valid do not compete.
-fn answer(runs: &[Contender]) -> String {
-    let none_valid = runs.iter().all(|r| !r.valid);
-    let competes = |r: &&Contender| r.valid || none_valid;
-    // Runs that differ in their seed alone have the same name, and compete by their mean.
-    let mut names: Vec<&str> = Vec::new();
-    for run in runs.iter().filter(competes) {
-        if !names.contains(&run.name) {
-            names.push(run.name);
-        }
-    }
-    let mean = |name: &&str| {
-        let own = runs.iter().filter(competes).filter(|run| run.name == *name);
-        let own: Vec<f64> = own.filter_map(|run| run.amplification).collect();
-        (!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64)
-    };
-    let amplified: Vec<(&str, f64)> = names.iter().filter_map(|name| Some((*name, mean(name)?))).collect();
-    let best = amplified.iter().min_by(|a, b| a.1.total_cmp(&b.1));
-    let worst = amplified.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    let answer = match (best, worst) {
-        (Some((name, wa)), _) if runs.len() == 1 => format!(
-            "{name}: {} pages programmed for each page that the host wrote, {} victims collected.",
-            number(*wa),
-            number(runs[0].victims as f64)
-        ),
-        (Some((best, least)), Some((worst, most))) if most > least => format!(
-            "{best} writes least: {} pages programmed for each page that the host wrote, {} less than {worst} with {}.",
-            number(*least),
-            percent(1.0 - least / most),
-            number(*most)
-        ),
-        (Some((_, wa)), _) => format!("Write amplification is {} on every device that can be judged.", number(*wa)),
-        (None, _) => "The host wrote nothing, so write amplification has no value.".to_owned(),
-    };
-    let trace = runs.first().map_or("", |run| run.trace);
-    if none_valid { format!("{trace}Not to be trusted, see below: {answer}") } else { format!("{trace}{answer}") }
 }
 
 fn caption(runs: &[RunResult]) -> String {
@@ -258,13 +174,17 @@ fn grouped<'a>(said: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
     said
 }
 
-/// What was replayed, and where its writes went.
-fn workload(results: &ResultsFile) -> Section {
-    let mut blocks: Vec<Block> = results.traces.iter().map(|t| Block::Facts(trace_facts(t))).collect();
-    if let Some(run) = results.runs.first() {
+/// What was replayed, and where its writes went. Of the draws of a synthetic workload, the first is told.
+fn workload(results: &ResultsFile, first: &[&RunResult], heat: Option<Figure>) -> Section {
+    let is_another_draw = |trace: &&TraceSummary| {
+        first.iter().all(|run| run.trace != trace.name) && results.runs.iter().any(|run| run.trace == trace.name)
+    };
+    let told = results.traces.iter().filter(|trace| !is_another_draw(trace));
+    let mut blocks: Vec<Block> = told.map(|t| Block::Facts(trace_facts(t))).collect();
+    if let Some(run) = first.first() {
         blocks.push(Block::Facts(workload_facts(&run.workload)));
     }
-    blocks.extend(panels::heat(&results.runs).map(Block::Figure));
+    blocks.extend(heat.map(Block::Figure));
     Section::new("Workload", blocks)
 }
 
@@ -329,7 +249,9 @@ pub(crate) fn repeat(results: &ResultsFile) -> Section {
     blocks.push(Block::Facts(facts));
     for run in &results.runs {
         let text = run.spec.to_toml();
-        blocks.push(Block::Code(Code { title: format!("Specification of {}", run.label), text, folded: true }));
+        let seed = if table::has_seeds(&results.runs) { format!(", seed {}", run.seed) } else { String::new() };
+        let title = format!("Specification of {}{seed}", run.label);
+        blocks.push(Block::Code(Code { title, text, folded: true }));
     }
     Section::new("Repeat it", blocks)
 }
@@ -367,27 +289,6 @@ fn device_facts(device: &DeviceSummary) -> Vec<Fact> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn contender(name: &'static str, amplification: f64, valid: bool) -> Contender<'static> {
-        Contender { name, trace: "mail: ", amplification: Some(amplification), victims: 7, valid }
-    }
-
-    #[test]
-    fn what_is_not_valid_does_not_compete() {
-        let runs = [contender("a", 1.5, true), contender("b", 2.0, true), contender("c", 1.0, false)];
-        let told = "a writes least: 1.500 pages programmed for each page that the host wrote, 25 % less than b with 2.";
-        assert_eq!(answer(&runs), format!("mail: {told}"));
-        let none = answer(&[contender("a", 1.5, false), contender("b", 2.0, false)]);
-        assert_eq!(none, format!("mail: Not to be trusted, see below: {told}"));
-    }
-
-    #[test]
-    fn seeds_of_a_device_compete_by_their_mean() {
-        let runs = [contender("a", 1.0, true), contender("b", 1.5, true), contender("a", 2.5, true)];
-        let told =
-            "b writes least: 1.500 pages programmed for each page that the host wrote, 14.29 % less than a with 1.750.";
-        assert_eq!(answer(&runs), format!("mail: {told}"));
-    }
 
     #[test]
     fn a_label_is_named_once_for_each_reason() {

@@ -21,7 +21,7 @@ struct Row<'a> {
 pub(crate) fn panels(wanted: &Wanted, runs: &[RunResult]) -> Result<Vec<Panel>, ReportError> {
     let (mut titles, mut names) = (Vec::new(), Vec::new());
     let mut rows: Vec<(usize, Row)> = Vec::new();
-    let others = varying_axes(runs);
+    let others = varying_axes(&runs.iter().collect::<Vec<_>>());
     for run in runs {
         let axis = |name: &str| run.axes.get(name).unwrap_or(&Value::Null);
         let mut title = vec![axis_text(axis(&wanted.x))];

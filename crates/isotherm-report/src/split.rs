@@ -10,7 +10,7 @@ const BUFFER: usize = 1;
 const MAPPING: usize = 2;
 
 /// Two charts for each run whose border moves: the border, and both cost-benefits on a scale of ratios.
-pub(crate) fn split_over_time(runs: &[RunResult]) -> Option<Figure> {
+pub(crate) fn split_over_time(runs: &[&RunResult]) -> Option<Figure> {
     let mut panels = Vec::new();
     for run in runs {
         let Some(series) = run.sections.get::<SplitCounters>().and_then(|split| split.series) else { continue };

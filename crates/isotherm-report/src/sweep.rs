@@ -118,8 +118,10 @@ fn select<T>(
             .cloned()
             .ok_or_else(|| refuse(wanted, format!("the runs have no axis `{name}`"), axes_there_are(runs)))
     };
-    let mut others: Vec<String> =
-        varying_axes(runs).into_iter().filter(|a| *a != wanted.x && Some(a) != wanted.series.as_ref()).collect();
+    let mut others: Vec<String> = varying_axes(&runs.iter().collect::<Vec<_>>())
+        .into_iter()
+        .filter(|a| *a != wanted.x && Some(a) != wanted.series.as_ref())
+        .collect();
     if wanted.kind == FigureKind::Agreement {
         // What is predicted takes in what the axes change.
         others.clear();

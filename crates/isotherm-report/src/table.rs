@@ -4,7 +4,7 @@
 
 use crate::error::ReportError;
 use crate::page::{Cell, Column, Table};
-use isotherm_eval::results::{Replicates, RunResult};
+use isotherm_eval::results::{Estimate, Replicates, RunResult};
 use serde_json::Value;
 
 /// A column of the table of runs.
@@ -66,6 +66,8 @@ pub(crate) fn of_runs(runs: &[RunResult], caption: String) -> Result<Table, Repo
     let mut table = Table { caption, ..Table::default() };
     let text = |title: &str| Column { title: title.to_owned(), ..Column::default() };
     table.columns.push(text("Device"));
+    let has_seeds = has_seeds(runs);
+    table.columns.extend(has_seeds.then(|| text("Seed")));
     table.columns.push(text("Valid"));
     let whole = column("Write amplification", "whole run", "write_amplification", PLAIN);
     let last = column("Write amplification", "last window", "write_amplification_last", PLAIN);
@@ -86,12 +88,21 @@ pub(crate) fn of_runs(runs: &[RunResult], caption: String) -> Result<Table, Repo
         });
     }
     for (run, json) in runs.iter().zip(&json) {
-        let mut row = vec![Cell::text(&run.label), Cell::text(run.verdict.words().join(", "))];
+        let mut row = vec![Cell::text(&run.label)];
+        row.extend(has_seeds.then(|| number_cell(json, "seed", 1.0)));
+        row.push(Cell::text(run.verdict.words().join(", ")));
         row.extend(shown.iter().map(|c| number_cell(json, c.key, c.unit.1)));
         row.extend(causes.iter().map(|cause| number_cell(json, &format!("pages_programmed.{cause}"), 1.0)));
         table.rows.push(row);
     }
     Ok(table)
+}
+
+/// Whether runs of the same device differ in their seed.
+pub(crate) fn has_seeds(runs: &[RunResult]) -> bool {
+    let mut labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
+    labels.sort_unstable();
+    labels.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 /// Means over the seeds of each device, with half their confidence intervals; none where every device ran once.
@@ -117,9 +128,7 @@ pub(crate) fn of_replicates(replicates: &[Replicates]) -> Option<Table> {
     for device in replicates {
         let cell = |c: &&RunColumn| {
             let Some(found) = device.values.get(c.key) else { return Cell::text("\u{2013}") };
-            let half =
-                found.confidence_95.map_or_else(String::new, |half| format!(" \u{b1} {}", number(half / c.unit.1)));
-            Cell { text: number(found.mean / c.unit.1) + &half, value: Some(found.mean), key: c.key.to_owned() }
+            Cell { text: estimate(found, c.unit.1), value: Some(found.mean), key: c.key.to_owned() }
         };
         let mut row = vec![Cell::text(&device.label), Cell::text(device.seeds.len().to_string())];
         row.extend(shown.iter().map(cell));
@@ -191,6 +200,11 @@ pub(crate) fn number(value: f64) -> String {
         text.push_str(fraction);
     }
     text
+}
+
+/// A mean in units of `unit`, with half its confidence interval where it has one.
+pub(crate) fn estimate(found: &Estimate, unit: f64) -> String {
+    with_half(found.mean / unit, found.confidence_95.map(|half| half / unit))
 }
 
 /// A mean, with half its confidence interval where there is one.

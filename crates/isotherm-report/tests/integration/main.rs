@@ -5,7 +5,7 @@ mod charts;
 mod fixture;
 
 use browser::Browser;
-use isotherm_eval::results::ResultsFile;
+use isotherm_eval::results::{ResultsFile, TraceSummary};
 use isotherm_report::render;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -111,6 +111,7 @@ fn each_trace_has_an_answer_of_its_own() {
     results.runs.iter_mut().for_each(|run| trace(run, "shop"));
     results.runs.extend(mail);
     let html = render(&results).unwrap();
+    assert!(html.contains("<h1>6 devices under shop, mail</h1>"), "what runs under two traces is one device");
     let lead = html.split("<p class=\"lead\">").nth(1).unwrap().split("</p>").next().unwrap();
     let lines: Vec<&str> = lead.lines().collect();
     assert_eq!(lines.len(), 2, "{lead}");
@@ -121,6 +122,125 @@ fn each_trace_has_an_answer_of_its_own() {
         assert_eq!(line.matches(name).count(), 1, "the trace is named once: {line}");
     }
     assert_eq!(less(lines[0]), less(lines[1]), "twice of everything is the same gain");
+    // Bars and lines of a trace stand together, under short titles.
+    let figures = figures_of(&html);
+    assert_eq!(titles(&figures, "Write amplification by cause"), ["shop", "mail"]);
+    let over_time = titles(&figures, "Write amplification over time");
+    let [greedy, other] =
+        ["greedy", "cost_benefit"].map(|victim| over_time.iter().position(|t| *t == format!("shop, {victim}")));
+    assert!(greedy < Some(2) && other < Some(2) && over_time.len() == 4, "{over_time:?}");
+    assert_eq!(over_time[2], over_time[0].replace("shop", "mail"), "panels of each trace are in the same order");
+}
+
+/// The figures of a page, as its script has them.
+fn figures_of(html: &str) -> Vec<Value> {
+    let json = html.split("id=\"figures\">").nth(1).unwrap().split("</script>").next().unwrap();
+    serde_json::from_str(json).unwrap()
+}
+
+fn figure_of<'a>(figures: &'a [Value], title: &str) -> &'a Value {
+    figures.iter().find(|figure| figure["title"] == title).unwrap()
+}
+
+/// The titles of a figure's panels.
+fn titles(figures: &[Value], title: &str) -> Vec<String> {
+    let panels = figure_of(figures, title)["panels"].as_array().unwrap();
+    panels.iter().map(|panel| panel["title"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Several values of over-provisioning under two traces, one of which writes four times as much.
+#[test]
+fn space_is_compared_within_a_trace() {
+    let mut results = fixture::compare();
+    let runs = std::mem::take(&mut results.runs);
+    for (trace, times) in [("shop", 1.0), ("mail", 4.0)] {
+        for (op, share) in [("7 %", 0.07), ("28 %", 0.28)] {
+            results.runs.extend(runs.iter().cloned().map(|mut run| {
+                run.label = format!("{trace}: {}, OP {op}", run.label);
+                run.axes.insert("trace".to_owned(), Value::from(trace));
+                run.axes.insert("over_provisioning".to_owned(), Value::from(format!("OP {op}")));
+                run.device.over_provisioning = share;
+                run.write_amplification = run.write_amplification.map(|wa| times * wa);
+                run
+            }));
+        }
+    }
+    let figures = figures_of(&render(&results).unwrap());
+    let space = figure_of(&figures, "Write amplification against over-provisioning");
+    let panels = space["panels"].as_array().unwrap();
+    let victims = ["greedy", "cost_benefit"];
+    let found = titles(&figures, "Write amplification against over-provisioning");
+    assert_eq!(found.len(), 4, "{found:?}");
+    for (at, title) in found.iter().enumerate() {
+        let trace = if at < 2 { "shop" } else { "mail" };
+        assert!(victims.iter().any(|victim| *title == format!("{trace}, {victim}")), "{found:?}");
+        let series = panels[at]["chart"]["series"].as_array().unwrap();
+        let names: Vec<&str> = series.iter().map(|line| line["name"].as_str().unwrap()).collect();
+        assert_eq!(names.len(), 3, "a line for each placement: {names:?}");
+        assert!(series.iter().all(|line| line["points"].as_array().unwrap().len() == 2));
+    }
+    let most = |at: usize| space["ranges"][at]["y"][1].as_f64().unwrap();
+    assert_eq!(most(0), most(1), "panels of a trace can be compared");
+    assert!((most(2) / most(0) - 4.0).abs() < 1e-9, "each trace has a scale of its own");
+}
+
+/// What `compare --seeds 3` writes: the report is about means.
+#[test]
+fn seeds_are_taken_together() {
+    let mut results = fixture::compare();
+    for run in &mut results.runs {
+        (run.verdict.valid, run.verdict.reasons) = (true, Vec::new());
+    }
+    let first = std::mem::take(&mut results.runs);
+    for run in &first {
+        results.runs.extend((1..=3u64).map(|seed| {
+            let mut run = run.clone();
+            run.seed = seed;
+            run.axes.insert("seed".to_owned(), Value::from(seed));
+            run.trace = if seed == 1 { run.trace } else { format!("{}, seed {seed}", run.trace) };
+            run.write_amplification = run.write_amplification.map(|wa| wa * (0.9 + 0.1 * seed as f64));
+            run
+        }));
+    }
+    let draw = |seed| TraceSummary { name: format!("{}, seed {seed}", fixture::EVIL), ..results.traces[0].clone() };
+    let draws = [draw(2), draw(3)];
+    results.traces.extend(draws);
+    results.replicates = isotherm_eval::compare::replicates(&results.runs);
+    let Some((file, mut browser)) = prepare("seeds", &results) else { return };
+    browser.open(&file, 1280, 900, "light");
+    let text = |browser: &mut Browser, selector: &str| {
+        browser.evaluate(&format!("document.querySelector('{selector}').textContent")).as_str().unwrap().to_owned()
+    };
+    assert_eq!(text(&mut browser, "h1"), format!("6 devices under {}, 3 seeds", fixture::EVIL));
+    let lead = text(&mut browser, ".lead");
+    let best = &results
+        .replicates
+        .iter()
+        .map(|device| device.values["write_amplification"])
+        .reduce(|a, b| if b.mean < a.mean { b } else { a });
+    let best = best.unwrap();
+    let told = format!("{:.3} \u{b1} {:.4}", best.mean, best.confidence_95.unwrap());
+    assert!(
+        lead.contains(&told) && lead.ends_with("(means of 3 seeds, with 95 % confidence intervals)."),
+        "{told}: {lead}"
+    );
+    assert_eq!(lead.matches("writes least").count(), 1, "{lead}");
+    let halves = browser.evaluate("figures[0].panels[0].chart.intervals");
+    let halves: Vec<f64> = halves.as_array().unwrap().iter().map(|half| half.as_f64().unwrap()).collect();
+    assert!(
+        halves.len() == 6 && halves.iter().any(|half| (half - best.confidence_95.unwrap()).abs() < 1e-12),
+        "{halves:?}"
+    );
+    let captions = browser.evaluate("figures.map(f => [f.title, f.caption])");
+    for caption in captions.as_array().unwrap() {
+        let [title, caption] = [0, 1].map(|at| caption[at].as_str().unwrap());
+        let said = if title.ends_with("by cause") { "Means over 3 seeds" } else { "Of the 3 seeds of a device" };
+        assert!(caption.contains(said), "{title}: {caption}");
+    }
+    let seeds =
+        browser.evaluate("[...document.querySelectorAll('[data-key=seed]')].slice(0, 4).map(c => c.textContent)");
+    assert_eq!(seeds, serde_json::json!(["1", "2", "3", "1"]), "the table of runs tells seeds apart");
+    assert_quiet(&mut browser);
 }
 
 #[test]
