@@ -29,7 +29,7 @@ pub(crate) fn page(results: &ResultsFile) -> Result<Page, ReportError> {
             ],
         ),
         figures("Garbage collection and wear", [panels::victims(&arrangement), panels::erases(&arrangement)]),
-        latency(&results.runs, panels::latency(&arrangement)),
+        latency(&parts, panels::latency(&arrangement)),
         figures("The device's DRAM", [split::split_over_time(&first)]),
         workload(results, &first, panels::heat(&parts)),
         repeat(results),
@@ -65,23 +65,49 @@ fn figures<const N: usize>(title: &str, figures: [Option<Figure>; N]) -> Section
 }
 
 /// The latencies, under what is to be known of them.
-fn latency(runs: &[RunResult], figure: Option<Figure>) -> Section {
+fn latency(parts: &[OnTrace<'_>], figure: Option<Figure>) -> Section {
     // Below a log, requests are the log's own, and their latencies are not drawn.
-    let told: Vec<&RunResult> = runs.iter().filter(|run| run.below.is_none()).collect();
-    let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
-    for (note, run) in told.iter().flat_map(|run| run.latency_notes().into_iter().map(move |note| (note, run))) {
-        match notes.iter_mut().find(|(known, _)| *known == note) {
-            Some((_, labels)) => labels.push(&run.label),
-            None => notes.push((note, vec![&run.label])),
+    let mut told: Vec<Named> = Vec::new();
+    let mut notes: Vec<(String, Vec<Named>)> = Vec::new();
+    for part in parts {
+        for run in part.devices.iter().flat_map(|device| &device.runs).filter(|run| run.below.is_none()) {
+            let named = (part.trace, run.label.as_str());
+            told.push(named);
+            for note in run.latency_notes() {
+                match notes.iter_mut().find(|(known, _)| *known == note) {
+                    Some((_, runs)) => runs.push(named),
+                    None => notes.push((note, vec![named])),
+                }
+            }
         }
     }
-    let fact = |(note, labels): (String, Vec<&str>)| {
-        let of = if labels.len() == told.len() { "Every run".to_owned() } else { labels.join(" \u{b7} ") };
-        Fact::new(of, note)
-    };
-    let facts: Vec<Fact> = notes.into_iter().map(fact).collect();
-    let facts = (!facts.is_empty()).then_some(Block::Facts(facts));
-    Section::new("Latency of requests", facts.into_iter().chain(figure.map(Block::Figure)).collect())
+    let lines: Vec<String> = notes.iter().map(|(note, runs)| format!("{}: {note}", whose(runs, &told))).collect();
+    let lines = (!lines.is_empty()).then_some(Block::List(lines));
+    Section::new("Latency of requests", lines.into_iter().chain(figure.map(Block::Figure)).collect())
+}
+
+/// A run, by the name of its trace and its label.
+type Named<'a> = (&'a str, &'a str);
+
+/// Which of all runs some of them are, in few words.
+fn whose(some: &[Named<'_>], all: &[Named<'_>]) -> String {
+    const NAMES_MAX: usize = 4;
+    if some.len() == all.len() {
+        return "Every run".to_owned();
+    }
+    let of_trace = |runs: &[Named<'_>], trace: &str| runs.iter().filter(|run| run.0 == trace).count();
+    let (mut traces, mut labels) = (Vec::new(), Vec::new());
+    for (trace, label) in some {
+        panels::position(&mut traces, trace);
+        panels::position(&mut labels, label);
+    }
+    if traces.iter().all(|trace| of_trace(some, trace) == of_trace(all, trace)) {
+        return format!("Every run under {}", traces.join(", "));
+    }
+    match labels.len().checked_sub(NAMES_MAX).filter(|more| *more > 0) {
+        Some(more) => format!("{} and {more} more", labels[..NAMES_MAX].join(" \u{b7} ")),
+        None => labels.join(" \u{b7} "),
+    }
 }
 
 fn caption(runs: &[RunResult]) -> String {
@@ -289,6 +315,17 @@ fn device_facts(device: &DeviceSummary) -> Vec<Fact> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_are_named_in_few_words() {
+        let labels = ["a", "b", "c", "d", "e"];
+        let of = |trace: &'static str| labels.map(|label| (trace, label)).to_vec();
+        let all = [of("mail"), of("shop")].concat();
+        assert_eq!(whose(&all, &all), "Every run");
+        assert_eq!(whose(&of("shop"), &all), "Every run under shop");
+        assert_eq!(whose(&[all[0], all[0], all[6]], &all), "a \u{b7} b");
+        assert_eq!(whose(&[&all[..5], &all[6..7]].concat(), &all), "a \u{b7} b \u{b7} c \u{b7} d and 1 more");
+    }
 
     #[test]
     fn a_label_is_named_once_for_each_reason() {
