@@ -117,7 +117,7 @@ fn a_point_that_cannot_run_is_skipped_with_a_note() {
     // The table's word on validity is explained below it, with how full the drive was.
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("uniform, large: not valid (") && said.contains("live at the peak"), "{said}");
-    assert!(said.contains("use --repeat") || said.contains("replay.repeat"), "what to change is told: {said}");
+    assert!(said.contains("use --precondition trace"), "what to change is told: {said}");
     assert!(errors.contains("isotherm: uniform, small: skipped: ") && errors.contains("logical_size"), "{errors}");
     let text = std::fs::read_to_string(folder.path().join("out/results.json")).unwrap();
     let results: serde_json::Value = serde_json::from_str(&text).unwrap();
