@@ -93,7 +93,15 @@ pub trait FileSystem: Send + Sync + 'static {
         done(self.fsync(ino, data_only));
     }
     /// Sets space aside, punches holes, makes zeros. Privileges of the file go where the caller is not root.
-    fn allocate(&self, caller: Caller, ino: Ino, handle: Handle, offset: u64, length: u64, how: Allocation) -> Result<()>;
+    fn allocate(
+        &self,
+        caller: Caller,
+        ino: Ino,
+        handle: Handle,
+        offset: u64,
+        length: u64,
+        how: Allocation,
+    ) -> Result<()>;
     /// The next data or hole from `offset` on; `ENXIO` where there is none.
     fn seek(&self, ino: Ino, offset: u64, to: SeekFrom) -> Result<u64>;
     /// Copies a range between files, which may be one if the ranges do not overlap. Returns the bytes copied. Privileges of the file that is

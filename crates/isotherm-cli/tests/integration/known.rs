@@ -43,7 +43,9 @@ fn known_rates_cost_what_the_formula_of_separation_says() {
     // filler in these takes nothing from the others.
     let of = |pattern: &str, options: &[&str]| {
         let drive = ["--logical-size", "128MiB", "--op", "10%"];
-        run(&[&[format!("synth:{pattern},pages=16Ki,writes=20k").as_str()], &drive[..], options].concat())[KNOWN_RATES].as_f64().unwrap()
+        run(&[&[format!("synth:{pattern},pages=16Ki,writes=20k").as_str()], &drive[..], options].concat())[KNOWN_RATES]
+            .as_f64()
+            .unwrap()
     };
     for precondition in ["sequential", "random"] {
         assert_eq!(of("uniform", &["--precondition", precondition]), half, "{precondition}");

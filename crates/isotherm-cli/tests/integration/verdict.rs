@@ -299,7 +299,10 @@ fn a_drive_that_the_trace_does_not_fit_is_refused_with_advice() {
     };
     let short = [writes.as_str(), "--logical-size", "4MiB"];
     let compact = said(&[&short[..], &["--address", "compact"]].concat());
-    assert!(said(&short).contains("wrap or compact") && compact.contains("wrap") && !compact.contains("or compact"), "{compact}");
+    assert!(
+        said(&short).contains("wrap or compact") && compact.contains("wrap") && !compact.contains("or compact"),
+        "{compact}"
+    );
     for more in [&[][..], &["--address", "compact"]] {
         let nothing = said(&[&[trims.as_str()], more].concat());
         assert!(nothing.contains("reads and writes nothing"), "{nothing}");

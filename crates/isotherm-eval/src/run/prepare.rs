@@ -73,7 +73,12 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
     });
     if needs == Some(0) && spec.device.device.logical_size.is_none() {
         let fix = "give a device.logical_size for it, or another trace";
-        return Err(SpecError::new(&spec.trace.name, "the trace reads and writes nothing that a drive could be made for", fix).into());
+        return Err(SpecError::new(
+            &spec.trace.name,
+            "the trace reads and writes nothing that a drive could be made for",
+            fix,
+        )
+        .into());
     }
     let default_bytes = || ((needs.unwrap_or(0) as f64 / (1.0 - log_filler)) as u64).next_multiple_of(page_bytes);
     let logical_bytes = spec.device.device.logical_size.map_or_else(default_bytes, |size| size.0);

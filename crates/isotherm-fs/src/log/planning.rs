@@ -155,7 +155,13 @@ impl Log {
                     Err(failed) => Err(failed),
                 }
             }
-            Goal::FilesAlone(files) => if self.choose(files) { self.pass_chosen(machine) } else { Ok(()) },
+            Goal::FilesAlone(files) => {
+                if self.choose(files) {
+                    self.pass_chosen(machine)
+                } else {
+                    Ok(())
+                }
+            }
             Goal::Groups | Goal::Coldest => {
                 if !self.room().takes(self.redo.len()) {
                     self.check_room(machine, 0)?;

@@ -5,8 +5,8 @@ use isotherm_fs::log::LogSettings;
 use isotherm_fs::volume::Volume;
 use isotherm_vfs::memory::{MemoryFileSystem, Options};
 use isotherm_vfs::{
-    Allocation, Caller, Change, Errno, FileKind, FileSystem, Handle, NewNode, OpenFlags, ROOT, RenameMode, Result, SetXattr,
-    Time,
+    Allocation, Caller, Change, Errno, FileKind, FileSystem, Handle, NewNode, OpenFlags, ROOT, RenameMode, Result,
+    SetXattr, Time,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -38,7 +38,8 @@ fn a_read_sets_the_time_of_access_unless_its_handle_says_otherwise() {
 /// its behalf.
 fn changes_take_privileges(files: &dyn FileSystem) {
     let node = NewNode { kind: FileKind::Regular, permissions: 0o6777, umask: 0, device: 0 };
-    let [from, to] = [b"from", b"to  "].map(|name| files.make_node(Caller::default(), ROOT, name, node).expect("there is room").ino);
+    let [from, to] =
+        [b"from", b"to  "].map(|name| files.make_node(Caller::default(), ROOT, name, node).expect("there is room").ino);
     files.write(from, Handle::default(), 0, &[7; 20_000], Default::default()).expect("there is room");
     let at = Handle::default();
     let (root, user) = (Caller::default(), Caller { uid: 1000, gid: 1000, pid: 0 });

@@ -279,7 +279,11 @@ fn files_are_synced_while_segments_are_cleaned_beside_one_that_is_not_synced() {
         let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
         let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
         let make = |number: u64| {
-            volume.create(Caller::default(), ROOT, format!("f{number}").as_bytes(), node, flags).expect("there is room").0.ino
+            volume
+                .create(Caller::default(), ROOT, format!("f{number}").as_bytes(), node, flags)
+                .expect("there is room")
+                .0
+                .ino
         };
         let files: Vec<u64> = (0..=SYNCED).map(make).collect();
         let blocks = volume.statistics().expect("it answers").blocks_free * share / 100;

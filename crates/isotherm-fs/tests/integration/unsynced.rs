@@ -24,7 +24,9 @@ fn given_back_after_a_crash(has_checkpoint: bool) {
     let volume = mount(device.clone(), false);
     let (file, new) = (add(&volume, ROOT, "file", FileKind::Regular), add(&volume, ROOT, "new", FileKind::Regular));
     write(&volume, file, 0, &[1; 10_000]);
-    volume.allocate(Caller::default(), file, 0, 290 * BLOCK, 5 * BLOCK, Allocation::Reserve { keep_size: true }).expect("there is room");
+    volume
+        .allocate(Caller::default(), file, 0, 290 * BLOCK, 5 * BLOCK, Allocation::Reserve { keep_size: true })
+        .expect("there is room");
     volume.fsync(file, false).expect("the device works");
     volume.checkpoint().expect("the device works");
     let facts = |volume: &dyn FileSystem| {

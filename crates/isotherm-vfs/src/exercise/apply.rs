@@ -266,7 +266,12 @@ fn carry_out(fs: &dyn FileSystem, operation: &Operation) -> Result<Outcome> {
         }
         Operation::CopyRange { from, from_offset, to, to_offset, length } => {
             let (source, target) = (open(fs, from)?, open(fs, to)?);
-            let copied = fs.copy_range(one_of_two(*length), (source.node.ino(), *from_offset), (target.node.ino(), *to_offset), *length);
+            let copied = fs.copy_range(
+                one_of_two(*length),
+                (source.node.ino(), *from_offset),
+                (target.node.ino(), *to_offset),
+                *length,
+            );
             copied.map(Outcome::Count)
         }
         Operation::SetPermissions { path, permissions } => {

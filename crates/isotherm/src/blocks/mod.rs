@@ -97,7 +97,6 @@ impl From<BlockState> for BlockPhase {
 pub struct BlockTable {
     age_base: AgeBase,
     pub(crate) validity: Validity,
-    pub(crate) streams: Vec<StreamId>,
     pub(crate) pasts: Vec<Past>,
 }
 
@@ -116,12 +115,7 @@ impl BlockTable {
     pub(crate) fn new(blocks: u32, log2_pages_per_block: u8, age_base: AgeBase) -> Self {
         let validity = Validity::new(blocks, log2_pages_per_block);
         let blocks = blocks as usize;
-        Self {
-            age_base,
-            validity,
-            streams: memory::table(blocks, StreamId(0)),
-            pasts: memory::table(blocks, Past::default()),
-        }
+        Self { age_base, validity, pasts: memory::table(blocks, Past::default()) }
     }
 
     /// Number of blocks.
@@ -150,7 +144,7 @@ impl BlockTable {
 
     /// The stream that filled the block.
     pub fn stream(&self, block: BlockId) -> StreamId {
-        self.streams[block.0 as usize]
+        self.validity.stream(block)
     }
 
     /// What the block's age counts from, in host page writes. Meaning: [`AgeBase`].
@@ -189,9 +183,7 @@ impl BlockTable {
     /// Brings the columns of `block` towards the cache.
     #[inline(always)]
     pub(crate) fn prefetch(&self, block: BlockId) {
-        let index = block.0 as usize;
-        memory::prefetch(&self.streams, index);
-        memory::prefetch(&self.pasts, index);
+        memory::prefetch(&self.pasts, block.0 as usize);
     }
 
     /// Closed blocks that the victim policy may choose, in order of their number.
@@ -201,9 +193,7 @@ impl BlockTable {
 
     /// Closed blocks that `streams` filled and that the victim policy may choose, in order of their number.
     pub fn closed_of(&self, streams: Streams) -> impl Iterator<Item = BlockId> + '_ {
-        // Two bytes a block in sequence, before the state, which lies in another cache line.
-        let candidates = (0..self.blocks()).map(BlockId).filter(move |b| streams.contains(self.stream(*b)));
-        candidates.filter(|b| self.state(*b) == BlockState::Closed)
+        self.closed().filter(move |b| streams.contains(self.stream(*b)))
     }
 
     /// Closed blocks of every sort, in order of their number.
@@ -224,7 +214,7 @@ impl BlockTable {
         (0..self.blocks()).map(BlockId).map(view).collect()
     }
 
-    /// Bytes of the table, without what only fills words up.
+    /// Bytes of the table, without what only fills words up. The stream counts as two, though it lies where a header has room.
     pub fn bytes(&self) -> u64 {
         let columns = size_of::<StreamId>() + 2 * size_of::<u64>() + size_of::<u32>();
         self.validity.bytes() + u64::from(self.blocks()) * columns as u64

@@ -1,16 +1,18 @@
-//! Which pages are valid, how many of each block, and what the block is doing: one record a block.
+//! Which pages are valid, how many of each block, what the block is doing and which stream filled it: one record a block.
 //!
-//! Every overwrite needs all three of the block where the old page lies, a place that no cache foresees on a large device.
-//! So they lie side by side: a header word (valid pages in its low half, the state above), then one bit a page. A record
+//! Every overwrite needs the first three of the block where the old page lies, a place that no cache foresees on a large device.
+//! So they lie side by side: a header word (valid pages in its lowest 16 bits, the stream in the next, the state above), then one bit a page. A record
 //! of a block of 64 pages has 16 bytes, within one cache line; as three tables the same took three lines and three
 //! entries of the TLB. Memory: 8 bytes a block and 1 bit a page (at least 8 bytes of them a block).
 
 use super::BlockState;
-use crate::address::{BlockId, Ppn};
+use crate::address::{BlockId, Ppn, StreamId};
 use crate::memory;
 
+const STREAM_SHIFT: u32 = 16;
 const STATE_SHIFT: u32 = 32;
-const COUNT_MASK: u64 = (1 << STATE_SHIFT) - 1;
+const COUNT_MASK: u64 = (1 << STREAM_SHIFT) - 1;
+const STREAM_MASK: u64 = ((1 << STATE_SHIFT) - 1) & !COUNT_MASK;
 
 /// Validity of every page, counted by block, and the state of every block.
 #[derive(Clone, Debug)]
@@ -78,7 +80,21 @@ impl Validity {
     pub(crate) fn set_state(&mut self, block: BlockId, state: BlockState) {
         let header = self.header(block);
         let word = &mut self.words[header];
-        *word = *word & COUNT_MASK | (state as u64) << STATE_SHIFT;
+        *word = *word & (COUNT_MASK | STREAM_MASK) | (state as u64) << STATE_SHIFT;
+    }
+
+    /// The stream that filled the block last.
+    #[inline(always)]
+    pub(crate) fn stream(&self, block: BlockId) -> StreamId {
+        StreamId((self.words[self.header(block)] >> STREAM_SHIFT) as u16)
+    }
+
+    /// Says which stream fills the block.
+    #[inline(always)]
+    pub(crate) fn set_stream(&mut self, block: BlockId, stream: StreamId) {
+        let header = self.header(block);
+        let word = &mut self.words[header];
+        *word = *word & !STREAM_MASK | u64::from(stream.0) << STREAM_SHIFT;
     }
 
     #[inline(always)]
@@ -122,7 +138,7 @@ impl Validity {
             let left = words[header] - 1;
             words[header] = left;
             // Of the other states, those below wrap around and those above lie beyond any count.
-            if left.wrapping_sub(CLOSED) <= u64::from(most) {
+            if (left & !STREAM_MASK).wrapping_sub(CLOSED) <= u64::from(most) {
                 return (index + 1, true);
             }
         }
@@ -207,7 +223,7 @@ mod tests {
         for log2 in [2, 5, 6, 8] {
             let pages = 1u32 << log2;
             let mut validity = Validity::new(3, log2);
-            let mut flags = vec![false; 3 * pages as usize];
+            let (mut flags, mut streams) = (vec![false; 3 * pages as usize], [StreamId(0); 3]);
             let mut random = Random::new(u64::from(pages));
             for _ in 0..2000 {
                 let at = random.below(u64::from(3 * pages)) as u32;
@@ -224,7 +240,12 @@ mod tests {
                         validity.set_run(Ppn(at), free as u32);
                         own[..free].fill(true);
                     }
-                    2 => validity.set_state(block, BlockState::ALL[at as usize % BlockState::ALL.len()]),
+                    2 => {
+                        let stream = StreamId(random.below(1 << 16) as u16);
+                        validity.set_stream(block, stream);
+                        validity.set_state(block, BlockState::ALL[at as usize % BlockState::ALL.len()]);
+                        streams[block.0 as usize] = stream;
+                    }
                     3 => {
                         let most = random.below(u64::from(pages)) as u32;
                         let dying: Vec<Ppn> =
@@ -257,6 +278,7 @@ mod tests {
                     let expected: Vec<u32> = (first..first + pages).filter(|p| flags[*p as usize]).collect();
                     assert_eq!(valid, expected);
                     assert_eq!(validity.count(block), expected.len() as u32);
+                    assert_eq!(validity.stream(block), streams[block.0 as usize]);
                 }
                 assert_eq!(validity.state(block), state);
             }

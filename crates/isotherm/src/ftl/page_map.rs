@@ -89,8 +89,17 @@ impl PageMap {
         let (mut before, mut old, mut dead) = ([MapEntry::NONE; RUN], [Ppn::NONE; RUN], 0);
         let (before, entries) = (&mut before[..lpns.len()], &mut self.entries[..]);
         // First all entries, then all old pages: either loop waits for one table, and has little else to do.
-        for ((lpn, at), before) in lpns.iter().zip(at.0..).zip(&mut *before) {
+        let mut all_are_mapped = true;
+        for (((lpn, at), before), old) in lpns.iter().zip(at.0..).zip(&mut *before).zip(&mut old) {
             *before = std::mem::replace(&mut entries[lpn.0 as usize], MapEntry::page(Ppn(at)));
+            *old = before.mapped().unwrap_or(Ppn::NONE);
+            all_are_mapped &= before.mapped().is_some();
+        }
+        // So it is nearly always, once a device is full.
+        if all_are_mapped {
+            store.invalidate_heeded(&old[..lpns.len()], heeded);
+            store.count_run(lpns.len(), lpns.len() as u64);
+            return;
         }
         let mut all_dead = 0;
         for before in &*before {

@@ -192,7 +192,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             ..OpenBlock::default()
         };
         self.blocks.validity.set_state(block, BlockState::Open);
-        self.blocks.streams[block.0 as usize] = stream;
+        self.blocks.validity.set_stream(block, stream);
         if self.is_meta(stream) {
             self.meta_blocks.push(block);
         }

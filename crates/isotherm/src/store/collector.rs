@@ -154,6 +154,7 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     cause: Cause,
 ) -> Result<(), DeviceError> {
     let state = store.blocks.state(victim);
+    let coming = store.foresee(victim, map);
     if state == BlockState::Closed {
         store.victim.on_remove(victim, &store.blocks);
     }
@@ -173,7 +174,7 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     }
     store.moves = moves;
     released?;
-    store.look_ahead(map);
+    store.look_ahead(coming, map);
     Ok(())
 }
 
@@ -274,11 +275,22 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             .for_each_valid(block, |from| moves.push(Move { owner: self.medium.owner(from), from, to: Ppn::NONE }));
     }
 
-    /// Asks the victim policy what it will choose next, and brings what a collection of it needs towards the cache.
-    pub(super) fn look_ahead(&mut self, map: &impl Mapping<M, P, V>) {
+    /// Brings what the map keeps of the block that is likely to be chosen after `victim` towards the cache, and names it: that arrives
+    /// while the victim's pages, which have come, are moved.
+    fn foresee(&mut self, victim: BlockId, map: &impl Mapping<M, P, V>) -> Option<BlockId> {
+        let next = if self.victim.upcoming() == Some(victim) { self.victim.following() } else { None }?;
+        self.prefetch_map(next, map);
+        Some(next)
+    }
+
+    /// Asks the victim policy what it will choose next, and brings what a collection of it needs towards the cache, unless it is `known`
+    /// and that was done.
+    pub(super) fn look_ahead(&mut self, known: Option<BlockId>, map: &impl Mapping<M, P, V>) {
         self.foreseen = self.victim.upcoming();
         if let Some(next) = self.foreseen {
-            self.prefetch_map(next, map);
+            if known != Some(next) {
+                self.prefetch_map(next, map);
+            }
             if let Some(following) = self.victim.following() {
                 self.prefetch_block(following);
             }
@@ -296,7 +308,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         let comes_near = left > NEAR && left <= NEAR + count as u32;
         // What was foreseen and stays the next is in the cache already.
         if comes_near && self.victim.upcoming() != self.foreseen {
-            self.look_ahead(map);
+            self.look_ahead(None, map);
         }
     }
 

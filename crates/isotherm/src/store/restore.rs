@@ -48,7 +48,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         if is_meta {
             self.meta_blocks.push(block);
         }
-        self.blocks.streams[block.0 as usize] = stream;
+        self.blocks.validity.set_stream(block, stream);
         self.blocks.validity.set_state(block, self.closed_state(stream));
     }
 
@@ -63,7 +63,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         let end = first + geometry.pages_per_block();
         self.open[stream] = OpenBlock { next: first + written, end, ..OpenBlock::default() };
         self.blocks.validity.set_state(block, BlockState::Open);
-        self.blocks.streams[block.0 as usize] = StreamId(stream as u16);
+        self.blocks.validity.set_stream(block, StreamId(stream as u16));
     }
 
     /// A page of a store being restored is valid.

@@ -80,7 +80,14 @@ pub fn sample(closes: bool) -> Sample {
     volume.link(with_xattrs, inner, b"another name").expect("there is room");
     volume.forget(with_xattrs, 1);
     volume
-        .allocate(Caller::default(), with_xattrs, Handle::default(), 0, 40 << 12, Allocation::Reserve { keep_size: false })
+        .allocate(
+            Caller::default(),
+            with_xattrs,
+            Handle::default(),
+            0,
+            40 << 12,
+            Allocation::Reserve { keep_size: false },
+        )
         .expect("there is room");
     add(&volume, inner, "fifo", FileKind::Fifo);
     for block in (0..700u64).step_by(30) {

@@ -109,7 +109,8 @@ pub fn perform(volume: &Volume, operation: &Operation) -> Result<()> {
         let flags = WriteFlags { append, ..WriteFlags::default() };
         volume.write(find(volume, path)?, 0, offset, &bytes(stamp, length), flags)
     };
-    let allocate = |path, offset, length, how| volume.allocate(Caller::default(), find(volume, path)?, 0, offset, length, how);
+    let allocate =
+        |path, offset, length, how| volume.allocate(Caller::default(), find(volume, path)?, 0, offset, length, how);
     let change = |path, change| volume.change(CALLER, find(volume, path)?, change).map(drop);
     match operation {
         Operation::Create(path) => make(path, FileKind::Regular, 0o644),
