@@ -1,6 +1,9 @@
 //! What goes to the user: text to standard output, and numbers as people read them.
 
 use anyhow::Context as _;
+use isotherm::quantity::Share;
+use isotherm_eval::results::DeviceSummary;
+use isotherm_sfs::SystemSpec;
 use std::io::{self, Write};
 
 /// Tells people, on standard error, of what has no result.
@@ -103,6 +106,24 @@ pub fn per_cent(share: Option<f64>, decimals: usize) -> String {
     let text = format!("{:.decimals$}", share * 100.0);
     let nought = text.strip_prefix('-').filter(|digits| digits.chars().all(|digit| matches!(digit, '0' | '.')));
     format!("{} %", nought.unwrap_or(&text))
+}
+
+/// Spare space of a device, both ways of counting it; and what was asked for where whole blocks come to another.
+pub fn spare_space(device: &DeviceSummary, spec: &SystemSpec) -> String {
+    /// A drive may differ by this share of what was asked for without a word.
+    const DIFFERENCE: f64 = 0.05;
+    let (of, has) = match (spec.device.over_provisioning, spec.device.spare) {
+        (Some(asked), _) => (Some(asked), device.over_provisioning),
+        (None, asked) => (asked, device.spare),
+    };
+    // A log has segments to spare beside those of the drive below.
+    let is_other = |asked: &Share| spec.log.is_none() && (has - asked.0).abs() > DIFFERENCE * asked.0;
+    let asked = of.filter(is_other).map_or(String::new(), |asked| {
+        let pages = device.pages_per_block;
+        format!(" ({} was asked for, which whole blocks of {pages} pages do not make)", per_cent(Some(asked.0), 2))
+    });
+    let [op, spare] = [device.over_provisioning, device.spare].map(|share| per_cent(Some(share), 2));
+    format!("over-provisioning (T-U)/U {op}, spare (T-U)/T {spare}{asked}")
 }
 
 /// Bytes with a binary unit.

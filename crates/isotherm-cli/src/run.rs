@@ -176,10 +176,9 @@ fn text(result: &RunResult) -> String {
     line(
         if log.is_some() { "files and device" } else { "device" },
         format!(
-            "{} logical, over-provisioning (T-U)/U {}, spare (T-U)/T {}",
+            "{} logical, {}",
             output::bytes((result.device.logical_pages * result.device.page_bytes) as f64),
-            output::per_cent(Some(result.device.over_provisioning), 2),
-            output::per_cent(Some(result.device.spare), 2)
+            output::spare_space(&result.device, &result.spec),
         ),
     );
     if log.is_some() && result.below.is_none() {

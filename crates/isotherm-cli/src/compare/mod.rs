@@ -196,13 +196,12 @@ fn device_lines(jobs: &[Job<RunSpec>], surveys: &Surveys) -> anyhow::Result<Stri
             None => "device".to_owned(),
         };
         let line = &format!(
-            "{name}: {} logical ({chosen}), {} pages of {} in blocks of {}, over-provisioning (T-U)/U {}, spare (T-U)/T {}",
+            "{name}: {} logical ({chosen}), {} pages of {} in blocks of {}, {}",
             output::bytes((device.logical_pages * device.page_bytes) as f64),
             output::whole(device.logical_pages),
             output::bytes(device.page_bytes as f64),
             device.pages_per_block,
-            output::per_cent(Some(device.over_provisioning), 2),
-            output::per_cent(Some(device.spare), 2),
+            output::spare_space(&device, &job.spec.device),
         );
         let line = output::wrapped(line, output::width(), 2);
         if !lines.contains(&line) {

@@ -308,3 +308,21 @@ fn a_drive_that_the_trace_does_not_fit_is_refused_with_advice() {
         assert!(nothing.contains("reads and writes nothing"), "{nothing}");
     }
 }
+
+/// A small drive has what whole blocks make of the spare space that was asked for, and that is said.
+#[test]
+fn spare_space_that_whole_blocks_do_not_make_is_told() {
+    let said = |arguments: &[&str]| {
+        let output = isotherm(&[arguments, &["synth:uniform,pages=1Ki,writes=20k"]].concat());
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let told = "(3.00 % was asked for, which whole blocks of 64 pages do not make)";
+    assert!(
+        said(&["run", "--op", "3%"])
+            .contains(&format!("over-provisioning (T-U)/U 6.25 %, spare (T-U)/T 5.88 % {told}"))
+    );
+    assert!(said(&["compare", "--placement", "single", "--op", "3%", "--out", out]).contains(told));
+    assert!(!said(&["run", "--op", "12.5%"]).contains("asked for") && !said(&["run"]).contains("7.00 % was"));
+}
