@@ -4,7 +4,7 @@
 mod labels;
 
 use self::labels::{Place, flags, ridges, without};
-use crate::figure::{Axis, Bars, Chart, Figure, HeatMap, Histogram, Mark, Origin, Panel, Plane, Scale};
+use crate::figure::{Axis, BarSeries, Bars, Chart, Figure, HeatMap, Histogram, Mark, Origin, Panel, Plane, Scale};
 use crate::ranges::{self, Ranges};
 use crate::table::{number, with_half};
 use std::fmt::Write as _;
@@ -32,6 +32,32 @@ fn colour(name: &str) -> &'static str {
 
 fn slot_colour(slot: usize) -> &'static str {
     colour(&format!("s{}", slot % COLOURS))
+}
+
+/// How a series is drawn, in the picture and in the legend beside its name.
+#[derive(Clone, Copy)]
+struct Sign {
+    fill: &'static str,
+    frame: &'static str,
+    dash: &'static str,
+}
+
+impl Sign {
+    /// Bars: those of a second round of colours have a frame, published ones nothing else.
+    fn of_bars(slot: usize, origin: Origin) -> Self {
+        let ink = slot_colour(slot);
+        if origin == Origin::Published {
+            return Self { fill: "none", frame: ink, dash: "4 2" };
+        }
+        Self { fill: ink, frame: if slot >= COLOURS { colour("ink") } else { ink }, dash: "none" }
+    }
+
+    /// Lines: those of a second round are dashed.
+    fn of_lines(slot: usize) -> Self {
+        let ink = slot_colour(slot);
+        let fill = if slot < COLOURS { ink } else { "none" };
+        Self { fill, frame: ink, dash: DASHES[slot / COLOURS % DASHES.len()] }
+    }
 }
 
 fn escaped(text: &str) -> String {
@@ -95,18 +121,16 @@ impl Picture {
         ));
     }
 
-    /// Names beside their colours, over as many lines as they take.
-    fn legend(&mut self, names: &[(&str, usize)]) {
+    /// Names beside their signs, over as many lines as they take.
+    fn legend(&mut self, keys: &[(&str, Sign)]) {
         let mut x = LEFT;
-        for (name, slot) in names {
+        for (name, sign) in keys {
             let width = 22.0 + width_of(name);
             if x > LEFT && x + width > WIDTH - RIGHT {
                 (x, self.y) = (LEFT, self.y + LINE);
             }
-            let dash = DASHES[slot / COLOURS % DASHES.len()];
-            let more = format!("stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\"", slot_colour(*slot));
-            let fill = if *slot < COLOURS { slot_colour(*slot) } else { "none" };
-            self.rect((x, self.y + 4.0), (10.0, 10.0), fill, &more);
+            let more = format!("stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"", sign.frame, sign.dash);
+            self.rect((x, self.y + 4.0), (10.0, 10.0), sign.fill, &more);
             self.text((x + 16.0, self.y + 13.0), "start", "ink", name);
             x += width + 12.0;
         }
@@ -301,12 +325,10 @@ fn draw_bars(picture: &mut Picture, chart: &Bars, ranges: Ranges) {
             let start = if chart.stacked { from } else { 0.0 };
             if let Some(value) = value {
                 let opacity = if series.invalid.get(at) == Some(&true) { PALE } else { 1.0 };
-                let frame = if series.slot >= COLOURS { colour("ink") } else { ink };
-                let is_hollow = series.origin == Origin::Published;
-                let dash = if is_hollow { "4 2" } else { "none" };
+                let Sign { fill, frame, dash } = Sign::of_bars(series.slot, series.origin);
                 let more = format!("stroke=\"{frame}\" stroke-dasharray=\"{dash}\" opacity=\"{opacity}\"");
                 let size = (x.at(start + value) - x.at(start), BAR - 2.0);
-                picture.rect((x.at(start), y), size, if is_hollow { "none" } else { ink }, &more);
+                picture.rect((x.at(start), y), size, fill, &more);
                 from = start + value;
                 if !chart.stacked {
                     picture.text((x.at(value) + 4.0, y + 10.0), "start", "soft", &number(value));
@@ -365,11 +387,14 @@ fn draw_heat_map(picture: &mut Picture, chart: &HeatMap) {
 }
 
 /// The series of a chart: name and place in the palette.
-fn names(chart: &Chart) -> Vec<(&str, usize)> {
+fn keys(chart: &Chart) -> Vec<(&str, Sign)> {
     match chart {
-        Chart::Bars(chart) => chart.series.iter().map(|series| (series.name.as_str(), series.slot)).collect(),
-        Chart::Plane(chart) => chart.series.iter().map(|series| (series.name.as_str(), series.slot)).collect(),
-        Chart::Histogram(chart) => chart.series.iter().map(|series| (series.name.as_str(), series.slot)).collect(),
+        Chart::Bars(chart) => {
+            let sign = |series: &BarSeries| Sign::of_bars(series.slot, series.origin);
+            chart.series.iter().map(|series| (series.name.as_str(), sign(series))).collect()
+        }
+        Chart::Plane(chart) => chart.series.iter().map(|s| (s.name.as_str(), Sign::of_lines(s.slot))).collect(),
+        Chart::Histogram(chart) => chart.series.iter().map(|s| (s.name.as_str(), Sign::of_lines(s.slot))).collect(),
         Chart::HeatMap(_) => Vec::new(),
     }
 }
@@ -384,9 +409,9 @@ pub fn svg(figure: &Figure) -> String {
             picture.paragraph("soft", title);
             picture.y += 4.0;
         }
-        let names = names(chart);
-        if names.len() > 1 {
-            picture.legend(&names);
+        let keys = keys(chart);
+        if keys.len() > 1 {
+            picture.legend(&keys);
         }
         match chart {
             Chart::Bars(chart) => draw_bars(&mut picture, chart, ranges),
@@ -425,6 +450,32 @@ mod tests {
         assert!(text.contains("T &amp; U") && text.contains("a &lt;b&gt;"));
     }
 
+    #[test]
+    fn the_legend_shows_bars_as_they_are_drawn() {
+        let series = |name: &str, slot, origin| BarSeries {
+            name: name.into(),
+            slot,
+            origin,
+            values: vec![Some(1.0)],
+            ..BarSeries::default()
+        };
+        let (own, published) = (Origin::default(), Origin::Published);
+        let series = vec![series("a", 0, own), series("of a second round", COLOURS, own), series("b", 1, published)];
+        let signs: Vec<Sign> = series.iter().map(|series| Sign::of_bars(series.slot, series.origin)).collect();
+        let bars = Bars { categories: vec!["all".into()], value: Axis::linear("x", ""), series, ..Bars::default() };
+        let panels = vec![Panel::new("", Chart::Bars(bars))];
+        let text = svg(&Figure { title: String::new(), caption: String::new(), panels });
+        for Sign { fill, frame, dash } in signs {
+            let is_drawn = |line: &&str| {
+                line.starts_with("<rect")
+                    && [("fill", fill), ("stroke", frame), ("stroke-dasharray", dash)]
+                        .iter()
+                        .all(|(key, value)| line.contains(&format!("{key}=\"{value}\"")))
+            };
+            assert_eq!(text.lines().filter(is_drawn).count(), 2, "{fill}, {frame}, {dash}: {text}");
+        }
+    }
+
     fn rules(values: &[f64]) -> Vec<Rule> {
         values.iter().map(|value| Rule { label: "winXP_55GB (published)".into(), value: *value }).collect()
     }
@@ -434,7 +485,7 @@ mod tests {
         let bars = Bars {
             categories: vec!["a name that reaches far across the picture".into(), "short".into()],
             value: Axis::linear("x", ""),
-            series: vec![crate::figure::BarSeries { values: vec![Some(10.0), Some(0.9)], ..Default::default() }],
+            series: vec![BarSeries { values: vec![Some(10.0), Some(0.9)], ..Default::default() }],
             rules: rules(&[1.0]),
             ..Bars::default()
         };
@@ -487,7 +538,7 @@ mod tests {
             categories: vec!["single".into()],
             value: Axis::linear("x", ""),
             stacked: true,
-            series: vec![crate::figure::BarSeries { values: vec![Some(5.451)], ..Default::default() }],
+            series: vec![BarSeries { values: vec![Some(5.451)], ..Default::default() }],
             intervals: vec![Some(0.236)],
             ..Bars::default()
         };

@@ -34,6 +34,9 @@ fn a_read_sets_the_time_of_access_unless_its_handle_says_otherwise() {
     assert_eq!(accessed_after(open(false)), 5);
 }
 
+/// A request that changes a file, on behalf of somebody.
+type Request<'a> = &'a dyn Fn(Caller) -> Result<()>;
+
 /// What changes a file takes set-user-ID and set-group-ID, unless root does it; who opens a file has no say in what the kernel asks for on
 /// its behalf.
 fn changes_take_privileges(files: &dyn FileSystem) {
@@ -45,7 +48,7 @@ fn changes_take_privileges(files: &dyn FileSystem) {
     let (root, user) = (Caller::default(), Caller { uid: 1000, gid: 1000, pid: 0 });
     let reserve = Allocation::Reserve { keep_size: false };
     let zeros = Allocation::ZeroRange { keep_size: true };
-    let changes: [(&str, &dyn Fn(Caller) -> Result<()>); 4] = [
+    let changes: [(&str, Request<'_>); 4] = [
         ("copies", &|who| files.copy_range(who, (from, 0), (to, 100), 9000).map(drop)),
         ("allocates", &|who| files.allocate(who, to, at, 0, 30_000, reserve)),
         ("punches", &|who| files.allocate(who, to, at, 0, 5000, Allocation::PunchHole)),

@@ -54,8 +54,10 @@ fn content_is_where_it_was_put() {
         file.write_all_at(&data, 5000).unwrap();
         file.sync_all().unwrap();
         fallocate(&file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 1 << 20, 1 << 20).unwrap();
-        assert_eq!(seek(&file, SeekFrom::Hole(10_000)).unwrap(), 1 << 20);
-        assert_eq!(seek(&file, SeekFrom::Data(1 << 20)).unwrap(), 2 << 20);
+        // What the kernel has not written yet is unknown to the server: with a cache of that, all of a file is data.
+        let (hole, data_from) = if writeback { (5000 + data.len() as u64, 1 << 20) } else { (1 << 20, 2 << 20) };
+        assert_eq!(seek(&file, SeekFrom::Hole(10_000)).unwrap(), hole);
+        assert_eq!(seek(&file, SeekFrom::Data(1 << 20)).unwrap(), data_from);
         let target = open(&b);
         let (mut from, mut to) = (5000, 7);
         while from < 5000 + data.len() as u64 {

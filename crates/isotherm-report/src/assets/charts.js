@@ -489,7 +489,7 @@
     const line = chart.kind === "plane" && series.mark !== "points";
     const shape = line
       ? `<line x1="0" y1="7" x2="20" y2="7" stroke="${slot}" stroke-width="2.5" stroke-dasharray="${dashes}"/>`
-      : `<rect x="3" y="1" width="12" height="12" rx="2" fill="${published ? "none" : slot}" stroke="${slot}" stroke-width="2"${published ? ' stroke-dasharray="3 2"' : ""}/>`;
+      : `<rect x="3" y="1" width="12" height="12" rx="2" fill="${published ? "none" : slot}" stroke="${!published && series.slot >= SLOTS ? "var(--ink)" : slot}" stroke-width="2"${published ? ' stroke-dasharray="3 2"' : ""}/>`;
     return `<svg width="20" height="14" aria-hidden="true">${shape}</svg>`;
   };
 
