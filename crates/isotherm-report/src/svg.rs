@@ -321,7 +321,6 @@ fn draw_bars(picture: &mut Picture, chart: &Bars, ranges: Ranges) {
         let mut from = 0.0;
         for series in &chart.series {
             let value = series.values.get(at).copied().flatten();
-            let ink = slot_colour(series.slot);
             let start = if chart.stacked { from } else { 0.0 };
             if let Some(value) = value {
                 let opacity = if series.invalid.get(at) == Some(&true) { PALE } else { 1.0 };
