@@ -24,7 +24,7 @@ mod words;
 
 pub use self::setting::Setting;
 
-use self::compared::{Comparison, Filling};
+use self::compared::{Comparison, Filling, Window};
 use self::light::Fullness;
 use crate::recorder::{Occupancy, Recording};
 use crate::results::Verdict;
@@ -81,7 +81,8 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let rounds: Vec<f64> =
         recording.parts(window_start, steady::ROUNDS).into_iter().map(|r| r.unwrap_or(f64::NAN)).collect();
 
-    let filling = Filling::of(recording, window_start, &quarters, setting);
+    let window = Window { recording, start: window_start, quarters: &quarters, setting };
+    let filling = Filling::of(&window);
     let filled_parts = filling.as_ref().map_or(0, |filling| (filling.share * RANGE_PARTS as f64).ceil() as usize);
     let whole = recording.parts(window_start, 1)[0];
 
@@ -129,7 +130,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
     let replays = recording.replays(window_start).0;
     let again = setting.again();
-    match Comparison::of(recording, window_start, &quarters, setting) {
+    match Comparison::of(&window) {
         Some(compared) if compared.difference() > DIFFERENCE_MAX => {
             let difference = compared.difference() * 100.0;
             let Comparison { earlier, later, names: [first, second], .. } = compared;

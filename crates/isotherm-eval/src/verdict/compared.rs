@@ -14,9 +14,20 @@ pub(super) struct Comparison {
     pub by_quarters: bool,
 }
 
+/// The last window of a run, and how the trace came to the device.
+#[derive(Clone, Copy)]
+pub(super) struct Window<'a> {
+    pub recording: &'a Recording,
+    pub start: &'a Snapshot,
+    /// Write amplification in each quarter of it.
+    pub quarters: &'a [Option<f64>],
+    pub setting: &'a Setting<'a>,
+}
+
+/// The mean of values that are all known; nothing for none.
 fn mean(values: &[Option<f64>]) -> Option<f64> {
-    let known: Vec<f64> = values.iter().copied().flatten().collect();
-    (!known.is_empty() && known.len() == values.len()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    let known: Vec<f64> = values.iter().copied().collect::<Option<_>>()?;
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
 /// The last replays and as many before them: the more there are the more of them, since a steady device swings from one to the next.
@@ -34,13 +45,9 @@ fn last_and_before(replays: &[Option<f64>]) -> Option<Comparison> {
 impl Comparison {
     /// What can be compared best: whole replays, parts of them where the first one fills an empty device, quarters. `None` if
     /// there are too few writes.
-    pub fn of(
-        recording: &Recording,
-        window_start: &Snapshot,
-        quarters: &[Option<f64>],
-        setting: &Setting<'_>,
-    ) -> Option<Self> {
-        let (within, has_first) = recording.replays(window_start);
+    pub fn of(window: &Window<'_>) -> Option<Self> {
+        let Window { recording, start, quarters, setting } = *window;
+        let (within, has_first) = recording.replays(start);
         let is_filled_within = has_first && setting.began_empty();
         match within[usize::from(is_filled_within).min(within.len())..] {
             [_] if is_filled_within => {
@@ -87,27 +94,18 @@ pub(super) struct Filling {
 
 impl Filling {
     /// `None` where the window has no such part, or nothing after it.
-    pub fn of(
-        recording: &Recording,
-        window_start: &Snapshot,
-        quarters: &[Option<f64>],
-        setting: &Setting<'_>,
-    ) -> Option<Self> {
-        if !setting.began_empty() {
-            return None;
+    pub fn of(window: &Window<'_>) -> Option<Self> {
+        let Window { recording, start, quarters, setting } = *window;
+        let (within, has_first) = recording.replays(start);
+        match within.as_slice() {
+            _ if !has_first || !setting.began_empty() => None,
+            [_, later @ ..] if !later.is_empty() => {
+                Some(Self { share: 1.0 / within.len() as f64, later: mean(later)?, what: "replays after it" })
+            }
+            // What is drawn from a pattern is the same throughout, but for the room that there was.
+            _ if !setting.has_period => Some(Self { share: 0.5, later: mean(&quarters[2..])?, what: "second half" }),
+            _ => None,
         }
-        let (within, has_first) = recording.replays(window_start);
-        if let [_, later @ ..] = within.as_slice()
-            && has_first
-            && !later.is_empty()
-        {
-            let share = 1.0 / within.len() as f64;
-            return Some(Self { share, later: mean(later)?, what: "replays after it" });
-        }
-        // What is drawn from a pattern has no first replay that differs from later ones.
-        let is_drawn = has_first && !setting.has_period;
-        is_drawn.then_some(())?;
-        Some(Self { share: 0.5, later: mean(&quarters[2..])?, what: "second half" })
     }
 
     /// Why the write amplification of the window says little of what comes later, if it does.
