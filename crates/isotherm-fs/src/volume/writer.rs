@@ -308,7 +308,11 @@ impl Volume {
                 // Where requests are held, room is counted by the block.
                 tree.settle_idle()?;
                 let partly_written = tree.store_mut().take_partly_written();
-                tree.list_unsettled(&partly_written)?;
+                match tree.list_unsettled(&partly_written).map_err(StoreError::from) {
+                    // What is not listed is given back when the file grows: no reason to go without a checkpoint.
+                    Ok(()) | Err(StoreError::NoSpace) => {}
+                    Err(error) => return Err(error),
+                }
             }
             let log = tree.store_mut();
             // They can be written over from this checkpoint on.
