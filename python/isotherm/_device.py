@@ -100,8 +100,14 @@ class Device:
         """Let the device clean in the background for so many nanoseconds of its own time."""
         self._native.idle(budget_ns)
 
+    def reset_stats(self) -> None:
+        """Begin to count anew, once the device is full and steady: what was counted before is in no later `snapshot`. Erases of a block,
+        and so its wear, are kept."""
+        self._native.reset_stats()
+
     def snapshot(self) -> Result:
-        """Everything counted so far, as a `Result`; its verdict says whether that is enough to mean something."""
+        """Everything counted since the device was made, or `reset_stats`, as a `Result`; its verdict says whether that is enough to mean
+        something."""
         return Result(self._native.snapshot("isotherm.Device.snapshot()"), 0)
 
     def blocks(self) -> dict[str, npt.NDArray[Any]]:

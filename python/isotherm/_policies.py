@@ -343,7 +343,10 @@ def check(policy: type[Placement] | type[VictimPolicy] | Placement | VictimPolic
         )
     device = Device(logical_size="32MiB", op=0.2, pages_per_block=32, **own())
     random = np.random.default_rng(9)
-    for _ in range(20):
+    for turn in range(40):
+        if turn == 20:
+            # Full and steady by now.
+            device.reset_stats()
         pages = (random.zipf(1.2, 8192) * 2654435761) % 8190
         op = random.choice([0, 1, 2], 8192, p=[0.05, 0.92, 0.03])
         device.submit(pages * 4096, random.integers(1, 3, 8192) * 4096, op)

@@ -97,6 +97,22 @@ def test_arrays_tables_files_and_steps_are_one_workload(tmp_path: Path) -> None:
     assert device.capacity_bytes == 20 << 20
 
 
+def test_a_device_counts_anew_from_where_it_is_told() -> None:
+    random = np.random.default_rng(2)
+    device = iso.Device(logical_size="16MiB", op=0.1)
+    device.submit(np.arange(4096) * 4096, 4096)
+    device.submit(random.integers(0, 4096, 60_000) * 4096, 4096)
+    whole = device.snapshot()
+    assert whole.verdict.valid and "the filling of an empty device" in str(whole["verdict.first_replay"])
+    device.reset_stats()
+    device.submit(random.integers(0, 4096, 20_000) * 4096, 4096)
+    rest = device.snapshot()
+    assert (rest["host_requests"], rest["host_pages_written"]) == (20_000, 20_000)
+    assert rest.write_amplification > whole.write_amplification
+    assert rest["latency_ns.write.count"] == 20_000
+    assert rest.verdict.valid and rest["verdict.first_replay"] is None
+
+
 @pytest.mark.parametrize("rest", [{}, {"ftl": "dftl"}, {"dram": "1MiB", "buffer": "bplru"}, {"victim": "cost_benefit"}])
 def test_schemes_in_python_count_what_their_built_in_counts(rest: dict[str, Any]) -> None:
     trace = "synth:zipf,theta=1.1,pages=16Ki,writes=100000" if "dram" not in rest else "synth:zipf,theta=1.1,pages=4Ki,writes=20000"
@@ -129,7 +145,8 @@ def test_own_policies_stand_in_a_comparison_beside_others() -> None:
 
 
 def test_a_conforming_policy_passes_and_others_do_not() -> None:
-    assert set(iso.check(Epoch)) == {"uniform", "mixed"}
+    runs = iso.check(Epoch)
+    assert set(runs) == {"uniform", "mixed"} and all(run.verdict.valid for run in runs.values())
     iso.check(Emptiest)
 
     class Chance(iso.Placement):

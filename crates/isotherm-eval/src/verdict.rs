@@ -14,7 +14,7 @@
 //! A valid result can have caveats. That of a device that was less than 80 % live on the mean is light: cleaning is cheap there.
 //! That of the first replay of an empty device alone is below what later replays cost, as a part of it was written while there
 //! was room, and so is the mean over replays that counts it in: where it lies 5 % or more from that of the others, the verdict gives
-//! both. Such a result stays valid, since an experiment may begin on an empty device on purpose, but nowhere is it called valid
+//! both. The same holds for a host that filled its device while it was measured. Such a result stays valid, since an experiment may begin on an empty device on purpose, but nowhere is it called valid
 //! without a further word.
 
 mod compared;
@@ -22,7 +22,7 @@ mod light;
 mod setting;
 mod words;
 
-pub use self::setting::Setting;
+pub use self::setting::{Setting, Source};
 
 use self::compared::{Comparison, Filling, Window};
 use self::light::Fullness;
@@ -107,11 +107,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         reasons.push(format!(
             "the measured window is too short: {} drive writes, at least {WINDOW_DRIVE_WRITES_MIN} is needed{}",
             below(drive_writes_window, WINDOW_DRIVE_WRITES_MIN),
-            advice(if setting.replay.measure_last.is_some() {
-                "use --repeat or a larger --measure-last"
-            } else {
-                "use --repeat"
-            })
+            advice(&setting.wider())
         ));
     }
     if victims == 0 {
@@ -157,7 +153,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         Some(_) => {}
         None => {
             let text = "not steady: the measured window has too few host writes to be judged";
-            reasons.push(format!("{text}{}", advice(&again)));
+            reasons.push(format!("{text}{}", advice(&setting.wider())));
         }
     }
     if evidence.skipped_lines > 0 {
@@ -185,7 +181,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         live_share_peak: peak_pages as f64 / capacity,
         live_share_mean: mean_pages / capacity,
         light,
-        first_replay: setting.first_replay().or_else(|| filling.as_ref()?.caveat(whole?)),
+        first_replay: setting.first_replay().or_else(|| filling.as_ref()?.caveat(whole?, setting)),
         write_amplification_range: range(&recording.parts(window_start, RANGE_PARTS)[filled_parts..]),
     }
 }
@@ -224,7 +220,7 @@ mod tests {
     /// A workload without a period that is brought to an empty device once.
     static SETTING: Setting<'static> = Setting {
         replay: &ONCE,
-        has_period: false,
+        source: Source::Pattern,
         size_given: false,
         log_fills: false,
         page_bytes: 4096,
@@ -265,8 +261,12 @@ mod tests {
 
     /// A run of `total` writes on 1000 logical pages, with `gc(i)` copies made by write `i`.
     fn run(total: u64, gc: impl Fn(u64) -> u64) -> Verdict {
-        let start = snapshot(0, 0);
-        let mut recorder = Recorder::new(&start, 4096);
+        run_from(&snapshot(0, 0), &SETTING, total, gc)
+    }
+
+    /// As [`run`], on a device that stands as `start` says.
+    fn run_from(start: &Snapshot, setting: &Setting<'_>, total: u64, gc: impl Fn(u64) -> u64) -> Verdict {
+        let mut recorder = Recorder::new(start, 4096);
         for i in 0..total {
             recorder.count(1);
             if recorder.window_is_full() {
@@ -276,7 +276,7 @@ mod tests {
         let end = snapshot(total, gc(total));
         let recording = recorder.finish(&end);
         judge(&Evidence {
-            window_start: &start,
+            window_start: start,
             end: &end,
             recording: &recording,
             logical_pages: 1000,
@@ -285,8 +285,32 @@ mod tests {
             skipped_lines: 0,
             ragged_share: 0.0,
             stopped: None,
-            setting: &SETTING,
+            setting,
         })
+    }
+
+    /// Nothing that a host writes can be replayed, so that no option of a replay is advised; what it wrote while the device filled up is
+    /// told apart.
+    #[test]
+    fn a_host_is_advised_what_a_host_can_do() {
+        let host = Setting { source: Source::Host, ..SETTING.clone() };
+        let empty = Snapshot { mapped_pages: 0, ..snapshot(0, 0) };
+        let says = |verdict: &Verdict| {
+            let all = verdict.reasons.iter().chain(&verdict.light).chain(&verdict.first_replay);
+            all.cloned().collect::<Vec<String>>().join("; ")
+        };
+        let wrong = [
+            run_from(&empty, &host, 400, |_| 0),
+            run_from(&empty, &host, 20_000, |i| i * i / 20_000),
+            run_from(&empty, &host, 20_000, |i| (i / 2).saturating_sub(2_500)),
+        ];
+        for verdict in &wrong {
+            assert!(says(verdict).contains("host write") || says(verdict).contains("count anew"), "{}", says(verdict));
+            assert!(!says(verdict).contains("--"), "{}", says(verdict));
+        }
+        assert_eq!((wrong[2].valid, wrong[2].words()), (true, vec!["first"]), "{}", says(&wrong[2]));
+        let full = run_from(&snapshot(0, 0), &host, 20_000, |i| (i / 2).saturating_sub(2_500));
+        assert_eq!(full.words(), ["yes"], "nothing was filled: {}", says(&full));
     }
 
     #[test]

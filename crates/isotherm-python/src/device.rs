@@ -27,6 +27,7 @@ pub struct Device {
 struct Inner {
     device: Box<dyn Replay>,
     meter: Meter,
+    /// Requests since the meter began.
     requests: u64,
     /// Arrival of the last request: times go on over several calls.
     last_ns: u64,
@@ -124,6 +125,16 @@ impl Device {
         let mut guard = self.lock()?;
         let inner = &mut *guard;
         py.detach(move || inner.device.idle(budget_ns)).map_err(|error| errors::device(&error))
+    }
+
+    /// Begins to count anew.
+    fn reset_stats(&self) -> PyResult<()> {
+        let mut guard = self.lock()?;
+        let inner = &mut *guard;
+        inner.device.reset_latencies();
+        inner.meter.restart(&*inner.device);
+        inner.requests = 0;
+        Ok(())
     }
 
     /// Everything counted so far, as a result.

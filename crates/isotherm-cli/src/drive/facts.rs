@@ -31,8 +31,9 @@ impl Facts {
     /// # Errors
     /// Anything wrong with its specification.
     pub fn new(drive: Arc<Drive>, name: String) -> anyhow::Result<Self> {
-        let meter = Mutex::new(meter(&drive, &name)?);
-        Ok(Self { drive, name, meter, requests_before: Mutex::new(0) })
+        let spec = SystemSpec::from(drive.spec().clone());
+        let meter = drive.observe(|device| Meter::new(device, spec, drive.seed(), &name))?;
+        Ok(Self { drive, name, meter: Mutex::new(meter), requests_before: Mutex::new(0) })
     }
 
     /// Takes down how the drive stands: called a few times a second.
@@ -58,12 +59,11 @@ impl Facts {
         &self.name
     }
 
-    fn reset(&self) -> anyhow::Result<()> {
-        let fresh = meter(&self.drive, &self.name)?;
+    fn reset(&self) {
         *self.requests_before.lock().unwrap_or_else(PoisonError::into_inner) = self.drive.requests();
         self.drive.reset_latencies();
-        *self.meter.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
-        Ok(())
+        let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
+        self.drive.observe(|device| meter.restart(device));
     }
 
     /// Answers a question from the control socket; `end` hears how serving is to end.
@@ -78,7 +78,10 @@ impl Facts {
             Some("fdp-configs") => Ok(smart::fdp_configs(drive)),
             Some("fdp-usage") => Ok(smart::fdp_usage(drive)),
             Some("stats") => Ok(self.stats()),
-            Some("reset-stats") => self.reset().map(|()| json!({})).map_err(|error| format!("{error:#}")),
+            Some("reset-stats") => {
+                self.reset();
+                Ok(json!({}))
+            }
             Some("trim") => {
                 let (offset, length) = (number("offset")?, number("length")?);
                 drive.trim(offset, length).map(|()| json!({})).map_err(|error| error.to_string())
@@ -100,9 +103,4 @@ impl Facts {
             None => Err("a question has a \"verb\"".to_owned()),
         }
     }
-}
-
-fn meter(drive: &Drive, name: &str) -> anyhow::Result<Meter> {
-    let spec = SystemSpec::from(drive.spec().clone());
-    Ok(drive.observe(|device| Meter::new(device, spec, drive.seed(), name))?)
 }

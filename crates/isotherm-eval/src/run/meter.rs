@@ -5,7 +5,7 @@ use super::{Policies, Replay};
 use crate::heat::HeatRecorder;
 use crate::recorder::Recorder;
 use crate::results::{RunResult, Workload};
-use crate::verdict::Setting;
+use crate::verdict::{Setting, Source};
 use isotherm::build::{Environment, Plan};
 use isotherm::device::Observe;
 use isotherm::registry::SpecError;
@@ -62,6 +62,15 @@ impl Meter {
         })
     }
 
+    /// Begins anew: what was measured so far is left out from now on.
+    pub fn restart(&mut self, device: &dyn Observe) {
+        self.start = device.snapshot();
+        self.erases_before = device.block_erases();
+        self.recorder = Recorder::new(&self.start, device.page_bytes());
+        self.pages = self.start.host.pages_written;
+        self.began = Instant::now();
+    }
+
     /// Takes down how the device stands: called a few times a second, it gives results their curves.
     pub fn tick(&mut self, now: &Snapshot) {
         self.recorder.count(now.host.pages_written - self.pages);
@@ -78,10 +87,9 @@ impl Meter {
         result(&Measured {
             trace: &self.name,
             seed: self.seed,
-            // What a host asks is no trace that could come again.
             setting: Setting {
                 replay: &Replay::default(),
-                has_period: false,
+                source: Source::Host,
                 size_given: true,
                 log_fills: false,
                 page_bytes: u64::from(self.plan.geometry.page_bytes()),

@@ -11,7 +11,7 @@ use crate::laws;
 use crate::recorder::{Recorder, ratio};
 use crate::results::{RunResult, Workload};
 use crate::source::{BATCH, page_writes};
-use crate::verdict::Setting;
+use crate::verdict::{Setting, Source};
 use isotherm::build::Environment;
 use isotherm::device::{Observe, Replay};
 use isotherm::placement::lookaheads;
@@ -142,7 +142,7 @@ impl Prepared<'_> {
             seed: spec.seed,
             setting: Setting {
                 replay: &spec.replay,
-                has_period: !spec.trace.is_synthetic(),
+                source: if spec.trace.is_synthetic() { Source::Pattern } else { Source::Trace },
                 size_given: spec.device.device.logical_size.is_some(),
                 log_fills: spec.log_filler() > 0.0,
                 page_bytes: u64::from(plan.geometry.page_bytes()),

@@ -1,6 +1,6 @@
 //! What of a run is compared to tell whether it is steady, and what of it was written while an empty device filled up.
 
-use super::{DIFFERENCE_MAX, Setting};
+use super::{DIFFERENCE_MAX, Setting, Source};
 use crate::recorder::Recording;
 use crate::steady;
 use isotherm::stats::Snapshot;
@@ -60,7 +60,7 @@ impl Comparison {
         }
         let measured = recording.all_replays();
         match (measured.as_slice(), setting.last_preconditioning()) {
-            _ if !setting.has_period => Self::of_quarters(quarters),
+            _ if setting.source != Source::Trace => Self::of_quarters(quarters),
             ([only], Some(before)) => {
                 let names = ["over the last replays that preconditioned the device", "in the measured one"];
                 Some(Self { earlier: before, later: (*only)?, names: names.map(str::to_owned), by_quarters: false })
@@ -96,6 +96,12 @@ impl Filling {
     /// `None` where the window has no such part, or nothing after it.
     pub fn of(window: &Window<'_>) -> Option<Self> {
         let Window { recording, start, quarters, setting } = *window;
+        let second_half = || Some(Self { share: 0.5, later: mean(&quarters[2..])?, what: "second half" });
+        if setting.source == Source::Host {
+            // A drive may hold data from before it was served, and a host may stop counting what it wrote first.
+            let was_filled = 2 * start.mapped_pages < recording.mapped_at(start, 1.0);
+            return if was_filled { second_half() } else { None };
+        }
         let (within, has_first) = recording.replays(start);
         match within.as_slice() {
             _ if !has_first || !setting.began_empty() => None,
@@ -103,18 +109,18 @@ impl Filling {
                 Some(Self { share: 1.0 / within.len() as f64, later: mean(later)?, what: "replays after it" })
             }
             // What is drawn from a pattern is the same throughout, but for the room that there was.
-            _ if !setting.has_period => Some(Self { share: 0.5, later: mean(&quarters[2..])?, what: "second half" }),
+            _ if setting.source == Source::Pattern => second_half(),
             _ => None,
         }
     }
 
     /// Why the write amplification of the window says little of what comes later, if it does.
-    pub fn caveat(&self, whole: f64) -> Option<String> {
+    pub fn caveat(&self, whole: f64, setting: &Setting<'_>) -> Option<String> {
         let Self { later, what, .. } = *self;
         ((whole - later).abs() > DIFFERENCE_MAX * later).then(|| {
             format!(
-                "with the filling of an empty device: write amplification is {whole:.3} with it and {later:.3} in the {what}; \
-                 --precondition trace leaves it out"
+                "with the filling of an empty device: write amplification is {whole:.3} with it and {later:.3} in the {what}; {}",
+                setting.without_filling()
             )
         })
     }

@@ -8,7 +8,7 @@
 //!
 //! What is advised is computed from what the trace keeps live, and never is what the run does already.
 
-use super::Setting;
+use super::{Setting, Source};
 use crate::fold::AddressMode;
 use crate::recorder::Occupancy;
 use crate::run_spec::Precondition;
@@ -60,6 +60,9 @@ impl Fullness<'_> {
     /// What would fill it.
     pub fn fix(&self) -> String {
         let setting = self.setting;
+        if setting.source == Source::Host {
+            return "fill the rest of the device, or make a smaller one".to_owned();
+        }
         let logical = self.logical_pages as f64;
         let filler = setting.filler_pages as f64;
         let compact = setting.replay.address == AddressMode::Compact;

@@ -4,14 +4,24 @@ use crate::fold::AddressMode;
 use crate::run_spec::{Precondition, Replay};
 use crate::steady;
 
+/// Where the writes of a device come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// A recorded trace, of which parts differ and replays are alike.
+    Trace,
+    /// A pattern that is drawn from: the same throughout, without a period.
+    Pattern,
+    /// A host that asks for what it likes, nothing of which can be brought again.
+    Host,
+}
+
 /// How a trace came to a device.
 #[derive(Clone, Debug)]
 pub struct Setting<'a> {
     /// The replay that was asked for.
     pub replay: &'a Replay,
-    /// Whether the requests are a recorded trace, of which parts differ and replays are alike. What is drawn from a pattern is the same
-    /// throughout.
-    pub has_period: bool,
+    /// Where the writes come from.
+    pub source: Source,
     /// Whether the logical size was given.
     pub size_given: bool,
     /// Whether the log says how much filler there is.
@@ -48,6 +58,9 @@ impl Setting<'_> {
 
     /// What to do about a run that is not steady.
     pub(super) fn again(&self) -> String {
+        if self.source == Source::Host {
+            return "let the host write on, and begin to count anew".to_owned();
+        }
         let repeat = format!("--repeat {}", self.replay.repeat.saturating_add(2));
         match self.replay.precondition {
             Precondition::Trace => format!("use {repeat}"),
@@ -57,6 +70,9 @@ impl Setting<'_> {
 
     /// What to do about a run that is too short.
     pub(super) fn longer(&self) -> String {
+        if self.source == Source::Host {
+            return "let the host write more".to_owned();
+        }
         let mut ways = vec!["--repeat"];
         if self.began_empty() {
             ways.push("--precondition");
@@ -72,9 +88,27 @@ impl Setting<'_> {
         }
     }
 
+    /// What to do about a measured window that is too short.
+    pub(super) fn wider(&self) -> String {
+        match (self.source, self.replay.measure_last) {
+            (Source::Host, _) => self.longer(),
+            (_, Some(_)) => "use --repeat or a larger --measure-last".to_owned(),
+            (_, None) => "use --repeat".to_owned(),
+        }
+    }
+
+    /// What leaves out of a mean what was written while an empty device filled up.
+    pub(super) fn without_filling(&self) -> &'static str {
+        if self.source == Source::Host {
+            "to leave it out, begin to count anew once the device is full"
+        } else {
+            "--precondition trace leaves it out"
+        }
+    }
+
     /// Why the only replay of a trace says little of later ones, if it does.
     pub(super) fn first_replay(&self) -> Option<String> {
-        let is_first = self.is_first_replay() && self.has_period;
+        let is_first = self.is_first_replay() && self.source == Source::Trace;
         let held = if self.filler_pages > 0 { "a device that held filler alone" } else { "an empty device" };
         is_first.then(|| {
             format!(
