@@ -117,7 +117,8 @@ pub fn with_helper(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let name = arguments.first().map(|first| Path::new(first).file_name().unwrap_or_default().to_owned());
     let helper = HELPERS.iter().find(|(helper, _)| name.as_deref() == Some((*helper).as_ref()));
     if let Some((_, verb)) = helper {
-        arguments.splice(1..1, ["sfs".into(), (*verb).into()]);
+        // Without the helper's own name, which help would print in front of the verb.
+        arguments.splice(..1, ["isotherm".into(), "sfs".into(), (*verb).into()]);
     }
     if is_check(&arguments) { fsck::without_progress(arguments) } else { arguments }
 }

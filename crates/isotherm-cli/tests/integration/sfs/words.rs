@@ -4,6 +4,7 @@ use super::{Stage, can_mount, said};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::process::Command;
 
 /// The options that the table of mounts has of a mountpoint.
 fn flags(mountpoint: &Path) -> Vec<String> {
@@ -24,6 +25,29 @@ fn what_mount_and_fstab_say_is_understood() {
     assert!(!super::is_mounted(&stage.path("mnt")), "-f mounts nothing");
     assert_eq!(stage.run(&["mount", &disk, &mount, "-f", "-o", "nothing=1"]).status.code(), Some(2));
     stage.ok(&["mount", &disk, &mount, "-f", "-s", "-o", "nothing=1"]);
+}
+
+#[test]
+fn helpers_are_the_verbs_that_their_names_say() {
+    let stage = Stage::new();
+    stage.ok(&["helpers", &stage.text("mnt")]);
+    let helper = |name: &str, words: &[&str]| {
+        Command::new(stage.path("mnt").join(name)).args(words).output().expect("the link leads to the program")
+    };
+    for (name, verb) in [
+        ("mkfs.sfs", "mkfs"),
+        ("fsck.sfs", "fsck"),
+        ("dump.sfs", "dump"),
+        ("mount.sfs", "mount"),
+        ("mount.fuse.sfs", "mount"),
+    ] {
+        let help = helper(name, &["--help"]);
+        assert!(String::from_utf8_lossy(&help.stdout).contains(&format!("Usage: isotherm sfs {verb} ")), "{name}");
+    }
+    let disk = stage.text("disk");
+    assert_eq!(helper("fsck.sfs", &["-n", &disk]).status.code(), Some(0));
+    assert_eq!(helper("fsck.sfs", &["--nothing", &disk]).status.code(), Some(16));
+    assert_eq!(helper("mkfs.sfs", &[&disk]).status.code(), Some(2), "there is a volume already");
 }
 
 /// Opened for reading and no more: no read reaches the server.
