@@ -3,7 +3,8 @@
 //! 1 Mi logical pages of 4 KiB, blocks of 64 pages, a cache of a tenth of the map's entries for the demand-paged ones.
 //! Devices take turns, so that all of them meet the same machine, and their ratio is the median of the ratios of their turns.
 //! Each line gives the median rate, the time for one NAND program, and write amplification by cause over the measured turns.
-//! `cargo bench --bench map -- uniform .1` runs the traffics and spare factors that are named; `clusterings` the clusterings alone.
+//! `cargo bench --bench map -- uniform .1 asa` runs the traffics, spare factors and FTLs that are named; `clusterings` the clusterings
+//! alone. Rates are relative to DFTL's, or to the first FTL's where DFTL is left out.
 
 mod measure;
 
@@ -37,6 +38,14 @@ const TRAFFICS: [Traffic; 3] = [
     }),
 ];
 
+/// Entries of the map that are cached.
+const ENTRIES: u64 = PAGES as u64 / 10;
+/// The FTLs and the bytes of their caches: entries, directory and samples.
+const FTLS: [(&str, u64); 3] =
+    [("page", 1 << 30), ("dftl", ENTRIES * 8 + 4 * 1024), ("asa", ENTRIES * 16 + 4 * 2048 + 16_384)];
+/// The FTL that rates are relative to.
+const BASE: &str = "dftl";
+
 struct Contestant {
     name: &'static str,
     device: Box<dyn Replay>,
@@ -64,13 +73,12 @@ fn write(page: u64) -> Request {
     Request { arrival_ns: 0, offset: page * 4096, length: 4096, op: Op::Write, source: 0, durable: false }
 }
 
-fn replay(traffic: Traffic, spare: &str) {
-    let entries = u64::from(PAGES) / 10;
-    let mut contestants = [
-        contestant("page", spare, 1 << 30),
-        contestant("dftl", spare, entries * 8 + 4 * 1024),
-        contestant("asa", spare, entries * 16 + 4 * 2048 + 16_384),
-    ];
+fn replay(traffic: Traffic, spare: &str, is_chosen: impl Fn(&str) -> bool) {
+    let mut contestants: Vec<Contestant> = FTLS
+        .iter()
+        .filter(|(name, _)| is_chosen(name))
+        .map(|(name, cache_bytes)| contestant(name, spare, *cache_bytes))
+        .collect();
     let mut random = Random::new(3);
     for turn in 0..TURNS_BEFORE + TURNS {
         let requests: Vec<Request> = (0..PAGES / 2).map(|_| write((traffic.1)(&mut random))).collect();
@@ -88,7 +96,8 @@ fn replay(traffic: Traffic, spare: &str) {
         }
     }
     for contestant in &contestants {
-        print(traffic.0, spare, contestant, &contestants[1]);
+        let base = contestants.iter().find(|other| other.name == BASE).unwrap_or(&contestants[0]);
+        print(traffic.0, spare, contestant, base);
     }
 }
 
@@ -104,10 +113,11 @@ fn print(traffic: &str, spare: &str, contestant: &Contestant, base: &Contestant)
     let relative = median(base.nanoseconds.iter().zip(&contestant.nanoseconds).map(|(base, own)| base / own));
     let clusterings = |snapshot: &Snapshot| snapshot.sections.get::<AsaCounters>().map_or(0, |asa| asa.clusterings);
     println!(
-        "{traffic:8} spare {spare:4} {:5} {:6.2} M/s, {relative:5.2} of dftl, {:5.1} ns a program; WA {amplification:5.2} \
+        "{traffic:8} spare {spare:4} {:5} {:6.2} M/s, {relative:5.2} of {}, {:5.1} ns a program; WA {amplification:5.2} \
          (gc {:.2}, translation {:.2}, its gc {:.2}), {} clusterings",
         contestant.name,
         1e3 / ns,
+        base.name,
         ns / amplification,
         by_cause[0],
         by_cause[1],
@@ -150,7 +160,7 @@ fn main() {
     for traffic in TRAFFICS {
         for spare in SPARES {
             if chosen(traffic.0, &TRAFFICS.map(|t| t.0)) && chosen(spare, &SPARES) {
-                replay(traffic, spare);
+                replay(traffic, spare, |name| chosen(name, &FTLS.map(|ftl| ftl.0)));
             }
         }
     }
