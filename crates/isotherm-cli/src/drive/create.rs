@@ -124,6 +124,11 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if findings.checkpoint_was_damaged {
         text += "damaged: the checkpoint (the OOB areas say the same; opening takes longer once)\n";
     }
+    if findings.mended_records > 0 {
+        let records = output::whole(findings.mended_records);
+        text +=
+            &format!("mended: {records} records of OOB areas or erases are damaged, and were read from their copies\n");
+    }
     let damaged = findings.damaged.len() + findings.damaged_frames.len();
     let count = damaged as u64 + u64::from(findings.checkpoint_was_damaged);
     text += &format!(

@@ -38,6 +38,8 @@ pub struct Findings {
     pub checkpoint_was_damaged: bool,
     /// Operations that were not durable when power was lost, and that do not count.
     pub lost_operations: u64,
+    /// Records of OOB areas, erases and frames that are damaged, and were read from their copies.
+    pub mended_records: u64,
 }
 
 /// Reads everything.
@@ -50,7 +52,9 @@ pub fn check<D: Disk>(disk: &D) -> Result<Findings, ImageError> {
         && checkpoint::read(disk, &layout, record.checkpoint_bytes, record.checkpoint_check)?.is_none();
     let (scanned, was_clean) = tables(disk, &layout, &record)?;
     let lost_operations = scanned.lost.operations();
-    let mut findings = Findings { was_clean, checkpoint_was_damaged, lost_operations, ..Findings::default() };
+    let mended_records = scanned.mended_records;
+    let mut findings =
+        Findings { was_clean, checkpoint_was_damaged, lost_operations, mended_records, ..Findings::default() };
     let page_bytes = layout.geometry.page_bytes() as usize;
     let mut bytes = vec![0; page_bytes];
     for held in scanned.held.iter().flatten() {

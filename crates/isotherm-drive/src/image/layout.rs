@@ -140,23 +140,29 @@ impl Layout {
         }
     }
 
-    /// The record that was read from a place, from its copy where it is damaged; none where there is none.
-    pub(crate) fn mirrored<T>(
+    /// Puts the copy in place of each record among `bytes`, read from `at`, that is not whole while its copy is; zeros are no whole record,
+    /// since a lost write leaves them too. Returns how many were not whole.
+    pub(crate) fn mend(
         &self,
         disk: &impl Disk,
         at: u64,
-        bytes: &[u8],
-        decode: fn(&[u8]) -> Option<T>,
-    ) -> io::Result<Option<T>> {
-        if let Some(record) = decode(bytes) {
-            return Ok(Some(record));
+        bytes: &mut [u8],
+        is_whole: fn(&[u8]) -> bool,
+    ) -> io::Result<u64> {
+        const RECORD: usize = OOB_BYTES as usize;
+        if bytes.chunks_exact(RECORD).all(is_whole) {
+            return Ok(0);
         }
-        if bytes.iter().all(|byte| *byte == 0) {
-            return Ok(None);
+        let mut copies = vec![0; bytes.len()];
+        disk.read(self.mirror_of(at), &mut copies)?;
+        let mut mended = 0;
+        for (record, copy) in bytes.chunks_exact_mut(RECORD).zip(copies.chunks_exact(RECORD)) {
+            if !is_whole(record) && is_whole(copy) {
+                record.copy_from_slice(copy);
+                mended += 1;
+            }
         }
-        let mut copy = [0; OOB_BYTES as usize];
-        disk.read(self.mirror_of(at), &mut copy)?;
-        Ok(decode(&copy))
+        Ok(mended)
     }
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn open<D: Disk>(disk: D) -> Result<Opened<D>, ImageError> {
     let (header, layout, record) = read_head(&disk)?;
     let (scanned, was_clean) = tables(&disk, &layout, &record)?;
     let scan_took = start.elapsed();
-    let Scanned { tables, mut state, totals, number_max, lost, damaged_pages, bytes, held } = scanned;
+    let Scanned { tables, mut state, totals, number_max, lost, damaged_pages, bytes, held, .. } = scanned;
     let lost_operations = lost.operations();
     forget(&disk, &layout, &lost)?;
     // What does not count is gone before a record says that everything up to its number counts.
@@ -132,6 +132,7 @@ pub(super) fn tables<D: Disk>(disk: &D, layout: &Layout, record: &DurableRecord)
                 number_max: record.number,
                 lost: Lost::default(),
                 damaged_pages: 0,
+                mended_records: 0,
                 bytes: 0,
                 // An orderly end writes it to flash.
                 held: None,
@@ -144,12 +145,19 @@ pub(super) fn tables<D: Disk>(disk: &D, layout: &Layout, record: &DurableRecord)
     Ok((scan(disk, layout, record.number, record.totals)?, is_clean))
 }
 
-/// Takes away the records of operations that do not count.
+/// Takes away the records of operations that do not count: their copies first, since one that outlived its record would be taken for it.
 fn forget(disk: &impl Disk, layout: &Layout, lost: &Lost) -> io::Result<()> {
     let pages = lost.pages.iter().map(|(slot, index)| layout.oob_of(*slot, *index));
-    for at in pages.chain(lost.records.iter().copied()) {
-        disk.write(at, &[0; OOB_BYTES as usize])?;
-        disk.write(layout.mirror_of(at), &[0; OOB_BYTES as usize])?;
+    let places: Vec<u64> = pages.chain(lost.records.iter().copied()).collect();
+    if places.is_empty() {
+        return Ok(());
+    }
+    for at in &places {
+        disk.write(layout.mirror_of(*at), &[0; OOB_BYTES as usize])?;
+    }
+    disk.sync()?;
+    for at in &places {
+        disk.write(*at, &[0; OOB_BYTES as usize])?;
     }
     Ok(())
 }

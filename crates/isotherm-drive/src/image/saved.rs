@@ -111,18 +111,18 @@ impl Found {
     }
 }
 
-/// All records of saved frames, in the order of frames.
-pub(super) fn read_all(disk: &impl Disk, layout: &Layout) -> io::Result<Vec<Found>> {
+/// All records of saved frames, in the order of frames, and how many of them were read from their copies.
+pub(super) fn read_all(disk: &impl Disk, layout: &Layout) -> io::Result<(Vec<Found>, u64)> {
     let mut bytes = vec![0; layout.frames as usize * 2 * OOB_BYTES as usize];
     disk.read(layout.saves_at, &mut bytes)?;
+    let mended = layout.mend(disk, layout.saves_at, &mut bytes, |record| SaveRecord::decode(record).is_some())?;
     let mut found = Vec::new();
     for (index, bytes) in (0u32..).zip(bytes.chunks_exact(OOB_BYTES as usize)) {
         let (frame, place) = (index / 2, (index & 1) as u8);
-        let at = layout.save_of(frame, place);
-        let record = layout.mirrored(disk, at, bytes, SaveRecord::decode)?;
+        let record = SaveRecord::decode(bytes);
         found.extend(record.filter(|record| record.frame == frame).map(|record| Found { record, place }));
     }
-    Ok(found)
+    Ok((found, mended))
 }
 
 /// The pages that the buffer held after operation `end`. Where two frames speak of a page, the newer one counts.
@@ -140,20 +140,21 @@ pub(super) fn held_at(layout: &Layout, found: &[Found], end: u64) -> Vec<HeldPag
     held
 }
 
-/// Forgets all that was saved: it is on flash, and durable there. What a newer record supersedes goes first, so that no crash brings
-/// it back; the caller syncs.
+/// Forgets all that was saved: it is on flash, and durable there. Copies go first, since one that outlived its record would be taken for
+/// it; then what a newer record supersedes, so that no crash brings it back; the caller syncs.
 pub(crate) fn forget_all(disk: &impl Disk, layout: &Layout) -> io::Result<()> {
-    for pair in read_all(disk, layout)?.windows(2) {
+    let zeros = vec![0; (layout.frames_at - layout.saves_mirror_at) as usize];
+    let (found, _) = read_all(disk, layout)?;
+    disk.write(layout.saves_mirror_at, &zeros)?;
+    disk.sync()?;
+    for pair in found.windows(2) {
         let [one, other] = pair else { continue };
         if one.record.frame == other.record.frame {
             let older = if one.record.number < other.record.number { one } else { other };
-            let at = older.at(layout);
-            disk.write(at, &[0; OOB_BYTES as usize])?;
-            disk.write(layout.mirror_of(at), &[0; OOB_BYTES as usize])?;
+            disk.write(older.at(layout), &[0; OOB_BYTES as usize])?;
         }
     }
     disk.sync()?;
-    let zeros = vec![0; (layout.frames_at - layout.saves_at) as usize];
     disk.write(layout.saves_at, &zeros)?;
     // A record outlives its page in no crash: else the page would be found damaged.
     disk.sync()?;

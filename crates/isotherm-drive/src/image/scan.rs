@@ -30,6 +30,8 @@ pub(super) struct Scanned {
     pub(super) lost: Lost,
     /// Pages whose OOB area is damaged, with its copy.
     pub(super) damaged_pages: u64,
+    /// Records that were not whole, and were read from their copies.
+    pub(super) mended_records: u64,
     /// Bytes of OOB areas that were read.
     pub(super) bytes: u64,
     /// What a protected write buffer held, in the order of addresses; none where nothing was ever saved of it.
@@ -86,6 +88,7 @@ struct Scan<'a, D> {
     totals: Totals,
     number_max: u64,
     damaged_pages: u64,
+    mended_records: u64,
     bytes: u64,
     /// Room for the entries of a slot.
     entries: Vec<Entry>,
@@ -94,6 +97,7 @@ struct Scan<'a, D> {
 /// Scans an image whose last record says that operations up to `durable` are all there.
 pub(super) fn scan<D: Disk>(disk: &D, layout: &Layout, durable: u64, totals: Totals) -> io::Result<Scanned> {
     let (tables, state) = empty(layout);
+    let (saves, mended_records) = saved::read_all(disk, layout)?;
     let mut scan = Scan {
         disk,
         layout: *layout,
@@ -104,10 +108,11 @@ pub(super) fn scan<D: Disk>(disk: &D, layout: &Layout, durable: u64, totals: Tot
         late_slots: Vec::new(),
         late: Vec::new(),
         erases: Vec::new(),
-        saves: saved::read_all(disk, layout)?,
+        saves,
         totals,
         number_max: durable,
         damaged_pages: 0,
+        mended_records,
         bytes: 0,
         entries: Vec::new(),
     };
@@ -123,14 +128,13 @@ impl<D: Disk> Scan<'_, D> {
     fn read_erases(&mut self) -> io::Result<()> {
         let places = self.layout.geometry.blocks as usize * 2;
         let mut bytes = vec![0; places * OOB_BYTES as usize];
-        self.disk.read(self.layout.erases_at, &mut bytes)?;
-        for (index, record) in bytes.chunks_exact(OOB_BYTES as usize).enumerate() {
-            let at = self.layout.erases_at + index as u64 * OOB_BYTES;
-            if let Some(record) = self.layout.mirrored(self.disk, at, record, EraseRecord::decode)? {
-                self.number_max = self.number_max.max(record.event.number);
-                self.erases.push(record);
-            }
-        }
+        let (disk, at) = (self.disk, self.layout.erases_at);
+        disk.read(at, &mut bytes)?;
+        self.mended_records +=
+            self.layout.mend(disk, at, &mut bytes, |record| EraseRecord::decode(record).is_some())?;
+        self.erases = bytes.chunks_exact(OOB_BYTES as usize).filter_map(EraseRecord::decode).collect();
+        let newest = self.erases.iter().map(|record| record.event.number).max();
+        self.number_max = self.number_max.max(newest.unwrap_or(0));
         let late = self.erases.iter().filter(|record| record.event.number > self.durable);
         self.late.extend(late.map(|record| (record.event, Late::Erase)));
         Ok(())
@@ -175,14 +179,20 @@ impl<D: Disk> Scan<'_, D> {
             scope.spawn(move || {
                 let mut slot = 0;
                 while slot < u64::from(layout.slots) {
-                    // What was never written is skipped.
+                    // What was never written is skipped: neither it nor its copy.
                     let at = layout.oob_at + slot * slot_bytes;
-                    match disk.next_data(at) {
-                        Ok(Some(data)) if data < layout.mirror_at => {
-                            slot = slot.max((data - layout.oob_at) / slot_bytes)
-                        }
-                        Ok(_) => break,
-                        Err(error) => return drop(full.send(Err(error))),
+                    let copy = layout.mirror_of(at);
+                    let ends = [(at, layout.mirror_at), (copy, layout.checkpoint_at)];
+                    let found = ends.map(|(from, end)| {
+                        Ok(disk.next_data(from)?.filter(|data| *data < end).map(|data| data - from))
+                    });
+                    let ahead = match found {
+                        [Ok(area), Ok(copy)] => area.into_iter().chain(copy).min(),
+                        [Err(error), _] | [_, Err(error)] => return drop(full.send(Err(error))),
+                    };
+                    match ahead {
+                        Some(ahead) => slot += ahead / slot_bytes,
+                        None => break,
                     }
                     if slot >= u64::from(layout.slots) {
                         break;
@@ -198,9 +208,9 @@ impl<D: Disk> Scan<'_, D> {
                 }
             });
             for chunk in chunks {
-                let (first, bytes) = chunk?;
+                let (first, mut bytes) = chunk?;
                 self.bytes += bytes.len() as u64;
-                for (slot, records) in (first..).zip(bytes.chunks_exact(slot_bytes as usize)) {
+                for (slot, records) in (first..).zip(bytes.chunks_exact_mut(slot_bytes as usize)) {
                     self.take_slot(slot, records)?;
                 }
                 let _ = empty.try_send(bytes);
@@ -243,15 +253,16 @@ impl<D: Disk> Scan<'_, D> {
         true
     }
 
-    fn take_slot(&mut self, slot: u32, records: &[u8]) -> io::Result<()> {
+    fn take_slot(&mut self, slot: u32, records: &mut [u8]) -> io::Result<()> {
         if self.take_full_slot(slot, records) {
             return Ok(());
         }
+        let (disk, at) = (self.disk, self.layout.oob_of(slot, 0));
+        self.mended_records += self.layout.mend(disk, at, records, |record| PageRecord::decode(record).is_some())?;
         let mut entries = std::mem::take(&mut self.entries);
         let mut is_late = false;
-        for (index, bytes) in (0..).zip(records.chunks_exact(OOB_BYTES as usize)) {
-            let at = self.layout.oob_of(slot, index);
-            let entry = match self.layout.mirrored(self.disk, at, bytes, PageRecord::decode)? {
+        for bytes in records.chunks_exact(OOB_BYTES as usize) {
+            let entry = match PageRecord::decode(bytes) {
                 Some(record) if record.block.0 < self.layout.geometry.blocks => Entry::Page(record),
                 Some(_) => Entry::Damaged,
                 None if bytes.iter().all(|byte| *byte == 0) => Entry::Nothing,
@@ -386,6 +397,7 @@ impl<D: Disk> Scan<'_, D> {
             number_max: self.number_max,
             lost,
             damaged_pages: self.damaged_pages,
+            mended_records: self.mended_records,
             bytes: self.bytes,
             held: (!self.saves.is_empty()).then(|| saved::held_at(&self.layout, &self.saves, end)),
         }

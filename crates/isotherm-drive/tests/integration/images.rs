@@ -7,7 +7,7 @@ use isotherm::build::{Environment, build};
 use isotherm::device::{BlockPhase, Observe};
 use isotherm::random::Random;
 use isotherm::request::Request;
-use isotherm_drive::image::{Disk, Problem, check};
+use isotherm_drive::image::{Disk, Problem, about, check};
 use isotherm_drive::{Drive, DriveError, DriveOptions};
 use isotherm_export::{ErrorKind, Export};
 use proptest::prelude::*;
@@ -99,6 +99,76 @@ fn flipped_bits_are_errors_and_never_wrong_data() {
                 is_never_wrong(&journal, &model, &format!("{sets:?}: bit {bit} of byte {at}"));
                 journal.change(|bytes| bytes[at] = whole[at]);
             }
+        }
+    }
+}
+
+/// A write that was lost, or a hole where there was data: of everything but pages there is a copy.
+#[test]
+fn sectors_that_read_as_zeros_are_never_wrong_data() {
+    const SECTOR: usize = 512;
+    for sets in [DEVICES[0], DEVICES[4], DEVICES[7]] {
+        let journal = blank(sets);
+        let drive = open(journal.clone()).unwrap();
+        let model = use_drive(&drive, 300, 8);
+        drive.cut_power().unwrap();
+        drop(drive);
+        let whole = journal.bytes();
+        let before = check(&journal).unwrap();
+        assert_eq!(before.mended_records, 0, "{sets:?}");
+        let layout = about(&journal).unwrap().layout;
+        let mut mended = 0;
+        for at in (0..layout.data_at as usize).step_by(SECTOR) {
+            let sector = at..at + SECTOR;
+            if whole[sector.clone()].iter().all(|byte| *byte == 0) {
+                continue;
+            }
+            journal.change(|bytes| bytes[sector.clone()].fill(0));
+            let drive = open(Journal::without_steps(journal.bytes())).unwrap_or_else(|e| panic!("{sets:?}, {at}: {e}"));
+            model.check(&drive.handle(0));
+            let found = check(&journal).unwrap();
+            assert_eq!(
+                (found.pages, found.damaged.len()),
+                (before.pages, before.damaged.len()),
+                "{sets:?}: sector at {at}"
+            );
+            mended += found.mended_records;
+            journal.change(|bytes| bytes[sector.clone()].copy_from_slice(&whole[sector]));
+        }
+        assert!(mended > 100, "{sets:?}: {mended} records were read from their copies");
+    }
+}
+
+/// What a worn-out drive holds can be read as long as its image is there.
+#[test]
+fn a_worn_out_drive_is_opened_to_be_read() {
+    for ftl in ["page", "dftl", "asa", "fast"] {
+        let journal = blank(&[&format!("ftl.name={ftl}"), "device.endurance=4"]);
+        let drive = open(journal.clone()).unwrap();
+        let mut random = Random::new(5);
+        let mut held = [0u8; PAGES as usize];
+        let lost = loop {
+            let (page, fill) = (random.below(PAGES), random.below(255) as u8 + 1);
+            match drive.handle(0).write(page * PAGE, &vec![fill; PAGE as usize], true) {
+                Ok(_) => held[page as usize] = fill,
+                Err(error) => {
+                    assert_eq!(error.kind, ErrorKind::ReadOnly, "{ftl}: {error}");
+                    break page;
+                }
+            }
+        };
+        let failed = drive.observe(|device| device.snapshot().collector.retired_blocks);
+        drive.cut_power().unwrap();
+        drop(drive);
+        for _ in 0..2 {
+            let drive = open(journal.clone()).unwrap_or_else(|error| panic!("{ftl}: {error}"));
+            for (page, fill) in (0..).zip(held).filter(|(page, _)| *page != lost) {
+                let mut bytes = vec![0; PAGE as usize];
+                drive.handle(0).read(page * PAGE, &mut bytes).unwrap();
+                assert_eq!(bytes, vec![fill; PAGE as usize], "{ftl}: page {page}");
+            }
+            assert!(drive.observe(|device| device.snapshot().collector.retired_blocks) >= failed, "{ftl}");
+            let _ = drive.close();
         }
     }
 }
