@@ -196,6 +196,11 @@ impl Drive {
             return Ok(());
         }
         core.recorder = None;
+        if core.unwritten.is_some() {
+            // The next use finds what this one found.
+            core.stopped = Some("the drive was shut down");
+            return Ok(core.device.hand_over()?);
+        }
         core.device.write_out()?;
         core.stopped = Some("the drive was shut down");
         if let Some(durable) = &self.durable {
@@ -255,7 +260,7 @@ impl Drive {
         }
         core.recorder = None;
         core.stopped = Some("the drive lost power");
-        if self.spec.dram.power_loss_protection {
+        if self.spec.dram.power_loss_protection && core.unwritten.is_none() {
             // What the capacitors are for.
             core.device.flush()?;
         }

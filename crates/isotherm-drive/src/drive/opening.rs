@@ -5,6 +5,7 @@ use super::{Drive, DriveError, DriveOptions, Durable};
 use crate::image::{self, Durability, Header, HeldPage, HostTotals, How, ImageError, Problem};
 use crate::served::Served;
 use isotherm::build::{Array, build_over, in_memory};
+use isotherm::device::DeviceError;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::payload::AnyPayload;
 use isotherm::spec::DeviceSpec;
@@ -89,11 +90,14 @@ impl Drive {
             )
         })?;
         let mut device = Served::on_disk::<D>(device);
-        if let Some(held) = opened.held {
-            restore(&mut device, &held, &durability, &image::create::layout(&opened.header)?)?;
-        }
+        let unwritten = match opened.held {
+            Some(held) => restore(&mut device, &held, &durability, &image::create::layout(&opened.header)?)?,
+            None => None,
+        };
         let how = How { took: start.elapsed(), ..opened.how };
-        Ok(Self::over(device, Some(durability), opened.header, host, Some(how), options)?)
+        let drive = Self::over(device, Some(durability), opened.header, host, Some(how), options)?;
+        drive.core().unwritten = unwritten;
+        Ok(drive)
     }
 
     /// A drive whose bytes last as long as the process.
@@ -131,6 +135,7 @@ impl Drive {
                 host: HostTotals::default(),
                 requests: 0,
                 host_before,
+                unwritten: None,
                 stopped: None,
             }),
             durable,
@@ -155,12 +160,13 @@ fn lock(file: &File) -> Result<(), ImageError> {
 }
 
 /// Writes to flash what the write buffer held when power was lost, and forgets it there: later losses of power bring back nothing old.
+/// Returns why flash has no room for it, if so: then it stays saved, and the buffer has it for reads.
 fn restore<D: image::Disk>(
     device: &mut Served,
     held: &[HeldPage],
     durability: &Durability<D>,
     layout: &image::Layout,
-) -> Result<(), DriveError> {
+) -> Result<Option<DeviceError>, DriveError> {
     let page_bytes = u64::from(device.page_bytes());
     let mut page = vec![0; page_bytes as usize];
     for entry in held {
@@ -170,10 +176,13 @@ fn restore<D: image::Disk>(
         }
         device.write(u64::from(entry.lpn.0) * page_bytes, &page, false)?;
     }
-    device.write_out()?;
+    match device.write_out() {
+        Err(error) if error.is_out_of_room() => return Ok(Some(error)),
+        written => written?,
+    }
     durability.sync()?;
     image::forget_saved_frames(durability.disk(), layout)?;
     durability.disk().sync()?;
     device.reset_latencies();
-    Ok(())
+    Ok(None)
 }

@@ -30,6 +30,9 @@ pub(super) struct Core {
     pub(super) requests: u64,
     /// What was counted before this use.
     pub(super) host_before: HostTotals,
+    /// Why flash could not take what the write buffer held when power was lost. Nothing else is written or saved then, so that what was
+    /// saved stays what it is.
+    pub(super) unwritten: Option<DeviceError>,
     /// Nothing is served any more, and why.
     pub(super) stopped: Option<&'static str>,
 }
@@ -69,6 +72,11 @@ impl Drive {
         let mut core = self.core();
         if let Some(why) = core.stopped {
             return Err(ExportError { kind: ErrorKind::Stopped, message: why.to_owned() });
+        }
+        match (&core.unwritten, asked.op) {
+            (None, _) | (_, Op::Read) => {}
+            (Some(_), Op::Flush) => return Ok(None),
+            (Some(error), Op::Write | Op::Trim | Op::WriteZeroes) => return Err(refused(error)),
         }
         let now_ns = self.now_ns();
         core.device.arrive(now_ns, asked.source);

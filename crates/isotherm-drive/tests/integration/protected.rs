@@ -2,9 +2,10 @@
 
 use crate::support::journal::{Journal, Step, apply};
 use crate::support::{PAGE, blank};
+use isotherm::random::Random;
 use isotherm_drive::image::{Disk, about, check};
 use isotherm_drive::{Drive, DriveError, DriveOptions};
-use isotherm_export::Export as _;
+use isotherm_export::{ErrorKind, Export as _};
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -57,6 +58,41 @@ fn a_flush_programs_nothing_and_a_crash_loses_nothing_that_was_flushed() {
     drive.close().unwrap();
     drop(drive);
     assert_eq!(page_of(&open(crashed).unwrap(), 0), vec![9; PAGE as usize]);
+}
+
+/// Flash has no room for what the buffer held: it stays saved, and is read from there each time.
+#[test]
+fn a_worn_out_drive_keeps_what_its_buffer_held() {
+    let sets = [PROTECTED, &["device.endurance=4"]].concat();
+    let journal = Journal::without_steps(blank(&sets));
+    let drive = open(journal.clone()).unwrap();
+    let (mut random, mut held) = (Random::new(5), [0u8; 64]);
+    let lost = loop {
+        let (page, fill) = (random.below(64), random.below(255) as u8 + 1);
+        let handle = drive.handle(0);
+        match handle.write(page * PAGE, &vec![fill; PAGE as usize], false).and_then(|_| handle.flush()) {
+            Ok(_) => held[page as usize] = fill,
+            Err(_) => break page,
+        }
+    };
+    drop(drive);
+    let mut crashed = Journal::without_steps(journal.bytes());
+    for end in 0..3 {
+        let drive = open(crashed.clone()).unwrap_or_else(|error| panic!("opened {end} times: {error}"));
+        for (page, fill) in (0..).zip(held).filter(|(page, _)| *page != lost) {
+            assert_eq!(page_of(&drive, page), vec![fill; PAGE as usize], "page {page}, opened {end} times");
+        }
+        let refused = drive.handle(0).write(0, &vec![1; PAGE as usize], false).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::ReadOnly, "{refused}");
+        assert_eq!(drive.handle(0).trim(0, PAGE, false).unwrap_err().kind, ErrorKind::ReadOnly);
+        drive.handle(0).flush().unwrap();
+        match end {
+            0 => drive.close().unwrap(),
+            1 => drive.cut_power().unwrap(),
+            _ => drop(drive),
+        }
+        crashed = Journal::without_steps(crashed.bytes());
+    }
 }
 
 #[test]

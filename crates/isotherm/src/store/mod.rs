@@ -103,10 +103,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         let streams = usize::from(data_streams) + usize::from(options.meta_streams);
         let mut blocks = BlockTable::new(geometry.blocks, geometry.log2_pages_per_block, options.age);
         let mut free = VecDeque::with_capacity(geometry.blocks as usize);
+        let mut counters = CollectorCounters::default();
         for block in (0..geometry.blocks).map(BlockId) {
             blocks.pasts[block.0 as usize].erases = medium.erase_count(block);
             if medium.is_bad(block) {
                 blocks.validity.set_state(block, BlockState::Retired);
+                counters.retired_blocks += 1;
             } else {
                 free.push_back(block);
             }
@@ -130,7 +132,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             now: 0,
             sequence: 0,
             erases_since_wear_check: 0,
-            counters: CollectorCounters::default(),
+            counters,
             moves: Vec::with_capacity(geometry.pages_per_block() as usize),
             foreseen: None,
             watches_pages,

@@ -1,8 +1,8 @@
 //! A device that wears out stops in the middle of an operation. It is read-only then: its books still balance, and every
-//! page reads back.
+//! page reads back, also once it has lost its power and was rebuilt.
 
 use crate::support::{PAGE_BYTES, Versions};
-use isotherm::address::{Geometry, Lpn};
+use isotherm::address::{BlockId, Geometry, Lpn};
 use isotherm::blocks::AgeBase;
 use isotherm::device::DeviceError;
 use isotherm::ftl::Ftl;
@@ -17,6 +17,7 @@ use isotherm::nand::payload::HeapBytes;
 use isotherm::placement::{AnyPlacement, PlacementContext, build_placement};
 use isotherm::random::Random;
 use isotherm::registry::PolicyName;
+use isotherm::stats::Snapshot;
 use isotherm::store::StoreOptions;
 use isotherm::victim::{AnyVictim, VictimContext, build_victim};
 
@@ -54,18 +55,26 @@ fn log_options(floor: u32, meta_streams: u16, meta_blocks: u32) -> StoreOptions 
     StoreOptions { floor, age: AgeBase::Closed, meta_streams, meta_blocks, wear_threshold: Some(4) }
 }
 
-/// Writes and trims until the device is worn out; then checks its laws, and reads every page.
-fn wear_out<F: Ftl<Medium = TestMedium>>(name: &str, mut ftl: F, seed: u64) {
+/// Writes and trims until the device is worn out; then checks its laws, and reads every page, before and after a loss of power.
+fn wear_out<F: Ftl<Medium = TestMedium>>(
+    name: &str,
+    mut ftl: F,
+    seed: u64,
+    recover: impl Fn(TestMedium) -> Result<F, DeviceError>,
+) {
     let mut random = Random::new(seed);
     let mut held: Vec<Option<u32>> = vec![None; LOGICAL_PAGES as usize];
+    // Trims are durable after the next flush, and until then may be undone.
+    let mut is_trimmed = vec![false; LOGICAL_PAGES as usize];
     let mut version = 0;
     let (at, error) = loop {
         version += 1;
         let lpn = random.below(u64::from(LOGICAL_PAGES) >> (version % 2 * 3)) as u32;
         let outcome = match random.below(20) {
-            0 => ftl.trim(Lpn(lpn), 1).map(|()| held[lpn as usize] = None),
-            1 => ftl.flush(),
-            _ => <Bytes as Versions>::write(&mut ftl, lpn, version).map(|()| held[lpn as usize] = Some(version)),
+            0 => ftl.trim(Lpn(lpn), 1).map(|()| (held[lpn as usize], is_trimmed[lpn as usize]) = (None, true)),
+            1 => ftl.flush().map(|()| is_trimmed.fill(false)),
+            _ => <Bytes as Versions>::write(&mut ftl, lpn, version)
+                .map(|()| (held[lpn as usize], is_trimmed[lpn as usize]) = (Some(version), false)),
         };
         if let Err(error) = outcome {
             break (lpn, error);
@@ -73,12 +82,26 @@ fn wear_out<F: Ftl<Medium = TestMedium>>(name: &str, mut ftl: F, seed: u64) {
     };
     assert!(matches!(error, DeviceError::WornOut { .. }), "{name}, seed {seed}: {error}");
     assert!(ftl.wear().max >= ERASES, "{name}, seed {seed}");
-    ftl.check().unwrap_or_else(|law| panic!("{name}, seed {seed}, after {version} requests: {law}"));
-    for (lpn, held) in held.iter().enumerate().filter(|(lpn, _)| *lpn as u32 != at) {
-        let found = <Bytes as Versions>::read(&mut ftl, lpn as u32, *held);
-        assert_eq!(found, *held, "{name}, seed {seed}: LPN {lpn}");
-    }
+    let is_whole = |ftl: &mut F, when: &str, lpns: &[u32]| {
+        ftl.check().unwrap_or_else(|law| panic!("{name}, seed {seed}, {when}, after {version} requests: {law}"));
+        for lpn in lpns.iter().filter(|lpn| **lpn != at) {
+            let held = held[*lpn as usize];
+            let found = <Bytes as Versions>::read(ftl, *lpn, held);
+            assert_eq!(found, held, "{name}, seed {seed}, {when}: LPN {lpn}");
+        }
+    };
+    let every: Vec<u32> = (0..LOGICAL_PAGES).collect();
+    is_whole(&mut ftl, "worn out", &every);
     assert!(ftl.medium().counters().erases.total() > 0);
+    let mut ftl = recover(ftl.into_medium()).unwrap_or_else(|error| panic!("{name}, seed {seed}, rebuilt: {error}"));
+    let durable: Vec<u32> = every.into_iter().filter(|lpn| !is_trimmed[*lpn as usize]).collect();
+    is_whole(&mut ftl, "rebuilt", &durable);
+    let mut snapshot = Snapshot::default();
+    ftl.fill_snapshot(&mut snapshot);
+    let medium = ftl.medium();
+    let bad = (0..medium.geometry().blocks).filter(|block| medium.is_bad(BlockId(*block))).count();
+    // To rebuild a device may wear out another one.
+    assert!(bad > 0 && snapshot.collector.retired_blocks >= bad as u64, "{name}, seed {seed}: {bad} blocks are bad");
 }
 
 #[test]
@@ -92,8 +115,12 @@ fn the_page_mapped_ftl_stays_whole_and_readable() {
             ("multilog:logs=4", "greedy"),
             ("midas:groups=3,epoch=0.5,sample=1", "greedy"),
         ] {
+            let log = log_options(3, 0, 0);
             let (p, v) = policies(40, placement, victim);
-            wear_out(placement, PageFtl::new(medium(40, seed), p, v, LOGICAL_PAGES, log_options(3, 0, 0)), seed);
+            wear_out(placement, PageFtl::new(medium(40, seed), p, v, LOGICAL_PAGES, log), seed, |medium| {
+                let (p, v) = policies(40, placement, victim);
+                PageFtl::recover(medium, p, v, LOGICAL_PAGES, log)
+            });
         }
     }
 }
@@ -107,7 +134,10 @@ fn dftl_stays_whole_and_readable() {
         let (p, v) = policies(blocks, "host_gc", "greedy");
         let log = log_options(2 + DemandOptions::RESERVE_BLOCKS, 1, area);
         let ftl = Dftl::new(medium(blocks, seed), p, v, LOGICAL_PAGES, log, options, ()).unwrap();
-        wear_out("dftl", ftl, seed);
+        wear_out("dftl", ftl, seed, |medium| {
+            let (p, v) = policies(blocks, "host_gc", "greedy");
+            Dftl::recover(medium, p, v, LOGICAL_PAGES, log, options, ())
+        });
     }
 }
 
@@ -121,6 +151,8 @@ fn fast_stays_whole_and_readable() {
             wear_threshold: Some(4),
         };
         let blocks = LOGICAL_PAGES / PAGES_PER_BLOCK + 1 + options.log_blocks + options.reserve;
-        wear_out("fast", FastFtl::new(medium(blocks, seed), LOGICAL_PAGES, options, ()), seed);
+        wear_out("fast", FastFtl::new(medium(blocks, seed), LOGICAL_PAGES, options, ()), seed, |medium| {
+            FastFtl::recover(medium, LOGICAL_PAGES, options, ())
+        });
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Data pages and tombstones give the map, exactly as for the page-mapped FTL; translation pages are then read (cause
 //! `recovery`) and those that say something else, because entries were dirty when power was lost, are written anew. The
-//! cache starts empty. Cost: a scan, one read a translation page, one program for each of them that is out of date.
+//! cache starts empty. On a device that is worn out they wait, and it can be read. Cost: a scan, one read a translation page, one program for each of them that is out of date.
 
 use super::super::recover::{rebuild, scan};
 use super::{DemandOptions, Dftl, MapObserver};
@@ -57,7 +57,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
         Ok(ftl)
     }
 
-    /// Writes every translation page that is missing or out of date.
+    /// Writes every translation page that is missing or out of date, as far as there is room.
     pub(super) fn update_translation_pages(&mut self) -> Result<(), DeviceError> {
         // All of them are looked at before any is written: a collection that makes room reads and writes others.
         let mut outdated = Vec::new();
@@ -73,8 +73,16 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Dftl<M, P, V, O> 
             }
             stale.into_iter().for_each(|lpn| self.map.set_dirty(Lpn(lpn)));
         }
-        for page in outdated {
-            self.map.rewrite(page, &mut self.store)?;
+        for (done, page) in outdated.iter().enumerate() {
+            match self.map.rewrite(*page, &mut self.store) {
+                Err(error) if error.is_out_of_room() && !self.map.is_unformatted() => {
+                    // A device that is worn out can be read all the same. What could not be written waits, as it does after a
+                    // collection, for room that never comes.
+                    outdated[done..].iter().for_each(|page| self.map.defer(*page));
+                    return Ok(());
+                }
+                written => written?,
+            }
         }
         Ok(())
     }

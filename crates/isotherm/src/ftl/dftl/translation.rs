@@ -302,8 +302,14 @@ impl DemandMap {
         }
     }
 
+    /// Whether a translation page has never been written.
+    pub(super) fn is_unformatted(&self) -> bool {
+        self.directory.contains(&Ppn::NONE)
+    }
+
+    /// A translation page has to be written soon.
     #[inline(always)]
-    fn defer(&mut self, page: u32) {
+    pub(super) fn defer(&mut self, page: u32) {
         if !std::mem::replace(&mut self.is_pending[page as usize], true) {
             self.pending.push(page);
         }

@@ -185,9 +185,12 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         for block in roles.garbage {
             ftl.log.pool.release(block, Cause::Recovery)?;
         }
-        // A reclaim that was cut short may have opened a log block beside its victim.
-        ftl.keep_to_limit(false)?;
-        Ok(ftl)
+        // A reclaim that was cut short may have opened a log block beside its victim. A device that is worn out has no room to mend
+        // that, and can be read all the same.
+        match ftl.keep_to_limit(false) {
+            Err(error) if error.is_out_of_room() => Ok(ftl),
+            kept => kept.map(|()| ftl),
+        }
     }
 
     fn take_blocks(&mut self, roles: &Roles) {
