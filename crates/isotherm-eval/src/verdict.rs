@@ -14,7 +14,8 @@
 //! A valid result can have caveats. That of a device that was less than 80 % live on the mean is light: cleaning is cheap there.
 //! That of the first replay of an empty device alone is below what later replays cost, as a part of it was written while there
 //! was room, and so is the mean over replays that counts it in: where it lies 5 % or more from that of the others, the verdict gives
-//! both. The same holds for a host that filled its device while it was measured. Such a result stays valid, since an experiment may begin on an empty device on purpose, but nowhere is it called valid
+//! both. The same holds for a host that filled its device while it was measured, and for what comes right after a preconditioning that
+//! is unlike the workload. Such a result stays valid, since an experiment may begin on an empty device on purpose, but nowhere is it called valid
 //! without a further word.
 
 mod compared;
@@ -24,7 +25,7 @@ mod words;
 
 pub use self::setting::{Setting, Source};
 
-use self::compared::{Comparison, Filling, Window};
+use self::compared::{Beginning, Comparison, Window};
 use self::light::Fullness;
 use crate::recorder::{Occupancy, Recording};
 use crate::results::Verdict;
@@ -82,8 +83,8 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         recording.parts(window_start, steady::ROUNDS).into_iter().map(|r| r.unwrap_or(f64::NAN)).collect();
 
     let window = Window { recording, start: window_start, quarters: &quarters, setting };
-    let filling = Filling::of(&window);
-    let filled_parts = filling.as_ref().map_or(0, |filling| (filling.share * RANGE_PARTS as f64).ceil() as usize);
+    let beginning = Beginning::of(&window);
+    let first_parts = beginning.as_ref().map_or(0, |beginning| (beginning.share * RANGE_PARTS as f64).ceil() as usize);
     let whole = recording.parts(window_start, 1)[0];
 
     let occupancy = recording.occupancy(window_start);
@@ -181,8 +182,8 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         live_share_peak: peak_pages as f64 / capacity,
         live_share_mean: mean_pages / capacity,
         light,
-        first_replay: setting.first_replay().or_else(|| filling.as_ref()?.caveat(whole?, setting)),
-        write_amplification_range: range(&recording.parts(window_start, RANGE_PARTS)[filled_parts..]),
+        first_replay: setting.first_replay().or_else(|| beginning.as_ref()?.caveat(whole?, setting)),
+        write_amplification_range: range(&recording.parts(window_start, RANGE_PARTS)[first_parts..]),
     }
 }
 

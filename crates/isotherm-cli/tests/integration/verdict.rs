@@ -212,6 +212,12 @@ fn a_mean_that_counts_the_filling_in_is_never_just_valid() {
     // One pass over a pattern fills the device too.
     let once = run(&["synth:zipf,pages=16Ki,writes=300k"]);
     assert!(once["verdict"]["first_replay"].as_str().unwrap().contains("second half"), "{}", once["verdict"]);
+    // So does what was written before in another order than the workload's.
+    let hot_cold = "synth:hotcold,pages=64Ki,writes=150k,hot=0.05,hot_writes=0.95";
+    let ours = ["--precondition", "random", "--placement", "isotherm", "--victim", "isotherm"];
+    let begun = run(&[&[hot_cold], &ours[..]].concat());
+    assert_eq!(begun["verdict"]["valid"], true, "{}", begun["verdict"]);
+    assert!(begun["verdict"]["first_replay"].as_str().unwrap().contains("the beginning"), "{}", begun["verdict"]);
     // The more replays, the less the first one counts.
     assert!(run(&["synth:uniform,pages=4Ki,writes=40k", "--repeat", "30"])["verdict"]["first_replay"].is_null());
 }

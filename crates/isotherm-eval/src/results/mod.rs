@@ -453,7 +453,7 @@ pub struct Verdict {
     pub live_share_mean: f64,
     /// Why a valid result says little about a full device, in words; `null` where it was full enough.
     pub light: Option<String>,
-    /// Why a valid result says little about later replays, in words: it is the first of an empty device, or counts it in; `null` elsewhere.
+    /// Why a valid result says little about later replays, in words: it is the first of an empty device, or counts in what was written before the device was steady; `null` elsewhere.
     pub first_replay: Option<String>,
     /// Lowest and highest write amplification among the 32 equal parts of the last window, without those of the first of several
     /// replays of an empty device; `null` where it has fewer.

@@ -1,7 +1,8 @@
-//! What of a run is compared to tell whether it is steady, and what of it was written while an empty device filled up.
+//! What of a run is compared to tell whether it is steady, and whether its beginning is like the rest.
 
 use super::{DIFFERENCE_MAX, Setting, Source};
 use crate::recorder::Recording;
+use crate::run_spec::Precondition;
 use crate::steady;
 use isotherm::stats::Snapshot;
 
@@ -82,21 +83,25 @@ impl Comparison {
     }
 }
 
-/// The window as a whole, where a part of it was written while an empty device filled up, and what came after that.
-pub(super) struct Filling {
-    /// Share of the window in which the device was filled.
+/// The part of the window that its beginning may have made unlike what comes later: while an empty device filled up, or while what was
+/// written in order or at random before turned into what the workload makes of it.
+pub(super) struct Beginning {
+    /// Share of the window.
     pub share: f64,
+    /// Whether the device was filled in it.
+    fills: bool,
     /// Write amplification after it.
     later: f64,
     /// What that is the mean of.
     what: &'static str,
 }
 
-impl Filling {
+impl Beginning {
     /// `None` where the window has no such part, or nothing after it.
     pub fn of(window: &Window<'_>) -> Option<Self> {
         let Window { recording, start, quarters, setting } = *window;
-        let second_half = || Some(Self { share: 0.5, later: mean(&quarters[2..])?, what: "second half" });
+        let fills = setting.began_empty();
+        let second_half = || Some(Self { share: 0.5, fills, later: mean(&quarters[2..])?, what: "second half" });
         if setting.source == Source::Host {
             // A drive may hold data from before it was served, and a host may stop counting what it wrote first.
             let was_filled = 2 * start.mapped_pages < recording.mapped_at(start, 1.0);
@@ -104,9 +109,10 @@ impl Filling {
         }
         let (within, has_first) = recording.replays(start);
         match within.as_slice() {
-            _ if !has_first || !setting.began_empty() => None,
+            // Replayed until it was steady, it begins as it goes on.
+            _ if !has_first || setting.replay.precondition == Precondition::Trace => None,
             [_, later @ ..] if !later.is_empty() => {
-                Some(Self { share: 1.0 / within.len() as f64, later: mean(later)?, what: "replays after it" })
+                Some(Self { share: 1.0 / within.len() as f64, fills, later: mean(later)?, what: "replays after it" })
             }
             // What is drawn from a pattern is the same throughout, but for the room that there was.
             _ if setting.source == Source::Pattern => second_half(),
@@ -116,11 +122,12 @@ impl Filling {
 
     /// Why the write amplification of the window says little of what comes later, if it does.
     pub fn caveat(&self, whole: f64, setting: &Setting<'_>) -> Option<String> {
-        let Self { later, what, .. } = *self;
+        let Self { later, what, fills, .. } = *self;
+        let it = if fills { "filling of an empty device" } else { "beginning, before the device was steady" };
         ((whole - later).abs() > DIFFERENCE_MAX * later).then(|| {
             format!(
-                "with the filling of an empty device: write amplification is {whole:.3} with it and {later:.3} in the {what}; {}",
-                setting.without_filling()
+                "with the {it}: write amplification is {whole:.3} with it and {later:.3} in the {what}; {}",
+                setting.without_beginning()
             )
         })
     }

@@ -50,11 +50,17 @@ impl Fullness<'_> {
         if self.share(self.pages()) >= LIVE_SHARE_MIN {
             return None;
         }
-        let average =
-            if peak - mean > APART { format!(", and {:.0} % on average", mean * 100.0) } else { String::new() };
         let fix = self.fix();
-        let peak = peak * 100.0;
-        Some(format!("at most {peak:.0} % of the logical pages held data{average}, so that cleaning was cheap; {fix}"))
+        let [peak, mean] = [peak, mean].map(|share| share * 100.0);
+        // First the number that counts.
+        let held = if self.setting.is_first_replay() {
+            format!("at most {peak:.0} % of the logical pages held data")
+        } else if peak - mean >= 1.0 {
+            format!("{mean:.0} % of the logical pages held data on average, and {peak:.0} % at most")
+        } else {
+            format!("{mean:.0} % of the logical pages held data")
+        };
+        Some(format!("{held}, so that cleaning was cheap; {fix}"))
     }
 
     /// What would fill it.

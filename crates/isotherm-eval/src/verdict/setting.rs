@@ -97,8 +97,8 @@ impl Setting<'_> {
         }
     }
 
-    /// What leaves out of a mean what was written while an empty device filled up.
-    pub(super) fn without_filling(&self) -> &'static str {
+    /// What leaves out of a mean what was written before the device was steady.
+    pub(super) fn without_beginning(&self) -> &'static str {
         if self.source == Source::Host {
             "to leave it out, begin to count anew once the device is full"
         } else {

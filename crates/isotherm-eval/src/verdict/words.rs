@@ -21,8 +21,8 @@ impl Verdict {
         if !has_caveats {
             return "";
         }
-        "light is valid, but the device was less than 80 % live on the mean, so that cleaning was cheap; first is valid, but an \
-         empty device was filled meanwhile, and what comes later costs more"
+        "light is valid, but the device was less than 80 % live on the mean, so that cleaning was cheap; first is valid, but \
+         counts in how it began, with an empty device or with one that was not steady yet, and what comes later costs more or less"
     }
 
     /// How full the device was, in words: at the peak, and on the mean where that lies far from it.
