@@ -80,6 +80,8 @@ pub struct FileDevice {
     length: u64,
     is_block_device: bool,
     ahead: Ahead,
+    /// Kept open, for the locks on it.
+    _locks: Vec<File>,
 }
 
 impl FileDevice {
@@ -95,7 +97,13 @@ impl FileDevice {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "neither a regular file nor a block device"));
         }
         let length = (&file).seek(SeekFrom::End(0))?;
-        Ok(Self { file, length, is_block_device: kind.is_block_device(), ahead: Ahead::default() })
+        Ok(Self { file, length, is_block_device: kind.is_block_device(), ahead: Ahead::default(), _locks: Vec::new() })
+    }
+
+    /// Keeps other files open as long as the device is used, and with them whatever locks are on them.
+    #[must_use]
+    pub fn holding(self, locks: Vec<File>) -> Self {
+        Self { _locks: locks, ..self }
     }
 }
 

@@ -233,6 +233,16 @@ fn serve_on(
             recovery.writes,
             recovery.transactions
         );
+        if recovery.unreadable_blocks > 0 {
+            let count = recovery.unreadable_blocks;
+            eprintln!(
+                "{}: {count} blocks of file data in these writes are damaged: reading them is an error",
+                args.source()
+            );
+        }
+        if let Some(lost) = recovery.lost {
+            eprintln!("{}: {lost}; what came after it is not seen", args.source());
+        }
     }
     let volume = Arc::new(volume);
     let readable = read_root(&volume).with_context(|| args.source());

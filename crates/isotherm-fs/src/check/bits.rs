@@ -1,33 +1,35 @@
-//! Single bits that have turned, in a block that an entry leads to: its checksum tells which one.
+//! Single bits that have turned, in a block that an entry leads to, or in a summary: its checksum tells which one.
 //!
 //! crc32c is linear: a block with one wrong bit has a checksum that differs from the right one by a number that belongs to the place of
 //! this bit alone. An even number of wrong bits never looks like a single one, since x + 1 divides the polynomial; of odd numbers from three on
 //! one in 65,536 does.
 
 use super::log::place;
-use super::report::Action;
+use super::report::{Action, Place};
 use crate::device::Device;
 use crate::format::entry::Entry;
-use crate::format::summary::BlockName;
+use crate::format::summary::Summary;
+use crate::format::superblock::Superblock;
 use crate::log::census::{Census, FaultKind};
-use crate::log::{Log, read_checkpoints, read_superblock};
-use crate::store::{BLOCK_BYTES, Page, StoreError};
+use crate::log::{Log, LostWrites, read_checkpoints, read_superblock};
+use crate::store::{BLOCK_BYTES, StoreError};
+use std::ops::Range;
 
 /// The polynomial of crc32c, lowest bit first.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// The bit that must turn for the block to have this checksum: its byte, and the bit of it.
-fn turned_bit(block: &Page, checksum: u32) -> Option<(usize, u32)> {
-    let difference = crc32c::crc32c(block) ^ checksum;
-    // What the last bit of the block makes of the checksum, and each bit before it, one step of the register further.
+/// The bit that must turn for these bytes to have this checksum: its byte, and the bit of it.
+fn turned_bit(bytes: &[u8], checksum: u32) -> Option<(usize, u32)> {
+    let difference = crc32c::crc32c(bytes) ^ checksum;
+    // What the last bit makes of the checksum, and each bit before it, one step of the register further.
     let steps =
         std::iter::successors(Some(POLYNOMIAL), |step| Some(step >> 1 ^ if step & 1 == 1 { POLYNOMIAL } else { 0 }));
-    let from_end = steps.take(8 * BLOCK_BYTES).position(|step| step == difference)?;
-    Some((BLOCK_BYTES - 1 - from_end / 8, 7 - from_end as u32 % 8))
+    let from_end = steps.take(8 * bytes.len()).position(|step| step == difference)?;
+    Some((bytes.len() - 1 - from_end / 8, 7 - from_end as u32 % 8))
 }
 
 /// Turns it back where it lies. Whatever a crash leaves of this write is the block of before or the right one. Returns whether there was one.
-fn mend(device: &dyn Device, entry: Entry) -> Result<bool, StoreError> {
+pub(super) fn mend(device: &dyn Device, entry: Entry) -> Result<bool, StoreError> {
     let failed = |error: std::io::Error| StoreError::Device(error.to_string());
     let offset = u64::from(entry.position) * BLOCK_BYTES as u64;
     let mut block = [0; BLOCK_BYTES];
@@ -41,8 +43,74 @@ fn mend(device: &dyn Device, entry: Entry) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-fn action(name: BlockName) -> Action {
-    Action { place: place(name), what: "one bit had turned, which its checksum told: it is as it was".into() }
+/// What is said of it.
+pub(super) fn action(place: Place) -> Action {
+    Action { place, what: "one bit had turned, which its checksum told: it is as it was".into() }
+}
+
+/// Turns a bit of the summary back without which the log would end before writes that were durable. Returns whether there was one.
+pub(super) fn mend_summary(
+    device: &dyn Device,
+    superblock: &Superblock,
+    lost: &LostWrites,
+) -> Result<bool, StoreError> {
+    let failed = |error: std::io::Error| StoreError::Device(error.to_string());
+    for position in lost.places.into_iter().flatten() {
+        let is_it = |summary: &Summary| {
+            (summary.tag, summary.incarnation, summary.sequence, summary.position)
+                == (superblock.tag(), lost.incarnation, lost.first, position)
+        };
+        let Some(bytes) = mended_summary(device, superblock, position, is_it) else { continue };
+        device.write(u64::from(position) * BLOCK_BYTES as u64, &bytes).map_err(failed)?;
+        device.flush().map_err(failed)?;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// The summary that begins at `position`, with one bit turned that makes it whole.
+fn mended_summary(
+    device: &dyn Device,
+    superblock: &Superblock,
+    position: u32,
+    is_it: impl Fn(&Summary) -> bool,
+) -> Option<Vec<u8>> {
+    const MAGIC: Range<usize> = 0..4;
+    const CHECKSUM: Range<usize> = 4..8;
+    const COUNTS: Range<usize> = 20..28;
+    let segment = superblock.segment_of(position)?;
+    let room = superblock.segment_start(segment) + superblock.segment_blocks - position;
+    let read = |count: usize| {
+        let mut bytes = vec![0; count * BLOCK_BYTES];
+        device.read(u64::from(position) * BLOCK_BYTES as u64, &mut bytes).ok()?;
+        Some(bytes)
+    };
+    let first = read(1)?;
+    // Those that tell how long it is are tried one by one, before the checksum can tell of any other.
+    let tried = MAGIC.chain(COUNTS).flat_map(|byte| (0..8).map(move |bit| Some((byte, bit))));
+    std::iter::once(None).chain(tried).find_map(|turned| {
+        let mut block = first.clone();
+        if let Some((byte, bit)) = turned {
+            block[byte] ^= 1 << bit;
+        }
+        let (summary_blocks, records) = Summary::lengths(&block)?;
+        if summary_blocks + records > room as usize {
+            return None;
+        }
+        let mut bytes = read(summary_blocks)?;
+        bytes[..BLOCK_BYTES].copy_from_slice(&block);
+        if turned.is_none() {
+            let checksum = u32::from_le_bytes(bytes[CHECKSUM].try_into().expect("four bytes"));
+            let without: Vec<u8> = [&bytes[..CHECKSUM.start], &[0; 4], &bytes[CHECKSUM.end..]].concat();
+            let right = crc32c::crc32c(&without);
+            match turned_bit(&without, checksum) {
+                Some((byte, bit)) => bytes[byte] ^= 1 << bit,
+                None if (right ^ checksum).is_power_of_two() => bytes[CHECKSUM].copy_from_slice(&right.to_le_bytes()),
+                None => return None,
+            }
+        }
+        Summary::decode(&bytes).filter(&is_it).map(|_| bytes)
+    })
 }
 
 /// Mends the table pages of the newest checkpoint: without them the log may not open.
@@ -55,7 +123,7 @@ pub(super) fn mend_tables(device: &dyn Device, actions: &mut Vec<Action>) -> Res
     for (number, root) in (0..).zip(&checkpoint.roots) {
         let is_within = superblock.segment_of(root.entry.position).is_some();
         if root.entry.is_stored() && is_within && mend(device, root.entry)? {
-            actions.push(action(BlockName::Table(number)));
+            actions.push(action(Place::Table(number)));
         }
     }
     Ok(())
@@ -72,7 +140,7 @@ pub(super) fn mend_blocks(
     for fault in census.faults.iter().filter(|fault| fault.kind == FaultKind::Unreadable) {
         let Ok(Some(entry)) = log.entry_named(fault.name) else { continue };
         if mend(device, entry)? {
-            actions.push(action(fault.name));
+            actions.push(action(place(fault.name)));
             is_any = true;
         }
     }
@@ -82,6 +150,7 @@ pub(super) fn mend_blocks(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Page;
 
     #[test]
     fn a_bit_that_turned_is_found_wherever_it_is_and_never_in_two() {

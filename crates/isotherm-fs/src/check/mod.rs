@@ -99,6 +99,16 @@ fn scan(device: &Arc<dyn Device>, options: Options) -> Report {
         let text = format!("{} writes since the last checkpoint are rolled forward", recovery.writes);
         report.find(Severity::Note, Place::Log, text);
     }
+    if let Some(lost) = recovery.lost {
+        report.find(Severity::Error, Place::Log, format!("{lost}; what came after it is not seen here"));
+    }
+    if recovery.unreadable_blocks > 0 {
+        let count = recovery.unreadable_blocks;
+        let text = format!(
+            "{count} blocks of file data in these writes were durable and are damaged: reading them is an error"
+        );
+        report.find(Severity::Error, Place::Log, text);
+    }
     let census = log.census(options.verifies_data);
     log::check_counts(&log, &census, &mut report);
     log::check_summaries(&**device, &mut log, &census, &mut report);

@@ -1,13 +1,13 @@
 //! Repairs, from below, each level before the one above it is looked at.
 
 use super::log::{named_positions, place};
-use super::report::Action;
+use super::report::{Action, Place};
 use super::{Options, Repair, bits, places, settings};
 use crate::device::Device;
 use crate::format::summary::{BlockName, Record};
 use crate::log::census::{Census, FaultKind};
 use crate::log::segment_reader::SegmentReader;
-use crate::log::{Log, OpenError};
+use crate::log::{GivenUp, Log, OpenError, read_superblock};
 use crate::store::{BLOCK_BYTES, Page, Slot, StoreError};
 use crate::tree::{ROOT_PAGES, Tree};
 use crate::volume::Volume;
@@ -19,10 +19,11 @@ pub(super) fn repair(device: &Arc<dyn Device>, options: Options) -> Result<Vec<A
     mend_superblocks(&**device)?;
     let mut actions = Vec::new();
     bits::mend_tables(&**device, &mut actions)?;
-    let (mut log, mut census) = open(device, options)?;
+    let mut given_up = GivenUp::default();
+    let (mut log, mut census) = open(device, options, &mut given_up, &mut actions)?;
     // What is mended leads to more that can be read, and mended.
     while bits::mend_blocks(&**device, &mut log, &census, &mut actions)? {
-        (log, census) = open(device, options)?;
+        (log, census) = open(device, options, &mut given_up, &mut actions)?;
     }
     if census.lacks_tables() {
         // Without them nobody knows what is in use, and a checkpoint would make that final.
@@ -46,15 +47,55 @@ pub(super) fn repair(device: &Arc<dyn Device>, options: Options) -> Result<Vec<A
     for (place, what) in tree.repair().map_err(StoreError::from)? {
         actions.push(Action { place: place.into(), what });
     }
+    // Blocks behind the end of a file that a crash left, as at a mount.
+    for ino in tree.store_mut().take_replayed_owners()? {
+        tree.mend(ino).map_err(StoreError::from)?;
+    }
     let now = options.now;
     Volume::over(tree, device.clone(), false, Box::new(move || now)).close()?;
     Ok(actions)
 }
 
-fn open(device: &Arc<dyn Device>, options: Options) -> Result<(Log, Census), OpenError> {
-    let (mut log, _) = Log::open(device.clone(), settings(Repair::Yes))?;
-    let census = log.census(options.verifies_data);
-    Ok((log, census))
+/// Opens the log. What stands in the way is mended where a single bit had turned, and given up where not.
+fn open(
+    device: &Arc<dyn Device>,
+    options: Options,
+    given_up: &mut GivenUp,
+    actions: &mut Vec<Action>,
+) -> Result<(Log, Census), OpenError> {
+    loop {
+        match Log::open_without(device.clone(), settings(Repair::Yes), given_up) {
+            Ok((mut log, recovery)) => {
+                // Whoever reads these would get an error; a census that reads data names them, and they may be mended.
+                let census = log.census(options.verifies_data || recovery.unreadable_blocks > 0);
+                return Ok((log, census));
+            }
+            Err(OpenError::UnreadablePage { id, entry }) => {
+                if bits::mend(&**device, entry)? {
+                    actions.push(bits::action(Place::Page(id)));
+                } else if ROOT_PAGES.contains(&id) {
+                    return Err(OpenError::UnreadablePage { id, entry });
+                } else {
+                    given_up.pages.insert(id);
+                    let what = "what stood in it at the last checkpoint is lost".into();
+                    actions.push(Action { place: Place::Page(id), what });
+                }
+            }
+            Err(OpenError::LostWrites(lost)) => {
+                if bits::mend_summary(&**device, &read_superblock(&**device)?, &lost)? {
+                    actions.push(bits::action(Place::Log));
+                } else {
+                    given_up.lost_writes = true;
+                    let what = format!(
+                        "writes {} to {} are given up: what was synced with them is lost",
+                        lost.first, lost.last
+                    );
+                    actions.push(Action { place: Place::Log, what });
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Writes a copy of the superblock that is damaged anew.

@@ -52,6 +52,8 @@ pub struct Summary {
     pub position: u32,
     /// Host block writes until then.
     pub now: u64,
+    /// The last write that was durable when this one was planned, with all before it; 0 if none of this mount was known to be.
+    pub flushed: u64,
     /// Whether it is the first of a newly taken segment.
     pub is_first: bool,
     /// Whether more writes follow in this segment.
@@ -114,6 +116,7 @@ impl Summary {
         }
         put(&mut bytes, 40, &self.sequence.to_le_bytes());
         put(&mut bytes, 48, &self.now.to_le_bytes());
+        put(&mut bytes, 56, &self.flushed.to_le_bytes());
         for (record, bytes) in self.records.iter().zip(bytes[HEADER_BYTES..].chunks_exact_mut(RECORD_BYTES)) {
             let (kind, index, number) = record.name.encode();
             (bytes[0], bytes[1]) = (kind, index);
@@ -161,6 +164,7 @@ impl Summary {
             position: number(2),
             sequence: u64_at(bytes, 40),
             now: u64_at(bytes, 48),
+            flushed: u64_at(bytes, 56),
             is_first: number(5) & FIRST != 0,
             stays_open: number(5) & STAYS_OPEN != 0,
             group: number(6).checked_sub(1).map(|group| group as u8),
@@ -193,6 +197,7 @@ mod tests {
             sequence: 1 << 33,
             position: 64,
             now: 1 << 34,
+            flushed: 1 << 32,
             is_first: true,
             stays_open: false,
             group: Some(3),

@@ -35,7 +35,7 @@ pub use cleaning::Victim;
 pub use load::DeviceReader;
 pub use options::LogSettings;
 pub use planning::{Goal, Planned};
-pub use recover::{OpenError, Recovery, read_checkpoints, read_superblock};
+pub use recover::{GivenUp, LostWrites, OpenError, Recovery, read_checkpoints, read_superblock};
 pub(crate) use room::{Room, hotness_of};
 pub use space::Pressure;
 pub use writing::Job;
@@ -145,6 +145,9 @@ pub struct Log {
     failure: Option<String>,
     /// Segments with blocks that cannot be read: never cleaned.
     unreadable: Vec<u32>,
+    /// The last write that was carried out, by its number, and the last that is durable with all before it; 0 for none of this mount.
+    written: u64,
+    flushed: u64,
     /// The segments that were chosen last to be cleaned, oldest first.
     victims: VecDeque<Victim>,
     /// The batch of segments to clean, and how many had been written when that was found.

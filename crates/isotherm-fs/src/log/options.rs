@@ -52,6 +52,10 @@ impl LogSettings {
     /// Unknown name, unknown parameter, or a value out of range.
     pub fn parse(name: &str) -> Result<Self, SpecError> {
         let policy: PolicyName = name.parse()?;
+        if !["sfs", "lfs"].contains(&policy.name.as_str()) {
+            let problem = format!("there is no log {}", policy.name.as_str());
+            return Err(SpecError::new("log", problem, "give sfs, or lfs for a log without groups"));
+        }
         let choice = parse_log(&policy, 1)?;
         let mut machine = choice.options;
         if machine.quantiser.criterion == Criterion::Isotherm {

@@ -122,6 +122,12 @@ impl Log {
         for position in first..first + job.blocks.len() as u32 {
             self.under_way.remove(&position);
         }
+        self.written = self.written.max(job.sequence);
+    }
+
+    /// All writes that were carried out are durable. Whatever was planned before one of them has been carried out too.
+    pub fn set_flushed(&mut self) {
+        self.flushed = self.written;
     }
 
     /// Whether anything happened since the last checkpoint.
@@ -436,6 +442,7 @@ impl Mechanism for Log {
             sequence: write.sequence,
             position: self.position_of(write),
             now: write.now,
+            flushed: self.flushed,
             is_first: write.at == 0,
             stays_open: write.group.is_none() && self.payload(left) > 0,
             group: write.group,
@@ -448,7 +455,8 @@ impl Mechanism for Log {
         self.counters.summary_blocks += u64::from(write.overhead_blocks);
         self.is_changed = true;
         self.tell(|| Event::Written);
-        self.jobs.push(Job { position: summary.position, summary: summary.encode(), blocks: contents });
+        let (position, sequence) = (summary.position, summary.sequence);
+        self.jobs.push(Job { position, sequence, summary: summary.encode(), blocks: contents });
         Ok(cleaned)
     }
 

@@ -5,6 +5,11 @@
 //! its blocks take their places. Segments that were freed for cleaning, and still hold the newest durable copy of a block,
 //! hold it for good again.
 //!
+//! Each write says up to which one all before it were durable when it was planned. So a write that is not whole, and of which a later one
+//! says that it was durable, is no end of the log but damage. Where its summary is whole, it counts: of its blocks that are wrong, copies
+//! of what lies elsewhere or is known are left where they were, and others are errors to whoever reads them. Where the summary is not whole,
+//! what was durable is lost: only fsck may go on without it.
+//!
 //! What is found becomes durable with the checkpoint that the caller makes next, under the number of a new mount: writes that
 //! were not reached never count again.
 
@@ -19,7 +24,7 @@ use crate::format::summary::{BlockName, Record, Summary};
 use crate::format::superblock::{Superblock, SuperblockError};
 use crate::store::{BLOCK_BYTES, Heat, Page, PageId, Slot, StoreError};
 use isotherm_sfs::machine::Machine;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -34,6 +39,10 @@ pub enum OpenError {
     NoCheckpoint,
     #[error("the volume is damaged: {0}")]
     Damaged(String),
+    #[error("page {id}, which roll-forward changes, is damaged: the checksum of block {} is wrong; fsck.sfs -y mends it, or goes on without it", entry.position)]
+    UnreadablePage { id: PageId, entry: Entry },
+    #[error("{0}; fsck.sfs -y mends that write, or gives up what came after it")]
+    LostWrites(LostWrites),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -49,7 +58,59 @@ pub struct Recovery {
     pub blocks: u64,
     /// Transactions in them.
     pub transactions: u64,
+    /// Blocks of file data in them that cannot be read, although they were durable.
+    pub unreadable_blocks: u64,
+    /// Writes that were durable and cannot be reached.
+    pub lost: Option<LostWrites>,
 }
+
+/// Writes of the log that were durable, and are lost because the summary of the first is not whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LostWrites {
+    /// The first of them, by its number among the writes of the log.
+    pub first: u64,
+    /// The last that is known to have been durable.
+    pub last: u64,
+    /// Mount that wrote them.
+    pub incarnation: u32,
+    /// Blocks of the device at which the first may begin.
+    pub places: [Option<u32>; 2],
+}
+
+impl std::fmt::Display for LostWrites {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { first, last, places, .. } = self;
+        let places: Vec<String> = places.iter().flatten().map(u32::to_string).collect();
+        write!(
+            f,
+            "write {first} of the log, at block {}, is damaged, and all writes up to {last} were durable",
+            places.join(" or ")
+        )
+    }
+}
+
+/// What fsck lets go of so that a log can be opened.
+#[derive(Clone, Default, Debug)]
+pub struct GivenUp {
+    /// Pages that are taken for zeros where roll-forward cannot read them.
+    pub pages: BTreeSet<PageId>,
+    /// Whether the log ends where a summary is not whole, though later writes were durable.
+    pub lost_writes: bool,
+}
+
+/// Where the next write of the log may begin, and what it says of itself.
+#[derive(Clone, Copy)]
+struct Expected {
+    /// Where the open segment goes on.
+    open: Option<(u32, u32)>,
+    /// The first segment of the queue.
+    first: Option<u32>,
+    incarnation: u32,
+    sequence: u64,
+}
+
+/// Segments at the head of the queue in which later writes are looked for.
+const SEGMENTS_AHEAD: usize = 8;
 
 /// What is known of segments while writes are applied.
 struct Replay {
@@ -61,6 +122,39 @@ struct Replay {
     incarnation: u32,
     /// Segments that the checkpoint, or the writes after it, need until there is another one.
     is_held: Vec<bool>,
+    /// Pages that are taken for zeros where they cannot be read.
+    lost_pages: BTreeSet<PageId>,
+}
+
+impl Replay {
+    fn expected(&self) -> Expected {
+        let Self { open, sequence, incarnation, .. } = *self;
+        Expected { open, first: self.queue.front().copied(), incarnation, sequence }
+    }
+}
+
+impl Expected {
+    /// The next write's summary, if it is whole, and what is expected after it.
+    fn next(self, reader: &SegmentReader<'_>, superblock: &Superblock) -> Option<(Summary, Self)> {
+        let in_open = self.open.map(|(segment, next)| (segment, next, false));
+        let in_first = self.first.map(|segment| (segment, 0, true));
+        let found = [in_open, in_first].into_iter().flatten().find_map(|(segment, next, is_first)| {
+            let summary = reader.read_summary(segment, next)?;
+            let is_next = summary.incarnation == self.incarnation
+                && summary.sequence == self.sequence + 1
+                && summary.is_first == is_first;
+            is_next.then_some((segment, next, summary))
+        });
+        let (segment, next, summary) = found?;
+        let open = match self.open {
+            _ if summary.stays_open => Some((segment, next + summary.blocks())),
+            Some((open, _)) if open == segment => None,
+            open => open,
+        };
+        let first = Some(summary.next_segment).filter(|segment| *segment < superblock.segments);
+        let after = Self { open, first, sequence: summary.sequence, ..self };
+        Some((summary, after))
+    }
 }
 
 fn damaged<T>(what: impl Into<String>) -> Result<T, OpenError> {
@@ -143,6 +237,18 @@ impl Log {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(device: Arc<dyn Device>, settings: LogSettings) -> Result<(Self, Recovery), OpenError> {
+        Self::open_without(device, settings, &GivenUp::default())
+    }
+
+    /// The same, without what is given up.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_without(
+        device: Arc<dyn Device>,
+        settings: LogSettings,
+        given_up: &GivenUp,
+    ) -> Result<(Self, Recovery), OpenError> {
         let superblock = read_superblock(&*device)?;
         let newest = read_checkpoints(&*device, &superblock)?.into_iter().flatten().max_by_key(|found| found.number);
         let checkpoint = newest.ok_or(OpenError::NoCheckpoint)?;
@@ -160,10 +266,17 @@ impl Log {
             sequence: checkpoint.sequence,
             now: checkpoint.now,
             incarnation: checkpoint.incarnation,
+            lost_pages: given_up.pages.clone(),
         };
         let mut recovery = Recovery { was_clean: checkpoint.is_clean, ..Recovery::default() };
         while let Some((summary, contents)) = log.next_write(&replay) {
             log.apply(&mut replay, &summary, &contents, &mut recovery)?;
+        }
+        if !recovery.was_clean {
+            recovery.lost = log.lost_writes(&replay);
+            if let Some(lost) = recovery.lost.filter(|_| !log.settings.read_only && !given_up.lost_writes) {
+                return Err(OpenError::LostWrites(lost));
+            }
         }
         log.resume(replay, &checkpoint.centres)?;
         Ok((log, recovery))
@@ -214,6 +327,8 @@ impl Log {
             checkpoint_number: checkpoint.number,
             failure: None,
             unreadable: Vec::new(),
+            written: 0,
+            flushed: 0,
             batch: std::cell::Cell::new(None),
             victims: VecDeque::new(),
             observer: None,
@@ -223,24 +338,44 @@ impl Log {
         }
     }
 
-    /// The write of the log that comes next, if it is whole.
-    fn next_write(&self, replay: &Replay) -> Option<(Summary, Vec<Arc<Page>>)> {
-        let in_open = replay.open.map(|(segment, next)| (segment, next, false));
-        let in_next = replay.queue.front().map(|segment| (*segment, 0, true));
-        [in_open, in_next].into_iter().flatten().find_map(|(segment, next, is_first)| {
-            let (summary, contents) = SegmentReader::new(&*self.device, &self.superblock).read_write(segment, next)?;
-            let is_next = summary.incarnation == replay.incarnation
-                && summary.sequence == replay.sequence + 1
-                && summary.is_first == is_first;
-            is_next.then_some((summary, contents))
-        })
+    /// The write of the log that comes next, and its blocks: all of them if it is whole, those that are right if it is known to have been
+    /// durable.
+    fn next_write(&self, replay: &Replay) -> Option<(Summary, Vec<Option<Arc<Page>>>)> {
+        let reader = SegmentReader::new(&*self.device, &self.superblock);
+        let (summary, mut after) = replay.expected().next(&reader, &self.superblock)?;
+        let contents = reader.read_contents(&summary);
+        let is_whole = contents.iter().all(Option::is_some);
+        let mut was_durable = || {
+            while let Some((later, next)) = after.next(&reader, &self.superblock) {
+                if later.flushed >= summary.sequence {
+                    return true;
+                }
+                after = next;
+            }
+            false
+        };
+        (is_whole || was_durable()).then_some((summary, contents))
+    }
+
+    /// What later writes say of the one that comes next and is not there. They are looked for in the rest of the open segment and at the
+    /// beginning of the next ones.
+    fn lost_writes(&self, replay: &Replay) -> Option<LostWrites> {
+        let reader = SegmentReader::new(&*self.device, &self.superblock);
+        let Expected { open, first, incarnation, sequence } = replay.expected();
+        let in_open = open.into_iter().flat_map(|(segment, next)| reader.scan_summaries(segment, next));
+        let ahead = replay.queue.iter().take(SEGMENTS_AHEAD).filter_map(|segment| reader.read_summary(*segment, 0));
+        let later = in_open.chain(ahead).filter(|later| later.incarnation == incarnation && later.sequence > sequence);
+        let last = later.map(|later| later.flushed).max().filter(|flushed| *flushed > sequence)?;
+        let places = [open, first.map(|segment| (segment, 0))];
+        let places = places.map(|place| place.map(|(segment, next)| self.superblock.segment_start(segment) + next));
+        Some(LostWrites { first: sequence + 1, last, incarnation, places })
     }
 
     fn apply(
         &mut self,
         replay: &mut Replay,
         summary: &Summary,
-        contents: &[Arc<Page>],
+        contents: &[Option<Arc<Page>>],
         recovery: &mut Recovery,
     ) -> Result<(), OpenError> {
         let segment = self.superblock.segment_of(summary.position).expect("it was read there");
@@ -288,7 +423,10 @@ impl Log {
         }
         let first = summary.position + (taken - summary.records.len()) as u32;
         for ((position, record), content) in (first..).zip(&summary.records).zip(contents) {
-            self.apply_record(replay, record, position, content)?;
+            match content {
+                Some(content) => self.apply_record(replay, record, position, content)?,
+                None => recovery.unreadable_blocks += u64::from(self.apply_unreadable(replay, record, position)?),
+            }
         }
         recovery.writes += 1;
         recovery.blocks += summary.records.len() as u64;
@@ -298,7 +436,7 @@ impl Log {
     fn apply_operation(&mut self, replay: &mut Replay, operation: Operation<'_>) -> Result<(), OpenError> {
         match operation {
             Operation::Change { page, offset, bytes } => {
-                self.replayed_page(page)?[offset..offset + bytes.len()].copy_from_slice(bytes);
+                self.replayed_page(replay, page)?[offset..offset + bytes.len()].copy_from_slice(bytes);
             }
             Operation::Allocate(id) => {
                 self.load_table(id / TABLE_ENTRIES)?;
@@ -323,7 +461,7 @@ impl Log {
             }
             Operation::Release(id, slots) => self.replay_release(replay, id, slots)?,
             Operation::Reserve(id, slots) => {
-                let page = self.replayed_page(id)?;
+                let page = self.replayed_page(replay, id)?;
                 let mut reserved = 0;
                 for index in slots.map(usize::from) {
                     if Entry::at(page, index).position == HOLE {
@@ -346,7 +484,7 @@ impl Log {
 
     fn replay_release(&mut self, replay: &mut Replay, id: PageId, slots: Range<u16>) -> Result<(), OpenError> {
         let mut released = Vec::new();
-        let page = self.replayed_page(id)?;
+        let page = self.replayed_page(replay, id)?;
         for index in slots.map(usize::from) {
             released.push(Entry::at(page, index));
             Entry::default().put(page, index);
@@ -364,6 +502,31 @@ impl Log {
         Ok(())
     }
 
+    /// A block that was durable and is not what its record says. Pages are as the redo log leads to, or as they were where cleaning took
+    /// them from, and so is file data that was moved; what the host wrote is lost. Returns whether it was that.
+    fn apply_unreadable(&mut self, replay: &mut Replay, record: &Record, position: u32) -> Result<bool, OpenError> {
+        let BlockName::Data(id, index) = record.name else { return Ok(false) };
+        let before = Entry::at(self.replayed_page(replay, id)?, index.into());
+        if before.is_stored() && before.checksum == record.checksum {
+            return Ok(false);
+        }
+        let before = self.apply_data(replay, Slot { page: id, index }, record.entry(position))?;
+        self.count(replay, before, record.entry(position))?;
+        Ok(true)
+    }
+
+    /// File data lies elsewhere. Returns its entry of before.
+    fn apply_data(&mut self, replay: &Replay, slot: Slot, entry: Entry) -> Result<Entry, OpenError> {
+        let page = self.replayed_page(replay, slot.page)?;
+        let before = Entry::at(page, slot.index.into());
+        entry.put(page, slot.index.into());
+        let was_reserved = u64::from(before.position == RESERVED);
+        self.usage.reserved = self.usage.reserved.saturating_sub(was_reserved);
+        self.usage.stored += u64::from(!before.is_stored());
+        self.replayed.insert(slot);
+        Ok(before)
+    }
+
     fn apply_record(
         &mut self,
         replay: &mut Replay,
@@ -373,16 +536,7 @@ impl Log {
     ) -> Result<(), OpenError> {
         let entry = record.entry(position);
         let before = match record.name {
-            BlockName::Data(id, index) => {
-                let page = self.replayed_page(id)?;
-                let before = Entry::at(page, index.into());
-                entry.put(page, index.into());
-                let was_reserved = u64::from(before.position == RESERVED);
-                self.usage.reserved = self.usage.reserved.saturating_sub(was_reserved);
-                self.usage.stored += u64::from(!before.is_stored());
-                self.replayed.insert(Slot { page: id, index });
-                before
-            }
+            BlockName::Data(id, index) => self.apply_data(replay, Slot { page: id, index }, entry)?,
             BlockName::Page(id) => {
                 self.load_table(id / TABLE_ENTRIES)?;
                 let before = self.tables.set(id, entry);
@@ -408,8 +562,13 @@ impl Log {
                 before
             }
         };
+        self.count(replay, before, entry)
+    }
+
+    /// A block has left one place for another.
+    fn count(&self, replay: &mut Replay, before: Entry, entry: Entry) -> Result<(), OpenError> {
         self.leave(replay, before)?;
-        let segment = &mut replay.segments[self.segment_of(position) as usize];
+        let segment = &mut replay.segments[self.segment_of(entry.position) as usize];
         segment.youngest =
             if segment.referenced == 0 { entry.heat.time } else { segment.youngest.max(entry.heat.time) };
         segment.referenced += 1;
@@ -419,8 +578,17 @@ impl Log {
     }
 
     /// A page that roll-forward changes.
-    fn replayed_page(&mut self, id: PageId) -> Result<&mut Page, StoreError> {
-        self.load_page(id)?;
+    fn replayed_page(&mut self, replay: &Replay, id: PageId) -> Result<&mut Page, OpenError> {
+        if let Err(error) = self.load_page(id) {
+            let entry = self.page_entry(id)?;
+            if !entry.is_stored() || !matches!(error, StoreError::Damaged(_)) {
+                return Err(error.into());
+            }
+            if !replay.lost_pages.contains(&id) {
+                return Err(OpenError::UnreadablePage { id, entry });
+            }
+            self.cache.insert(id, Arc::new([0; BLOCK_BYTES]), entry.heat, entry.position);
+        }
         self.cache.set_dirty(id, false);
         Ok(Arc::make_mut(self.cache.content_mut(id)))
     }

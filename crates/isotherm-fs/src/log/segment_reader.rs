@@ -1,7 +1,7 @@
 //! Reading what lies in a segment, write by write.
 
 use crate::device::Device;
-use crate::format::summary::{Summary, blocks};
+use crate::format::summary::{Record, Summary, blocks};
 use crate::format::superblock::Superblock;
 use crate::store::{BLOCK_BYTES, Page};
 use std::sync::Arc;
@@ -38,17 +38,34 @@ impl<'a> SegmentReader<'a> {
         (summary.tag == self.tag && summary.position == position).then_some(summary)
     }
 
-    /// The write that begins at block `next` of a segment, if it is whole.
+    /// The blocks of a write; `None` for one that cannot be read, or is not what the summary says.
     #[must_use]
-    pub fn read_write(&self, segment: u32, next: u32) -> Option<(Summary, Vec<Arc<Page>>)> {
-        let summary = self.read_summary(segment, next)?;
-        let mut bytes = vec![0; summary.records.len() * BLOCK_BYTES];
-        self.device.read(u64::from(summary.first_block()) * BLOCK_BYTES as u64, &mut bytes).ok()?;
-        let contents: Vec<Arc<Page>> =
-            bytes.as_chunks::<BLOCK_BYTES>().0.iter().map(|block| Arc::new(*block)).collect();
-        let is_whole =
-            summary.records.iter().zip(&contents).all(|(record, block)| crc32c::crc32c(&**block) == record.checksum);
-        is_whole.then_some((summary, contents))
+    pub fn read_contents(&self, summary: &Summary) -> Vec<Option<Arc<Page>>> {
+        let count = summary.records.len();
+        let blocks = match self.read_blocks(summary.first_block(), count) {
+            Ok(blocks) => blocks.into_iter().map(Some).collect(),
+            // One that cannot be read is no reason to do without the others.
+            Err(_) => (summary.first_block()..)
+                .take(count)
+                .map(|position| self.read_blocks(position, 1).ok().and_then(|mut blocks| blocks.pop()))
+                .collect::<Vec<_>>(),
+        };
+        let is_right = |(record, block): (&Record, Option<Arc<Page>>)| {
+            block.filter(|block| crc32c::crc32c(&**block) == record.checksum)
+        };
+        summary.records.iter().zip(blocks).map(is_right).collect()
+    }
+
+    /// Summaries that begin at some block of a segment from `next` on, whatever lies between them.
+    pub fn scan_summaries(&self, segment: u32, next: u32) -> impl Iterator<Item = Summary> + '_ {
+        const BLOCKS_AT_A_TIME: u32 = 256;
+        let (start, end) = (self.superblock.segment_start(segment), self.superblock.segment_blocks);
+        (next..end).step_by(BLOCKS_AT_A_TIME as usize).flat_map(move |from| {
+            let count = BLOCKS_AT_A_TIME.min(end - from) as usize;
+            let blocks = self.read_blocks(start + from, count).unwrap_or_default();
+            let begins = (from..).zip(blocks).filter(|(_, block)| Summary::lengths(&**block).is_some());
+            begins.filter_map(|(at, _)| self.read_summary(segment, at)).collect::<Vec<_>>()
+        })
     }
 
     /// The writes of a segment since it was taken last, as far as they are whole.

@@ -11,6 +11,8 @@ use std::sync::Arc;
 pub struct Job {
     /// Its first block.
     pub position: u32,
+    /// Its number among the writes of the log.
+    pub sequence: u64,
     /// The summary.
     pub summary: Vec<u8>,
     /// The blocks after it.

@@ -277,13 +277,22 @@ impl Volume {
         if jobs.len() > 1 {
             let others = jobs.split_off(1);
             self.perform(writer, others)?;
-            self.flush(writer)?;
+            // The first is not carried out yet, so that this says nothing of the writes up to here.
+            self.flush_device(writer)?;
         }
         self.perform(writer, jobs)
     }
 
-    /// Makes durable what was written.
+    /// Makes durable what was written, and lets the log know.
     pub(super) fn flush(&self, writer: &mut Writer<'_>) -> Result<(), StoreError> {
+        if writer.is_unflushed {
+            self.flush_device(writer)?;
+            lock(&self.tree)?.store_mut().set_flushed();
+        }
+        Ok(())
+    }
+
+    fn flush_device(&self, writer: &mut Writer<'_>) -> Result<(), StoreError> {
         if writer.is_unflushed {
             if let Err(error) = self.device.flush() {
                 // What was written before may be gone, and nobody would know.
