@@ -3,10 +3,12 @@
 use anyhow::{Context as _, bail};
 use isotherm_fs::device::FileDevice;
 use rustix::fs::{FlockOperation, OFlags, flock};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,9 +29,24 @@ pub enum Access {
     Write,
 }
 
-/// Where a volume on this device is mounted, by the table of mounts.
+/// Where a volume on this device is mounted, or on a loop device over it, by the table of mounts.
 pub fn mountpoint_of(device: &Path) -> Option<String> {
     let device = device.canonicalize().ok()?;
+    std::iter::once(device.clone()).chain(loops_over(&device)).find_map(|device| mountpoint_of_itself(&device))
+}
+
+/// The loop devices that lie on a file.
+fn loops_over(file: &Path) -> Vec<PathBuf> {
+    let Ok(devices) = std::fs::read_dir("/sys/block") else { return Vec::new() };
+    let lies_on_it = |device: &std::fs::DirEntry| {
+        let backing = std::fs::read(device.path().join("loop/backing_file"));
+        backing.is_ok_and(|text| Path::new(OsStr::from_bytes(text.trim_ascii_end())) == file)
+    };
+    let found = devices.flatten().filter(lies_on_it);
+    found.map(|device| Path::new("/dev").join(device.file_name())).collect()
+}
+
+fn mountpoint_of_itself(device: &Path) -> Option<String> {
     let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
     // Spaces and their like are written as octal numbers there.
     let escaped = |character: char| match character {
@@ -61,8 +78,34 @@ pub fn open(path: &Path, access: Access, wanted: impl Fn() -> bool) -> anyhow::R
     } else {
         file
     };
+    let below = files_below(&file, path)?;
+    for (file, path) in &below {
+        lock(file, path, access, &wanted)?;
+    }
     let device = FileDevice::new(file).with_context(|| format!("{}: cannot hold a volume", path.display()))?;
-    Ok(Arc::new(device))
+    Ok(Arc::new(device.holding(below.into_iter().map(|(file, _)| file).collect())))
+}
+
+/// The file that a loop device, or a partition of one, lies on; and if that is a loop device again, what that one lies on. A lock on the
+/// device alone would not keep anybody from the file.
+fn files_below(device: &File, path: &Path) -> anyhow::Result<Vec<(File, PathBuf)>> {
+    let mut found: Vec<(File, PathBuf)> = Vec::new();
+    loop {
+        let last = found.last().map_or(device, |(file, _)| file);
+        let is = last.metadata().with_context(|| path.display().to_string())?;
+        if !is.file_type().is_block_device() {
+            return Ok(found);
+        }
+        let (major, minor) = (rustix::fs::major(is.rdev()), rustix::fs::minor(is.rdev()));
+        let about = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+        let named = ["loop/backing_file", "../loop/backing_file"].iter().find_map(|name| {
+            let text = std::fs::read(about.join(name)).ok()?;
+            Some(PathBuf::from(OsStr::from_bytes(text.trim_ascii_end())))
+        });
+        // A file that has no name any more is out of everybody's reach.
+        let Some((file, path)) = named.and_then(|path| Some((File::open(&path).ok()?, path))) else { return Ok(found) };
+        found.push((file, path));
+    }
 }
 
 /// Opens a block device as its only user. Locks bind our own programs alone; whatever else uses a device claims it: mounts of the

@@ -12,6 +12,7 @@ use rustix::fs::getxattr;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -94,9 +95,10 @@ impl Source {
             Self::Mounted(root, device) => {
                 let mut nodes = Vec::new();
                 let place = within(root, &directory.path);
-                for entry in fs::read_dir(&place).with_context(|| place.display().to_string())? {
+                let Some(entries) = unless_gone(fs::read_dir(&place), &place)? else { return Ok(nodes) };
+                for entry in entries {
                     let entry = entry?;
-                    let found = entry.metadata().with_context(|| entry.path().display().to_string())?;
+                    let Some(found) = unless_gone(entry.metadata(), &entry.path())? else { continue };
                     let kind = match found.file_type() {
                         // What is mounted below is another file system.
                         kind if kind.is_dir() && found.dev() == *device => FileKind::Directory,
@@ -123,7 +125,8 @@ impl Source {
                 Self::Mounted(root, _) => {
                     let place = within(root, &file.path);
                     let mut room = vec![0; 64 << 10];
-                    let length = getxattr(&place, &name, &mut room).with_context(|| place.display().to_string())?;
+                    let told = getxattr(&place, &name, &mut room).map_err(io::Error::from);
+                    let Some(length) = unless_gone(told, &place)? else { return Ok(Vec::new()) };
                     room.truncate(length);
                     room
                 }
@@ -136,6 +139,14 @@ impl Source {
             }
             all.extend(more);
         }
+    }
+}
+
+/// What was asked of a path; none where that has been removed meanwhile.
+fn unless_gone<T>(told: io::Result<T>, path: &Path) -> anyhow::Result<Option<T>> {
+    match told {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        told => told.map(Some).with_context(|| path.display().to_string()),
     }
 }
 

@@ -76,6 +76,10 @@ pub fn run(args: &FsckArgs) -> anyhow::Result<ExitCode> {
         4 => format!("{name}: errors are left\n"),
         _ => format!("{name}: the check could not be carried out\n"),
     };
-    crate::output::print(&text)?;
+    // To fsck(8), 2 asks for the machine to be restarted.
+    if let Err(error) = crate::output::print(&text) {
+        eprintln!("isotherm: {error:#}");
+        return Ok(ExitCode::from(report.exit_code() | 8));
+    }
     Ok(ExitCode::from(report.exit_code()))
 }

@@ -1,6 +1,7 @@
 //! `sfs ls` and `cat` on a volume that is not mounted, `sync` and `stats` on one that is.
 
 use super::device::{Access, open};
+use crate::output::print;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use isotherm_fs::log::LogSettings;
@@ -44,8 +45,14 @@ pub fn sync(args: &MountpointArgs) -> anyhow::Result<ExitCode> {
 pub fn sync_mounted(mountpoint: &Path) -> anyhow::Result<()> {
     expect_volume(mountpoint)?;
     match setxattr(mountpoint, SYNC_XATTR, b"", XattrFlags::empty()) {
-        // What is mounted read-only has nothing that waits.
-        Ok(()) | Err(Errno::ROFS) => Ok(()),
+        Ok(()) => Ok(()),
+        // What is mounted read-only has nothing that waits. A volume whose device has failed answers the same, and has.
+        Err(Errno::ROFS) => match failure(mountpoint)? {
+            Some(why) => {
+                bail!("{}: cannot be made durable: {why}; what was written since is lost", mountpoint.display())
+            }
+            None => Ok(()),
+        },
         Err(Errno::ACCESS | Errno::PERM) => bail!(
             "{}: only who may write to this directory can have the volume made durable; run it as root or as the directory's owner",
             mountpoint.display()
@@ -57,6 +64,12 @@ pub fn sync_mounted(mountpoint: &Path) -> anyhow::Result<()> {
 /// Fails where no volume is mounted.
 pub fn expect_volume(mountpoint: &Path) -> anyhow::Result<()> {
     ask_statistics(mountpoint).map(drop)
+}
+
+/// Why a mounted volume writes nothing any more, if its device has failed.
+fn failure(mountpoint: &Path) -> anyhow::Result<Option<String>> {
+    let statistics: serde_json::Value = serde_json::from_slice(&ask_statistics(mountpoint)?)?;
+    Ok(statistics["failure"].as_str().map(str::to_owned))
 }
 
 fn ask_statistics(mountpoint: &Path) -> anyhow::Result<Vec<u8>> {
@@ -76,8 +89,7 @@ fn ask_statistics(mountpoint: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// Prints what a mounted volume counts.
 pub fn stats(args: &MountpointArgs) -> anyhow::Result<ExitCode> {
-    io::stdout().write_all(&ask_statistics(&args.mountpoint)?)?;
-    println!();
+    print(&format!("{}\n", String::from_utf8_lossy(&ask_statistics(&args.mountpoint)?)))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -175,6 +187,7 @@ pub fn ls(args: &PathArgs) -> anyhow::Result<ExitCode> {
     } else {
         vec![(args.path.as_os_str().as_bytes().to_vec(), found)]
     };
+    let mut text = String::new();
     for (name, entry) in entries {
         let kind = match entry.kind {
             FileKind::Regular => '-',
@@ -185,16 +198,12 @@ pub fn ls(args: &PathArgs) -> anyhow::Result<ExitCode> {
             FileKind::Fifo => 'p',
             FileKind::Socket => 's',
         };
-        println!(
-            "{kind}{:04o} {:>5} {:>6} {:>6} {:>14} {}",
-            entry.permissions,
-            entry.links,
-            entry.uid,
-            entry.gid,
-            entry.size,
-            String::from_utf8_lossy(&name)
-        );
+        // A name is one line, and no command to the terminal, whatever is in it.
+        let name = String::from_utf8_lossy(&name).replace(char::is_control, "?");
+        let Attributes { permissions, links, uid, gid, size, .. } = entry;
+        text += &format!("{kind}{permissions:04o} {links:>5} {uid:>6} {gid:>6} {size:>14} {name}\n");
     }
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

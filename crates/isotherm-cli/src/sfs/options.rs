@@ -109,7 +109,7 @@ impl MountOptions {
                     "user" | "users" => (flags.suid, flags.dev, flags.exec) = (Some(false), Some(false), Some(false)),
                     "owner" | "group" if value.is_empty() => (flags.suid, flags.dev) = (Some(false), Some(false)),
                     "segment" => bail!("the size of segments is chosen when a volume is made: `isotherm sfs mkfs --segment BYTES`"),
-                    "sync" => bail!("not every write can be made durable at once; fsync(2) makes a file durable, `commit=0.1` bounds what is lost"),
+                    "sync" => bail!("not every write can be made durable at once; fsync(2) makes a file durable, `checkpoint=` bounds what is lost"),
                     "log" => log = value,
                     "commit" => intervals.write = seconds(value)?,
                     "checkpoint" => intervals.checkpoint = seconds(value)?,
@@ -146,7 +146,7 @@ impl MountOptions {
             read().with_context(|| format!("-o {option}"))?;
         }
         let name = if parameters.is_empty() { log.to_owned() } else { format!("{log}:{}", parameters.join(",")) };
-        let mut settings = LogSettings::parse(&name).with_context(|| format!("-o {}", parameters.join(",")))?;
+        let mut settings = LogSettings::parse(&name).with_context(|| format!("-o log={name}"))?;
         settings.read_only = flags.read_only == Some(true);
         settings.discard = discard;
         if let Some(bytes) = cache {
@@ -155,7 +155,12 @@ impl MountOptions {
             }
             settings.cache_bytes = bytes as usize;
         }
-        settings.waiting_bytes = dirty.map(|bytes| bytes as usize);
+        if let Some(bytes) = dirty {
+            if bytes < 1 << 20 {
+                bail!("-o dirty: {bytes} bytes are too few to write with; give 1MiB or more");
+            }
+            settings.waiting_bytes = Some(bytes as usize);
+        }
         Ok(Self { settings, intervals, access_times, directory_times, allow_other, remount, flags, others, writeback })
     }
 }

@@ -79,6 +79,30 @@ fn a_device_that_is_mounted_is_left_alone_even_if_forced() {
     assert!(!said(&stage.run(&["fsck", "-n", &device.0])).contains("in use"));
 }
 
+/// Both would write to the same volume.
+#[test]
+fn a_file_and_a_loop_device_over_it_are_mounted_once() {
+    let Some(stage) = Stage::that_mounts() else { return };
+    let disk = stage.text("disk");
+    let Some(device) = Loop::over(&disk) else { return };
+    fs::create_dir(stage.path("second")).expect("a folder");
+    let second = stage.text("second");
+    for (first, other) in [(&device.0, &disk), (&disk, &device.0)] {
+        stage.ok(&["mount", first, &stage.text("mnt")]);
+        for words in [vec!["mount", other, &second], vec!["fsck", "-y", other], vec!["mkfs", "--force", other]] {
+            let refused = stage.run(&words);
+            assert!(
+                !refused.status.success() && said(&refused).contains("is mounted on"),
+                "{words:?}: {}",
+                said(&refused)
+            );
+        }
+        let unmounted = Command::new("umount").arg(stage.path("mnt")).status().expect("umount starts");
+        assert!(unmounted.success());
+    }
+    assert!(stage.ok(&["fsck", "-n", &disk]).contains("clean"));
+}
+
 #[test]
 fn a_file_that_was_made_for_a_volume_goes_where_it_cannot_hold_one() {
     let stage = Stage::new();

@@ -25,6 +25,29 @@ fn what_mount_and_fstab_say_is_understood() {
     assert!(!super::is_mounted(&stage.path("mnt")), "-f mounts nothing");
     assert_eq!(stage.run(&["mount", &disk, &mount, "-f", "-o", "nothing=1"]).status.code(), Some(2));
     stage.ok(&["mount", &disk, &mount, "-f", "-s", "-o", "nothing=1"]);
+    for (option, fix) in [("dirty=0", "give 1MiB or more"), ("log=in_place", "give sfs"), ("log=", "-o log=")] {
+        let refused = stage.run(&["mount", &disk, &mount, "-f", "-o", option]);
+        assert!(refused.status.code() == Some(2) && said(&refused).contains(fix), "{option}: {}", said(&refused));
+    }
+}
+
+/// What stands in a name reaches no terminal, and who reads no further is no reason to panic.
+#[test]
+fn a_listing_is_a_line_a_name_and_may_be_cut() {
+    let Some(stage) = Stage::that_mounts() else { return };
+    let server = stage.serve("rw");
+    fs::write(stage.path("mnt/two\nlines\u{1b}[31m"), b"").expect("there is room");
+    for number in 0..2000 {
+        fs::write(stage.path(&format!("mnt/{number:0100}")), b"").expect("there is room");
+    }
+    server.unmount();
+    let disk = stage.text("disk");
+    let listed = stage.ok(&["ls", &disk, "/"]);
+    assert!(listed.contains("two?lines?[31m") && listed.lines().count() == 2001, "{} lines", listed.lines().count());
+    let program = env!("CARGO_BIN_EXE_isotherm");
+    let script = r#""$0" sfs ls "$1" / | head -c 10 > /dev/null; "$0" sfs fsck -n "$1" > /dev/full; echo $?"#;
+    let cut = Command::new("sh").args(["-c", script, program, &disk]).output().expect("a shell");
+    assert!(!said(&cut).contains("panicked") && String::from_utf8_lossy(&cut.stdout).trim() == "8", "{}", said(&cut));
 }
 
 #[test]
