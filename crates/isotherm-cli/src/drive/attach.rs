@@ -7,6 +7,7 @@ use isotherm_drive::control;
 use isotherm_fuse::loop_device::{LoopDevice, LoopOptions};
 use serde_json::json;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -95,9 +96,19 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Whether a server answers on the control socket.
+fn is_served(places: &Places) -> bool {
+    control::ask(&places.control, &json!({ "verb": "smart-log" })).is_ok()
+}
+
+/// Whether there is anything at this path, also a mount whose server is gone.
+fn is_there(path: &Path) -> bool {
+    !matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound)
+}
+
 /// Starts a server in the background, and waits until it serves.
 fn serve(args: &AttachArgs, places: &Places) -> anyhow::Result<()> {
-    if control::ask(&places.control, &json!({ "verb": "smart-log" })).is_ok() {
+    if is_served(places) {
         bail!("{}: the drive is served already; detach it first", args.image.display());
     }
     let log = File::create(&places.log).with_context(|| places.log.display().to_string())?;
@@ -110,7 +121,7 @@ fn serve(args: &AttachArgs, places: &Places) -> anyhow::Result<()> {
         command.arg("--record").arg(path);
     }
     let mut server = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0).spawn()?;
-    if wait_for(&mut server, &places.control)? {
+    if wait_for(&mut server, places)? {
         return Ok(());
     }
     let said = fs::read_to_string(&places.log).unwrap_or_default();
@@ -119,10 +130,10 @@ fn serve(args: &AttachArgs, places: &Places) -> anyhow::Result<()> {
 }
 
 /// Whether the server came to listen on its control socket; false if it ended before.
-fn wait_for(server: &mut Child, control: &Path) -> anyhow::Result<bool> {
+fn wait_for(server: &mut Child, places: &Places) -> anyhow::Result<bool> {
     let start = Instant::now();
     while start.elapsed() < START_MAX {
-        if control::ask(control, &json!({ "verb": "smart-log" })).is_ok() {
+        if is_served(places) {
             return Ok(true);
         }
         if server.try_wait()?.is_some() {
@@ -149,12 +160,16 @@ fn gone(places: &Places) -> bool {
 /// Detaches a drive.
 pub fn detach(args: &DetachArgs) -> anyhow::Result<ExitCode> {
     let places = Places::of(&args.image);
+    let image = args.image.display();
+    if !is_there(&places.folder) && is_served(&places) {
+        bail!("{image} is served, but not attached; `isotherm drive stop {image}` stops it");
+    }
     for device in LoopDevice::attached_to(&places.file())? {
         device.detach()?;
     }
     put(&args.image, &json!({ "verb": "stop" }))?;
     if !gone(&places) {
-        bail!("{}: the drive has not ended yet; see {}", args.image.display(), places.log.display());
+        bail!("{image}: the drive has not ended yet; see {}", places.log.display());
     }
     let _ = fs::remove_file(&places.log);
     Ok(ExitCode::SUCCESS)

@@ -138,3 +138,13 @@ fn a_second_attach_is_refused_and_leaves_the_first_alone() {
     assert!(both(&refused).contains("isotherm drive create"), "{}", both(&refused));
     attached.is_given_back();
 }
+
+#[test]
+fn a_drive_that_is_served_but_not_attached_is_left_alone_by_detach() {
+    let stage = Stage::with(&["--logical-size", "16MiB", "--op", "15%"]);
+    let server = stage.serve(&[]);
+    let refused = isotherm(&["drive", "detach", &stage.image()]);
+    assert_eq!(refused.status.code(), Some(2), "{}", both(&refused));
+    assert!(both(&refused).contains("d.flash is served, but not attached; `isotherm drive stop"), "{}", both(&refused));
+    assert!(server.stop().contains("the drive was shut down"), "detach stopped it");
+}
