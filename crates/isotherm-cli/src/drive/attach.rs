@@ -3,7 +3,7 @@
 use super::ask::put;
 use anyhow::{Context as _, bail};
 use clap::Args;
-use isotherm_drive::control;
+use isotherm_drive::{Drive, control};
 use isotherm_fuse::loop_device::{LoopDevice, LoopOptions};
 use serde_json::json;
 use std::fs::{self, File};
@@ -69,10 +69,18 @@ impl Places {
 /// Attaches a drive.
 pub fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     let places = Places::of(&args.image);
-    fs::create_dir_all(&places.folder).with_context(|| {
-        let folder = places.folder.display();
-        format!("{folder}: the folder of the mount cannot be made; if a server was killed there, umount -l {folder} frees it")
-    })?;
+    let image = args.image.display();
+    if is_served(&places) {
+        bail!(
+            "{image}: the drive is served already; {} it first",
+            if is_there(&places.folder) { "detach" } else { "stop" }
+        );
+    }
+    if isotherm_fuse::is_mounted(&places.folder) {
+        bail!("{image}: the server of the attached drive died; `isotherm drive detach {image}` removes what it left");
+    }
+    fs::create_dir_all(&places.folder)
+        .with_context(|| format!("{}: the folder of the mount cannot be made", places.folder.display()))?;
     let result = serve(args, &places).and_then(|()| {
         let options = LoopOptions { sector_bytes: args.sector_size, partitions: args.partitions, read_only: false };
         match LoopDevice::attach(&places.file(), &options) {
@@ -108,9 +116,6 @@ fn is_there(path: &Path) -> bool {
 
 /// Starts a server in the background, and waits until it serves.
 fn serve(args: &AttachArgs, places: &Places) -> anyhow::Result<()> {
-    if is_served(places) {
-        bail!("{}: the drive is served already; detach it first", args.image.display());
-    }
     let log = File::create(&places.log).with_context(|| places.log.display().to_string())?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["drive", "serve"]).arg(&args.image).arg("--fuse").arg(&places.folder);
@@ -157,19 +162,35 @@ fn gone(places: &Places) -> bool {
     false
 }
 
-/// Detaches a drive.
+/// Detaches a drive: undoes what `attach` did, also where the server died since.
 pub fn detach(args: &DetachArgs) -> anyhow::Result<ExitCode> {
     let places = Places::of(&args.image);
     let image = args.image.display();
-    if !is_there(&places.folder) && is_served(&places) {
-        bail!("{image} is served, but not attached; `isotherm drive stop {image}` stops it");
+    let is_served = is_served(&places);
+    match (is_there(&places.folder), is_served) {
+        (false, true) => bail!("{image} is served, but not attached; `isotherm drive stop {image}` stops it"),
+        (false, false) => bail!(
+            "{}: no drive is served with this control socket, and none is attached ({} is not there)",
+            places.control.display(),
+            places.folder.display()
+        ),
+        // What a server has that has only just begun, or that answers elsewhere, is not taken away.
+        (true, false) if args.image.exists() => drop(Drive::claim(&args.image).with_context(|| image.to_string())?),
+        (true, _) => {}
     }
     for device in LoopDevice::attached_to(&places.file())? {
         device.detach()?;
     }
-    put(&args.image, &json!({ "verb": "stop" }))?;
-    if !gone(&places) {
-        bail!("{image}: the drive has not ended yet; see {}", places.log.display());
+    if is_served {
+        put(&args.image, &json!({ "verb": "stop" }))?;
+        if !gone(&places) {
+            bail!("{image}: the drive has not ended yet; see {}", places.log.display());
+        }
+    } else {
+        isotherm_fuse::unmount_left(&places.folder)?;
+        fs::remove_dir(&places.folder).with_context(|| places.folder.display().to_string())?;
+        // A server that was killed leaves its socket, one that ended does not.
+        let _ = fs::remove_file(&places.control);
     }
     let _ = fs::remove_file(&places.log);
     Ok(ExitCode::SUCCESS)

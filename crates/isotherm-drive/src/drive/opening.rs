@@ -59,6 +59,16 @@ impl Drive {
         Ok(Self { file: Some(copy), ..Self::on(file, options)? })
     }
 
+    /// The file at `path`, to be looked at: nobody serves it, and nobody can until it is closed.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that is in use.
+    pub fn claim(path: &Path) -> Result<File, ImageError> {
+        let file = File::open(path)?;
+        lock(&file)?;
+        Ok(file)
+    }
+
     /// Opens the image that lies on `disk`.
     ///
     /// # Errors
