@@ -113,7 +113,10 @@ pub fn info(args: &InfoArgs) -> anyhow::Result<ExitCode> {
 
 /// Reads a whole image. Exit code 1 where something is damaged.
 pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let findings = image::check(&open(&args.image)?).with_context(|| args.image.display().to_string())?;
+    let name = || args.image.display().to_string();
+    // What a server has in memory is damage to whoever reads only the file.
+    let file = Drive::claim(&args.image).with_context(name)?;
+    let findings = image::check(&file).with_context(name)?;
     let mut text = String::new();
     for page in &findings.damaged {
         text += &format!("damaged: {}\n", describe(page));

@@ -99,6 +99,7 @@ fn foreign_damaged_and_busy_images_are_refused() {
         &["serve", &image, "--control", &stage.path("other.ctl")],
         &["d.flash", "another process", "control socket"],
     );
+    refused(&["check", &image], &["d.flash", "another process has it open"]);
     refused(&["snapshot", &image, &foreign], &["foreign", "choose another name"]);
     refused(&["trim", &image, "--offset", "8MiB", "--length", "4KiB"], &["d.flash", "past the drive's 8388608 bytes"]);
     server.stop();
