@@ -4,7 +4,7 @@ use super::serving::Core;
 use super::{Drive, DriveError, DriveOptions, Durable};
 use crate::image::{self, Durability, Header, HeldPage, HostTotals, How, ImageError, Problem};
 use crate::served::Served;
-use isotherm::build::{Array, build_over, in_memory};
+use isotherm::build::{Array, HeldDevice, build_over, in_memory};
 use isotherm::nand::array::NandArray;
 use isotherm::nand::payload::AnyPayload;
 use isotherm::spec::DeviceSpec;
@@ -21,6 +21,8 @@ impl Drive {
     /// Anything wrong with the specification, or a file that cannot be made.
     pub fn create(path: &Path, spec: DeviceSpec, seed: u64) -> Result<(), DriveError> {
         let length = Self::image_bytes(&spec, seed)?;
+        // A device that can be planned may still be none that can be built: that is to be heard now, and not from whoever serves it.
+        build_in_memory(&Header { spec: spec.clone(), seed })?;
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         let made = file.set_len(length).map_err(DriveError::from).and_then(|()| Self::create_on(&file, spec, seed));
         if made.is_err() {
@@ -113,10 +115,7 @@ impl Drive {
     pub fn in_memory(spec: DeviceSpec, seed: u64, options: DriveOptions) -> Result<Self, DriveError> {
         let mut header = Header { spec, seed };
         options.latency.adapt(&mut header.spec);
-        image::create::planned(&header)?;
-        let environment = header.environment();
-        let device = build_over(&header.spec, &environment, |geometry| Ok(Array::New(in_memory(geometry))));
-        let device = Served::in_memory(device.map_err(ImageError::from)?);
+        let device = Served::in_memory(build_in_memory(&header)?);
         Ok(Self::over(device, None, header, HostTotals::default(), None, options)?)
     }
 
@@ -150,6 +149,12 @@ impl Drive {
             file: None,
         })
     }
+}
+
+/// The device of a header, over pages that last as long as the process.
+fn build_in_memory(header: &Header) -> Result<Box<dyn HeldDevice>, ImageError> {
+    image::create::planned(header)?;
+    Ok(build_over(&header.spec, &header.environment(), |geometry| Ok(Array::New(in_memory(geometry))))?)
 }
 
 /// One opener at a time.

@@ -58,6 +58,18 @@ fn wrong_use_is_refused_with_the_place_and_the_fix() {
     refused(&["create", &stage.path("none/e.flash"), "--logical-size", "8MiB"], &["e.flash", "check the name"]);
     refused(&["create", &stage.path("e.flash")], &["logical_size"]);
     refused(&["create", &stage.path("e.flash"), "--logical-size", "8MiB", "--log", "sfs"], &["--log", "leave it out"]);
+    // Such devices can be planned, and not built.
+    for device in [
+        "--logical-size 16MiB --op 7% --ftl fast:log_blocks=20",
+        "--logical-size 8MiB --op 100% --ftl dftl --page-size 16KiB --dram 32KiB",
+        "--logical-size 2MiB --op 7% --ftl fast:in_place_first_write=true --page-size 16KiB --pages-per-block 64",
+    ] {
+        let options: Vec<&str> = device.split(' ').collect();
+        refused(
+            &[&["create", &stage.path("e.flash")], &options[..]].concat(),
+            &["e.flash", "correct the specification"],
+        );
+    }
     assert!(!std::path::Path::new(&stage.path("e.flash")).exists(), "a refusal leaves a file");
     refused(&["info", &stage.path("e.flash")], &["e.flash", "check the name"]);
     refused(&["check", &stage.path("e.flash")], &["e.flash", "check the name"]);
