@@ -32,7 +32,7 @@ impl Facts {
     /// Anything wrong with its specification.
     pub fn new(drive: Arc<Drive>, name: String) -> anyhow::Result<Self> {
         let spec = SystemSpec::from(drive.spec().clone());
-        let meter = drive.observe(|device| Meter::new(device, spec, drive.seed(), &name))?;
+        let meter = drive.observe(|device| Meter::new(device, spec, drive.seed(), &name, drive.clock_ns()))?;
         Ok(Self { drive, name, meter: Mutex::new(meter), requests_before: Mutex::new(0) })
     }
 
@@ -63,7 +63,7 @@ impl Facts {
         *self.requests_before.lock().unwrap_or_else(PoisonError::into_inner) = self.drive.requests();
         self.drive.reset_latencies();
         let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
-        self.drive.observe(|device| meter.restart(device));
+        self.drive.observe(|device| meter.restart(device, self.drive.clock_ns()));
     }
 
     /// Answers a question from the control socket; `end` hears how serving is to end.

@@ -156,6 +156,15 @@ impl Drive {
         self.start.elapsed()
     }
 
+    /// Now, on the drive's own clock: that by which requests arrive.
+    pub fn clock_ns(&self) -> u64 {
+        let now_ns = self.start.elapsed().as_nanos() as u64;
+        match self.latency {
+            Latency::None => now_ns,
+            Latency::Emulated { slowdown } => (now_ns as f64 / slowdown) as u64,
+        }
+    }
+
     /// Looks at the device.
     pub fn observe<T>(&self, look: impl FnOnce(&dyn Observe) -> T) -> T {
         look(&*self.core().device as &dyn Observe)

@@ -70,7 +70,7 @@ impl Drive {
         if let Some(why) = core.stopped {
             return Err(ExportError { kind: ErrorKind::Stopped, message: why.to_owned() });
         }
-        let now_ns = self.now_ns();
+        let now_ns = self.clock_ns();
         core.device.arrive(now_ns, asked.source);
         core.take_down(asked, now_ns);
         let before = core.device.counters();
@@ -90,15 +90,6 @@ impl Drive {
             })?;
         }
         Ok(due)
-    }
-
-    /// Now, on the drive's own clock.
-    fn now_ns(&self) -> u64 {
-        let now_ns = self.start.elapsed().as_nanos() as u64;
-        match self.latency {
-            Latency::None => now_ns,
-            Latency::Emulated { slowdown } => (now_ns as f64 / slowdown) as u64,
-        }
     }
 
     /// When a request that arrived then, and took so long, is done on the wall clock.
