@@ -6,6 +6,7 @@
 
 mod clients;
 mod opening;
+mod room;
 mod serving;
 
 pub use clients::Handle;
@@ -89,6 +90,19 @@ impl<D: image::Disk> Durable for Durability<D> {
     fn count(&self, host: HostTotals) {
         self.count(host);
     }
+}
+
+/// Whether a drive can be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Health {
+    /// It can.
+    Good,
+    /// The disk below the image has no room; writes go on once it has.
+    NoRoomBelow,
+    /// So many blocks failed that it is read-only for good.
+    WornOut,
+    /// Its image failed: it answers nothing until it is opened again.
+    Stopped,
 }
 
 /// See the module's text.
@@ -188,11 +202,28 @@ impl Drive {
         if core.stopped.is_some() {
             return Ok(());
         }
+        core.room.forget();
         core.device.hand_over()?;
         let host = core.host_over_life(self.start);
         drop(core);
         self.make_durable(host)?;
         Ok(())
+    }
+
+    /// Why nothing can be written, where that is so.
+    pub fn health(&self) -> Health {
+        let mut core = self.core();
+        match &core.failed {
+            Some(DeviceError::WornOut { .. }) => Health::WornOut,
+            Some(_) => Health::Stopped,
+            None => {
+                if core.room.is_short() {
+                    Health::NoRoomBelow
+                } else {
+                    Health::Good
+                }
+            }
+        }
     }
 
     /// Ends the use in order: what is in DRAM is written, and the image is opened at once next time.
@@ -205,6 +236,11 @@ impl Drive {
             return Ok(());
         }
         core.recorder = None;
+        if let Some(error @ DeviceError::Payload(_)) = &core.failed {
+            let problem = format!("the drive answered nothing any more, because its image failed: {error}");
+            let fix = "the image is as after a loss of power: see to the disk that it lies on, and serve it again";
+            return Err(ImageError::new(Problem::Disk, problem, fix).into());
+        }
         core.device.write_out()?;
         core.stopped = Some("the drive was shut down");
         if let Some(durable) = &self.durable {

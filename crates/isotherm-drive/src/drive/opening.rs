@@ -1,5 +1,6 @@
 //! How a drive comes into being: its image made or opened, or all of it in memory.
 
+use super::room::Room;
 use super::serving::Core;
 use super::{Drive, DriveError, DriveOptions, Durable};
 use crate::image::{self, Durability, Header, HeldPage, HostTotals, How, ImageError, Problem};
@@ -11,7 +12,7 @@ use isotherm::spec::DeviceSpec;
 use isotherm::stats::MediumCounters;
 use std::fs::{File, OpenOptions};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 impl Drive {
@@ -57,8 +58,13 @@ impl Drive {
     pub fn open(path: &Path, options: DriveOptions) -> Result<Self, DriveError> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         lock(&file)?;
-        let copy = file.try_clone()?;
-        Ok(Self { file: Some(copy), ..Self::on(file, options)? })
+        let (copy, below) = (file.try_clone()?, file.try_clone()?);
+        let mut drive = Self { file: Some(copy), ..Self::on(file, options)? };
+        let layout = image::create::layout(&Header { spec: drive.spec.clone(), seed: drive.seed })?;
+        let dram_bytes = drive.spec.dram.size.map_or(0, |size| size.0);
+        let room = Room::below(below, &layout, drive.plan.streams, dram_bytes);
+        drive.core.get_mut().unwrap_or_else(PoisonError::into_inner).room = room;
+        Ok(drive)
     }
 
     /// The file at `path`, to be looked at: nobody serves it, and nobody can until it is closed.
@@ -141,6 +147,8 @@ impl Drive {
                 requests: 0,
                 host_before,
                 stopped: None,
+                failed: None,
+                room: Room::endless(),
             }),
             durable,
             latency: options.latency,

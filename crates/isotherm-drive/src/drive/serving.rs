@@ -1,5 +1,6 @@
 //! Requests on their way through the device, one after the other.
 
+use super::room::Room;
 use super::{Drive, Latency, Recorder, SlowRequest};
 use crate::image::HostTotals;
 use crate::served::Served;
@@ -32,6 +33,10 @@ pub(super) struct Core {
     pub(super) host_before: HostTotals,
     /// Nothing is served any more, and why.
     pub(super) stopped: Option<&'static str>,
+    /// What the device said when it could be written no more.
+    pub(super) failed: Option<DeviceError>,
+    /// On the disk below.
+    pub(super) room: Room,
 }
 
 /// A request on its way to the device.
@@ -70,6 +75,7 @@ impl Drive {
         if let Some(why) = core.stopped {
             return Err(ExportError { kind: ErrorKind::Stopped, message: why.to_owned() });
         }
+        core.admit(asked)?;
         let now_ns = self.clock_ns();
         core.device.arrive(now_ns, asked.source);
         core.take_down(asked, now_ns);
@@ -78,6 +84,9 @@ impl Drive {
         core.judge(asked, now_ns, &before);
         if let Err(error) = result {
             core.host.media_errors += u64::from(matches!(error, DeviceError::Unreadable { .. }));
+            if matches!(error, DeviceError::WornOut { .. } | DeviceError::Payload(_)) {
+                core.failed.get_or_insert_with(|| error.clone());
+            }
             return Err(refused(&error));
         }
         let due = self.due(now_ns, core.device.latency_ns());
@@ -136,6 +145,19 @@ impl Drive {
 }
 
 impl Core {
+    /// Refuses what cannot be written, before the device hears of it.
+    fn admit(&mut self, asked: &Asked) -> Result<(), ExportError> {
+        if !matches!(asked.op, Op::Write | Op::Trim | Op::WriteZeroes) {
+            return Ok(());
+        }
+        // A discard makes room, in the end.
+        if asked.op == Op::Write && !self.room.take(asked.length) {
+            let message = "the disk that the image lies on is full; free some space there".to_owned();
+            return Err(ExportError { kind: ErrorKind::NoSpace, message });
+        }
+        Ok(())
+    }
+
     fn take_down(&mut self, asked: &Asked, now_ns: u64) {
         self.requests += 1;
         let host = &mut self.host;
