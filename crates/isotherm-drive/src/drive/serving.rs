@@ -145,10 +145,14 @@ impl Drive {
 }
 
 impl Core {
-    /// Refuses what cannot be written, before the device hears of it.
+    /// Refuses what cannot be written, before the device hears of it: a discard too is written, and one that a worn-out drive took
+    /// would be gone when it is opened again.
     fn admit(&mut self, asked: &Asked) -> Result<(), ExportError> {
         if !matches!(asked.op, Op::Write | Op::Trim | Op::WriteZeroes) {
             return Ok(());
+        }
+        if let Some(error @ DeviceError::WornOut { .. }) = &self.failed {
+            return Err(refused(error));
         }
         // A discard makes room, in the end.
         if asked.op == Op::Write && !self.room.take(asked.length) {

@@ -218,3 +218,39 @@ fn a_drive_in_memory_is_served_and_a_trim_by_hand_makes_zeros() {
     ask(&["stop"]);
     assert!(server.ended().contains("the drive was shut down"));
 }
+
+#[test]
+fn a_drive_that_is_worn_out_is_read_only_and_says_so() {
+    let Some(python) = python() else { return };
+    let stage = Stage::with(&["--logical-size", "2MiB", "--op", "20%", "--set", "device.endurance=6"]);
+    let server = stage.serve(&[]);
+    let wear_out = "
+import errno, random
+held = {}
+def refused(change):
+    try:
+        change()
+    except nbd.Error as error:
+        assert error.errnum == errno.EPERM or error.errnum == errno.EROFS, error
+        return True
+    return False
+for version in range(1_000_000):
+    page = random.randrange(512)
+    data = version.to_bytes(4, 'little') * 1024
+    if refused(lambda: h.pwrite(data, page * 4096)):
+        break
+    held[page] = data
+held.pop(page, None)
+assert len(held) > 100
+";
+    // A discard would be gone at the restart.
+    let read_only = "
+page = min(held)
+assert refused(lambda: h.trim(4096, page * 4096))
+assert refused(lambda: h.zero(4096, page * 4096))
+assert all(h.pread(4096, page * 4096) == data for page, data in held.items())
+";
+    server.script(&python, &format!("{wear_out}{read_only}"));
+    // Bit 0: there is little spare; bit 3: the media is read-only.
+    assert_eq!(server.json(&["smart-log"], &["-o", "json"])["critical_warning"], 1 | 1 << 3);
+}
