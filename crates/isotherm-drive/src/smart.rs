@@ -144,11 +144,10 @@ pub fn fdp_usage(drive: &Drive) -> Value {
 pub fn ocp_smart_add_log(drive: &Drive) -> Value {
     let facts = Facts::of(drive);
     let wide = |bytes: u64| json!({ "hi": 0, "lo": bytes });
-    let reads = facts.totals.host.bytes_read + facts.totals.copies.total() * facts.page_bytes;
     let endurance_bytes = u64::from(facts.endurance) * facts.blocks * facts.pages_per_block * facts.page_bytes;
     json!({
         "Physical media units written": wide(facts.media_bytes_written()),
-        "Physical media units read": wide(reads),
+        "Physical media units read": wide(drive.media_bytes_read()),
         "Bad user nand blocks - Raw": facts.retired_blocks,
         "Bad user nand blocks - Normalized": facts.available_spare(),
         "Uncorrectable read error count": facts.totals.host.media_errors,

@@ -193,6 +193,13 @@ impl Drive {
         Totals { programs: medium.programs, copies: medium.copies, erases: medium.erases, host }
     }
 
+    /// Bytes that flash read over the life of the drive, copies included. Images keep no reads by cause: of earlier uses, what the host
+    /// read stands for what flash read for it.
+    pub fn media_bytes_read(&self) -> u64 {
+        let core = self.core();
+        core.host_before.bytes_read + core.device.counters().read().total() * u64::from(self.page_bytes)
+    }
+
     /// Writes to the disk what is due, so that little is to be looked at after a loss of power. The device hears nothing of it.
     ///
     /// # Errors
