@@ -30,7 +30,7 @@ pub struct AttachArgs {
     #[arg(long)]
     partitions: bool,
     /// Serve the live page here, such as 127.0.0.1:8080
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::options::page_place)]
     ui: Option<std::net::SocketAddr>,
     /// Write what is served as a trace
     #[arg(long, value_name = "FILE")]

@@ -47,7 +47,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     fuse: Option<PathBuf>,
     /// Serve the live page here, such as 127.0.0.1:8080
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::options::page_place)]
     ui: Option<SocketAddr>,
     /// Control socket (default: beside the image, with the ending .ctl; none with --ram)
     #[arg(long, value_name = "PATH")]

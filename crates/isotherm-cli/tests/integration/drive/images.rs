@@ -80,6 +80,8 @@ fn wrong_use_is_refused_with_the_place_and_the_fix() {
     refused(&["serve", &image, "--nbd", "udp:1"], &["--nbd", "unix:PATH or tcp:ADDRESS:PORT"]);
     refused(&["serve", &image, "--nbd", "tcp:localhost"], &["--nbd", "tcp:127.0.0.1:10809"]);
     refused(&["serve", &image, "--latency", "slow"], &["--latency", "emulated,x10"]);
+    refused(&["serve", &image, "--ui", "0.0.0.0:8080"], &["--ui", "write 127.0.0.1:8080 or [::1]:8080"]);
+    refused(&["serve", &image, "--ui", "localhost"], &["--ui", "such as 127.0.0.1:8080"]);
     refused(&["serve", &image, "--handles", "0"], &["--handles", "1..=128"]);
     refused(&["serve", &image, "--tls-require"], &["--tls <DIR>"]);
     refused(&["serve", &image, "--record", &stage.path("trace.doc")], &["trace.doc", ".csv"]);
