@@ -176,11 +176,14 @@ pub fn ask(path: &Path, question: &Value) -> io::Result<Answer> {
     // A snapshot copies the whole image.
     stream.set_read_timeout(Some(Duration::from_secs(600)))?;
     (&stream).write_all(format!("{question}\n").as_bytes())?;
-    let mut line = String::new();
-    if BufReader::new(&stream).read_line(&mut line)? == 0 {
+    let mut line = Vec::new();
+    if BufReader::new(&stream).read_until(b'\n', &mut line)? == 0 {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the drive ended without an answer"));
     }
-    let mut said: Value = serde_json::from_str(&line)?;
+    // An NBD server, for one, says something of its own.
+    let stranger =
+        |_| io::Error::new(io::ErrorKind::InvalidData, "this is no control socket of a drive; give that, or the image");
+    let mut said: Value = serde_json::from_slice(&line).map_err(stranger)?;
     match said.get("error").and_then(Value::as_str) {
         Some(message) => Ok(Err(message.to_owned())),
         None => Ok(Ok(said["ok"].take())),

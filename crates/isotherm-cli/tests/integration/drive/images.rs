@@ -114,6 +114,7 @@ fn foreign_damaged_and_busy_images_are_refused() {
         &["d.flash", "another process", "control socket"],
     );
     refused(&["check", &image], &["d.flash", "another process has it open"]);
+    refused(&["stats", &stage.path("nbd.sock")], &["nbd.sock", "no control socket"]);
     refused(&["snapshot", &image, &foreign], &["foreign", "choose another name"]);
     refused(&["trim", &image, "--offset", "8MiB", "--length", "4KiB"], &["d.flash", "past the drive's 8388608 bytes"]);
     server.stop();
