@@ -35,6 +35,11 @@ fn an_image_is_made_described_served_stopped_and_checked() {
     says(&about, &["8.00 MiB logical", "0 cycles, 0 of them after a loss of power", "placement", "sepbit", "in order"]);
     assert!(stage.ok(&["check", &image]).contains("0 pages read, nothing is damaged"));
 
+    // A part of a page is served as a page.
+    let odd = stage.path("odd.flash");
+    assert!(stage.ok(&["create", &odd, "--logical-size", "5000B"]).contains("a drive of 8.00 KiB"));
+    assert!(stage.ok(&["info", &odd]).contains("8.00 KiB logical"));
+
     let server = stage.serve(&[]);
     assert!(server.said().contains("opened in"), "{}", server.said());
     assert!(stage.ok(&["info", &image]).contains("in use"));
