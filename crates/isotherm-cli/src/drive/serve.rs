@@ -56,7 +56,7 @@ pub struct ServeArgs {
     /// there can be read at any time, also after a crash; one in Parquet appears at the end
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// When clients hear of the end of a request: none (at once), emulated (when the simulated clock says), emulated,xN (N times slower)
+    /// When clients hear of the end of a request: none (at once), emulated (when the simulated clock says), emulated,xN (N times slower; below 1 faster)
     #[arg(long, value_name = "MODE", default_value = "none", value_parser = latency)]
     latency: Latency,
     /// Placement handles: each is an export of its own, disk/0 and so on, of the one drive
@@ -93,7 +93,7 @@ fn place(text: &str) -> Result<Listen, String> {
 }
 
 fn latency(text: &str) -> Result<Latency, String> {
-    let wrong = || "write none, emulated, or emulated,x10 for ten times slower".to_owned();
+    let wrong = || "write none, emulated, or emulated,x10 for ten times slower (x0.001 to x1000000)".to_owned();
     match text {
         "none" => Ok(Latency::None),
         "emulated" => Ok(Latency::Emulated { slowdown: 1.0 }),
