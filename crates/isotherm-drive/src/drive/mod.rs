@@ -142,6 +142,8 @@ pub struct SlowRequest {
     pub copies: u64,
     /// Pages that were programmed during it beside the host's: translation pages, logs of trims.
     pub other_programs: u64,
+    /// Pages of the host that a flush found in the write buffer, and programmed; 0 for other requests.
+    pub buffered_programs: u64,
 }
 
 impl Drive {

@@ -196,6 +196,7 @@ impl Core {
             erases: done.erases.total(),
             copies: done.copies.total(),
             other_programs: done.programs.total() - done.programs[Cause::Host],
+            buffered_programs: if asked.op == Op::Flush { done.programs[Cause::Host] } else { 0 },
         };
         self.slow.insert(rank, slow);
         self.slow.truncate(SLOW_MAX);
