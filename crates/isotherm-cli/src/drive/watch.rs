@@ -232,7 +232,7 @@ fn slow(request: &SlowRequest) -> Slow {
         .then(|| format!("{} behind other requests", output::time(Some(request.waited_ns as f64))));
     let causes: Vec<String> = waited.into_iter().chain(causes.into_iter().flatten()).collect();
     Slow {
-        time_ms: request.arrived.as_millis() as u64,
+        time_ms: request.ended.as_millis() as u64,
         op: match request.op {
             Op::Read => "read",
             Op::Write => "write",
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn a_slow_request_says_what_it_waited_for() {
         let none = SlowRequest {
-            arrived: Duration::from_millis(7),
+            ended: Duration::from_millis(7),
             op: Op::Write,
             offset: 4096,
             length: 512,

@@ -124,8 +124,8 @@ pub struct Drive {
 /// A request that took long on the device's clock.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SlowRequest {
-    /// When it arrived, since the drive was opened.
-    pub arrived: Duration,
+    /// When its client could hear of its end, since the drive was opened.
+    pub ended: Duration,
     /// What it was.
     pub op: Op,
     /// First byte.

@@ -18,8 +18,8 @@ const ZERO_BYTES: usize = 1 << 20;
 const EXTENT_PAGES_MAX: u64 = 1 << 20;
 /// Requests that are remembered as slow.
 const SLOW_MAX: usize = 12;
-/// For how long, on the drive's own clock.
-const SLOW_NS: u64 = 60_000_000_000;
+/// For how long.
+const SLOW: Duration = Duration::from_secs(60);
 
 /// What one request at a time has.
 pub(super) struct Core {
@@ -81,7 +81,9 @@ impl Drive {
         core.take_down(asked, now_ns);
         let before = core.device.counters();
         let result = work(&mut core.device);
-        core.judge(asked, now_ns, &before);
+        let due = self.due(now_ns, core.device.latency_ns());
+        let ended = due.map_or_else(|| self.start.elapsed(), |due| due.duration_since(self.start));
+        core.judge(asked, ended, &before);
         if let Err(error) = result {
             core.host.media_errors += u64::from(matches!(error, DeviceError::Unreadable { .. }));
             if matches!(error, DeviceError::WornOut { .. } | DeviceError::Payload(_)) {
@@ -89,7 +91,6 @@ impl Drive {
             }
             return Err(refused(&error));
         }
-        let due = self.due(now_ns, core.device.latency_ns());
         if asked.durable || asked.op == Op::Flush {
             let host = core.host_over_life(self.start);
             drop(core);
@@ -178,16 +179,16 @@ impl Core {
     }
 
     /// Remembers a request that is among the slowest.
-    fn judge(&mut self, asked: &Asked, now_ns: u64, before: &MediumCounters) {
+    fn judge(&mut self, asked: &Asked, ended: Duration, before: &MediumCounters) {
         let Some(latency_ns) = self.device.latency_ns() else { return };
-        self.slow.retain(|slow| slow.arrived.as_nanos() as u64 + SLOW_NS >= now_ns);
+        self.slow.retain(|slow| slow.ended + SLOW >= ended);
         let rank = self.slow.partition_point(|slow| slow.latency_ns >= latency_ns);
         if rank >= SLOW_MAX || latency_ns == 0 {
             return;
         }
         let done = self.device.counters().since(before);
         let slow = SlowRequest {
-            arrived: Duration::from_nanos(now_ns),
+            ended,
             op: asked.op,
             offset: asked.offset,
             length: asked.length,
