@@ -12,6 +12,7 @@ use isotherm_sfs::{NO_DEVICE, SystemSpec};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -246,4 +247,15 @@ pub fn command_line() -> String {
     };
     let words = WORDS.get().into_iter().flatten().cloned().map(quote);
     ["isotherm".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Where a live page is served. Whoever reaches the place can read the page, so that other machines must not.
+pub fn page_place(text: &str) -> Result<SocketAddr, String> {
+    let place: SocketAddr =
+        text.parse().map_err(|_| "write an address with a port, such as 127.0.0.1:8080".to_owned())?;
+    if place.ip().to_canonical().is_loopback() {
+        return Ok(place);
+    }
+    let port = place.port();
+    Err(format!("other machines reach it, and could read the page; write 127.0.0.1:{port} or [::1]:{port}"))
 }

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a question.
 const QUESTION_BYTES_MAX: u64 = 64 << 10;
+/// What the folder is called in which a socket is made; the number of the process follows.
+const HIDDEN: &str = ".isotherm-";
 /// Connections at a time.
 const CONNECTIONS_MAX: usize = 16;
 /// Time that a question and an answer may take on the socket.
@@ -91,8 +93,9 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
         std::fs::remove_file(path)?;
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    remove_left(folder);
     // Made where nobody else can reach it, and moved to its place once its mode is right.
-    let hidden = folder.join(format!(".isotherm-{}-{}", std::process::id(), path.file_name().map_or(0, |n| n.len())));
+    let hidden = folder.join(format!("{HIDDEN}{}-{}", std::process::id(), path.file_name().map_or(0, |n| n.len())));
     std::fs::create_dir(&hidden)?;
     let made = (|| {
         std::fs::set_permissions(&hidden, std::fs::Permissions::from_mode(0o700))?;
@@ -104,6 +107,21 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     })();
     let _ = std::fs::remove_dir_all(&hidden);
     made
+}
+
+/// Removes what servers left in this folder that were killed while they made a socket: theirs are told by their number.
+fn remove_left(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(HIDDEN)?.split_once('-')?.0.parse::<i32>().ok());
+        let Some(process) = number.and_then(rustix::process::Pid::from_raw) else { continue };
+        // A process of somebody else lives on too.
+        if rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH) {
+            // Nothing but the socket is in it. What cannot be removed does no harm.
+            let _ = std::fs::remove_file(entry.path().join("s"));
+            let _ = std::fs::remove_dir(entry.path());
+        }
+    }
 }
 
 fn converse(stream: &UnixStream, answer: &dyn Fn(&Value) -> Answer, answering: &AtomicUsize) -> io::Result<()> {
@@ -158,13 +176,41 @@ pub fn ask(path: &Path, question: &Value) -> io::Result<Answer> {
     // A snapshot copies the whole image.
     stream.set_read_timeout(Some(Duration::from_secs(600)))?;
     (&stream).write_all(format!("{question}\n").as_bytes())?;
-    let mut line = String::new();
-    if BufReader::new(&stream).read_line(&mut line)? == 0 {
+    let mut line = Vec::new();
+    if BufReader::new(&stream).read_until(b'\n', &mut line)? == 0 {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the drive ended without an answer"));
     }
-    let mut said: Value = serde_json::from_str(&line)?;
+    // An NBD server, for one, says something of its own.
+    let stranger =
+        |_| io::Error::new(io::ErrorKind::InvalidData, "this is no control socket of a drive; give that, or the image");
+    let mut said: Value = serde_json::from_slice(&line).map_err(stranger)?;
     match said.get("error").and_then(Value::as_str) {
         Some(message) => Ok(Err(message.to_owned())),
         None => Ok(Ok(said["ok"].take())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_removes_what_a_killed_one_left_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut gone = std::process::Command::new("true").spawn().unwrap();
+        gone.wait().unwrap();
+        let left = |process: u32| {
+            let path = folder.path().join(format!(".isotherm-{process}-5"));
+            std::fs::create_dir(&path).unwrap();
+            drop(UnixListener::bind(path.join("s")).unwrap());
+            path
+        };
+        // The first process of the machine lives.
+        let (dead, living) = (left(gone.id()), left(1));
+        let other = folder.path().join(".isotherm-notes");
+        std::fs::create_dir(&other).unwrap();
+        let control = Control::listen(&folder.path().join("d.ctl"), |_| Ok(Value::Null)).unwrap();
+        assert!(!dead.exists() && living.join("s").exists() && other.exists());
+        drop(control);
     }
 }

@@ -10,5 +10,5 @@ pub mod image;
 mod served;
 pub mod smart;
 
-pub use drive::{Drive, DriveError, DriveOptions, Handle, Latency, Recorder, SlowRequest};
+pub use drive::{Drive, DriveError, DriveOptions, Handle, Health, Latency, Recorder, SlowRequest};
 pub use handles::{HandlePlan, PlanError};

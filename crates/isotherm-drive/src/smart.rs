@@ -2,7 +2,7 @@
 //! Flexible Data Placement (20h to 22h) of the NVM Express Base Specification 2.1, and of the extended SMART log C0h of the Open
 //! Compute Project (Datacenter NVMe SSD Specification 2.7, section 4.8.6) the fields that a simulated drive has.
 
-use crate::drive::Drive;
+use crate::drive::{Drive, Health};
 use crate::image::Totals;
 use isotherm::stats::WearSummary;
 use serde_json::{Value, json};
@@ -67,13 +67,18 @@ impl Facts {
     }
 }
 
+/// Byte 0 of the SMART / Health log: bit 0 for little spare, 2 for a drive that cannot be relied on, 3 for one that cannot be written.
+fn critical_warning(facts: &Facts, health: Health) -> u64 {
+    let spare_is_low = facts.available_spare() < SPARE_THRESHOLD;
+    u64::from(spare_is_low) | u64::from(health == Health::Stopped) << 2 | u64::from(health != Health::Good) << 3
+}
+
 /// The SMART / Health log, as `nvme smart-log -o json` prints it.
 pub fn smart_log(drive: &Drive) -> Value {
     let facts = Facts::of(drive);
     let host = facts.totals.host;
-    let spare_is_low = facts.available_spare() < SPARE_THRESHOLD;
     json!({
-        "critical_warning": u64::from(spare_is_low),
+        "critical_warning": critical_warning(&facts, drive.health()),
         "temperature": TEMPERATURE_KELVIN,
         "avail_spare": facts.available_spare(),
         "spare_thresh": SPARE_THRESHOLD,
@@ -139,11 +144,10 @@ pub fn fdp_usage(drive: &Drive) -> Value {
 pub fn ocp_smart_add_log(drive: &Drive) -> Value {
     let facts = Facts::of(drive);
     let wide = |bytes: u64| json!({ "hi": 0, "lo": bytes });
-    let reads = facts.totals.host.bytes_read + facts.totals.copies.total() * facts.page_bytes;
     let endurance_bytes = u64::from(facts.endurance) * facts.blocks * facts.pages_per_block * facts.page_bytes;
     json!({
         "Physical media units written": wide(facts.media_bytes_written()),
-        "Physical media units read": wide(reads),
+        "Physical media units read": wide(drive.media_bytes_read()),
         "Bad user nand blocks - Raw": facts.retired_blocks,
         "Bad user nand blocks - Normalized": facts.available_spare(),
         "Uncorrectable read error count": facts.totals.host.media_errors,

@@ -15,4 +15,5 @@ mod mounting;
 mod write_back;
 
 pub use mounting::error::MountError;
+pub use mounting::left::{is_mounted, unmount_left};
 pub use mounting::mounted::{Ending, Mounted};

@@ -72,6 +72,8 @@ pub struct Words {
     pub amplification: &'static str,
     /// What [`Sample::ratios`] are, in the same way; may be empty where there are none.
     pub ratios: &'static str,
+    /// What latencies are measured by, as a sentence; may be empty where there are none.
+    pub latencies: &'static str,
     /// What happens when free units are down to the thresholds, as a sentence.
     pub thresholds: &'static str,
     /// What is done to a unit so that it becomes free, as a participle: "collected", "cleaned".
@@ -89,6 +91,7 @@ impl Default for Words {
             states: ["free", "open", "closed", "bad"],
             amplification: "Pages programmed for each page that the host wrote",
             ratios: "",
+            latencies: "Latencies are of the drive's simulated time, not of wall time.",
             thresholds: "Collection begins when free blocks are down to the floor.",
             collected: "collected",
             moved: "valid pages moved",

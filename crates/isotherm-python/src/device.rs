@@ -81,7 +81,7 @@ impl Device {
         };
         let built = py.detach(|| {
             let device = isotherm_sfs::build(&spec, &environment)?;
-            let meter = Meter::with_policies(&*device, spec, seed, name, &policies)?;
+            let meter = Meter::with_policies(&*device, spec, seed, name, 0, &policies)?;
             Ok(Inner { device, meter, requests: 0, last_ns: 0 })
         });
         Ok(Self { inner: Mutex::new(built.map_err(|error| errors::spec(&error))?), raised })
@@ -132,7 +132,7 @@ impl Device {
         let mut guard = self.lock()?;
         let inner = &mut *guard;
         inner.device.reset_latencies();
-        inner.meter.restart(&*inner.device);
+        inner.meter.restart(&*inner.device, inner.last_ns);
         inner.requests = 0;
         Ok(())
     }

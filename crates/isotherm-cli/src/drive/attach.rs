@@ -3,10 +3,11 @@
 use super::ask::put;
 use anyhow::{Context as _, bail};
 use clap::Args;
-use isotherm_drive::control;
+use isotherm_drive::{Drive, control};
 use isotherm_fuse::loop_device::{LoopDevice, LoopOptions};
 use serde_json::json;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -29,7 +30,7 @@ pub struct AttachArgs {
     #[arg(long)]
     partitions: bool,
     /// Serve the live page here, such as 127.0.0.1:8080
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::options::page_place)]
     ui: Option<std::net::SocketAddr>,
     /// Write what is served as a trace
     #[arg(long, value_name = "FILE")]
@@ -68,10 +69,18 @@ impl Places {
 /// Attaches a drive.
 pub fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     let places = Places::of(&args.image);
-    fs::create_dir_all(&places.folder).with_context(|| {
-        let folder = places.folder.display();
-        format!("{folder}: the folder of the mount cannot be made; if a server was killed there, umount -l {folder} frees it")
-    })?;
+    let image = args.image.display();
+    if is_served(&places) {
+        bail!(
+            "{image}: the drive is served already; {} it first",
+            if is_there(&places.folder) { "detach" } else { "stop" }
+        );
+    }
+    if isotherm_fuse::is_mounted(&places.folder) {
+        bail!("{image}: the server of the attached drive died; `isotherm drive detach {image}` removes what it left");
+    }
+    fs::create_dir_all(&places.folder)
+        .with_context(|| format!("{}: the folder of the mount cannot be made", places.folder.display()))?;
     let result = serve(args, &places).and_then(|()| {
         let options = LoopOptions { sector_bytes: args.sector_size, partitions: args.partitions, read_only: false };
         match LoopDevice::attach(&places.file(), &options) {
@@ -95,11 +104,18 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Whether a server answers on the control socket.
+fn is_served(places: &Places) -> bool {
+    control::ask(&places.control, &json!({ "verb": "smart-log" })).is_ok()
+}
+
+/// Whether there is anything at this path, also a mount whose server is gone.
+fn is_there(path: &Path) -> bool {
+    !matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound)
+}
+
 /// Starts a server in the background, and waits until it serves.
 fn serve(args: &AttachArgs, places: &Places) -> anyhow::Result<()> {
-    if control::ask(&places.control, &json!({ "verb": "smart-log" })).is_ok() {
-        bail!("{}: the drive is served already; detach it first", args.image.display());
-    }
     let log = File::create(&places.log).with_context(|| places.log.display().to_string())?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["drive", "serve"]).arg(&args.image).arg("--fuse").arg(&places.folder);
@@ -110,7 +126,7 @@ fn serve(args: &AttachArgs, places: &Places) -> anyhow::Result<()> {
         command.arg("--record").arg(path);
     }
     let mut server = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0).spawn()?;
-    if wait_for(&mut server, &places.control)? {
+    if wait_for(&mut server, places)? {
         return Ok(());
     }
     let said = fs::read_to_string(&places.log).unwrap_or_default();
@@ -119,10 +135,10 @@ fn serve(args: &AttachArgs, places: &Places) -> anyhow::Result<()> {
 }
 
 /// Whether the server came to listen on its control socket; false if it ended before.
-fn wait_for(server: &mut Child, control: &Path) -> anyhow::Result<bool> {
+fn wait_for(server: &mut Child, places: &Places) -> anyhow::Result<bool> {
     let start = Instant::now();
     while start.elapsed() < START_MAX {
-        if control::ask(control, &json!({ "verb": "smart-log" })).is_ok() {
+        if is_served(places) {
             return Ok(true);
         }
         if server.try_wait()?.is_some() {
@@ -146,15 +162,35 @@ fn gone(places: &Places) -> bool {
     false
 }
 
-/// Detaches a drive.
+/// Detaches a drive: undoes what `attach` did, also where the server died since.
 pub fn detach(args: &DetachArgs) -> anyhow::Result<ExitCode> {
     let places = Places::of(&args.image);
+    let image = args.image.display();
+    let is_served = is_served(&places);
+    match (is_there(&places.folder), is_served) {
+        (false, true) => bail!("{image} is served, but not attached; `isotherm drive stop {image}` stops it"),
+        (false, false) => bail!(
+            "{}: no drive is served with this control socket, and none is attached ({} is not there)",
+            places.control.display(),
+            places.folder.display()
+        ),
+        // What a server has that has only just begun, or that answers elsewhere, is not taken away.
+        (true, false) if args.image.exists() => drop(Drive::claim(&args.image).with_context(|| image.to_string())?),
+        (true, _) => {}
+    }
     for device in LoopDevice::attached_to(&places.file())? {
         device.detach()?;
     }
-    put(&args.image, &json!({ "verb": "stop" }))?;
-    if !gone(&places) {
-        bail!("{}: the drive has not ended yet; see {}", args.image.display(), places.log.display());
+    if is_served {
+        put(&args.image, &json!({ "verb": "stop" }))?;
+        if !gone(&places) {
+            bail!("{image}: the drive has not ended yet; see {}", places.log.display());
+        }
+    } else {
+        isotherm_fuse::unmount_left(&places.folder)?;
+        fs::remove_dir(&places.folder).with_context(|| places.folder.display().to_string())?;
+        // A server that was killed leaves its socket, one that ended does not.
+        let _ = fs::remove_file(&places.control);
     }
     let _ = fs::remove_file(&places.log);
     Ok(ExitCode::SUCCESS)

@@ -50,6 +50,11 @@ pub fn device(options: &DeviceOptions) -> anyhow::Result<DeviceSpec> {
     Ok(spec.ssd())
 }
 
+/// Bytes that a drive serves: whole pages.
+fn capacity(spec: &DeviceSpec) -> f64 {
+    spec.device.logical_size.map_or(0.0, |size| size.0.next_multiple_of(spec.device.page_size.0) as f64)
+}
+
 /// Makes an image.
 pub fn create(args: &CreateArgs) -> anyhow::Result<ExitCode> {
     let spec = device(&args.device)?;
@@ -60,11 +65,10 @@ pub fn create(args: &CreateArgs) -> anyhow::Result<ExitCode> {
     let name = || args.image.display().to_string();
     Drive::create(&args.image, spec.clone(), args.seed).with_context(name)?;
     let most = Drive::image_bytes(&spec, args.seed)?;
-    let size = spec.device.logical_size.map_or(0, |size| size.0);
     print(&format!(
         "{}: a drive of {}; the file grows to at most {}\n",
         name(),
-        output::bytes(size as f64),
+        output::bytes(capacity(&spec)),
         output::bytes(most as f64)
     ))?;
     Ok(ExitCode::SUCCESS)
@@ -92,7 +96,7 @@ pub fn info(args: &InfoArgs) -> anyhow::Result<ExitCode> {
          power            {} cycles, {} of them after a loss of power\n\n{}",
         args.image.display(),
         image::VERSION,
-        output::bytes(about.header.spec.device.logical_size.map_or(0.0, |size| size.0 as f64)),
+        output::bytes(capacity(&about.header.spec)),
         about.layout.geometry.blocks,
         about.layout.geometry.pages_per_block(),
         output::bytes(f64::from(about.layout.geometry.page_bytes())),
@@ -113,7 +117,10 @@ pub fn info(args: &InfoArgs) -> anyhow::Result<ExitCode> {
 
 /// Reads a whole image. Exit code 1 where something is damaged.
 pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let findings = image::check(&open(&args.image)?).with_context(|| args.image.display().to_string())?;
+    let name = || args.image.display().to_string();
+    // What a server has in memory is damage to whoever reads only the file.
+    let file = Drive::claim(&args.image).with_context(name)?;
+    let findings = image::check(&file).with_context(name)?;
     let mut text = String::new();
     for page in &findings.damaged {
         text += &format!("damaged: {}\n", describe(page));

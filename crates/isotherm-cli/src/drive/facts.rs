@@ -5,7 +5,7 @@ use isotherm_drive::{Drive, smart};
 use isotherm_eval::{Meter, RunResult, SystemSpec, files};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How serving ends.
@@ -15,6 +15,14 @@ pub enum Ending {
     InOrder,
     /// As a loss of power.
     PowerCut,
+}
+
+/// The wish that serving ends.
+pub struct End {
+    /// How.
+    pub how: Ending,
+    /// Who asked, and hears whether the drive was shut down.
+    pub told: Option<Sender<Result<(), String>>>,
 }
 
 /// A drive with the meter on it.
@@ -32,7 +40,7 @@ impl Facts {
     /// Anything wrong with its specification.
     pub fn new(drive: Arc<Drive>, name: String) -> anyhow::Result<Self> {
         let spec = SystemSpec::from(drive.spec().clone());
-        let meter = drive.observe(|device| Meter::new(device, spec, drive.seed(), &name))?;
+        let meter = drive.observe(|device| Meter::new(device, spec, drive.seed(), &name, drive.clock_ns()))?;
         Ok(Self { drive, name, meter: Mutex::new(meter), requests_before: Mutex::new(0) })
     }
 
@@ -63,11 +71,11 @@ impl Facts {
         *self.requests_before.lock().unwrap_or_else(PoisonError::into_inner) = self.drive.requests();
         self.drive.reset_latencies();
         let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
-        self.drive.observe(|device| meter.restart(device));
+        self.drive.observe(|device| meter.restart(device, self.drive.clock_ns()));
     }
 
     /// Answers a question from the control socket; `end` hears how serving is to end.
-    pub fn answer(&self, question: &Value, end: &Sender<Ending>) -> Answer {
+    pub fn answer(&self, question: &Value, end: &Sender<End>) -> Answer {
         let drive = &self.drive;
         let number =
             |key: &str| question[key].as_u64().ok_or_else(|| format!("\"{key}\" is missing, or no whole number"));
@@ -92,12 +100,14 @@ impl Facts {
             }
             Some("power-cut") => {
                 drive.cut_power().map_err(|error| error.to_string())?;
-                let _ = end.send(Ending::PowerCut);
+                let _ = end.send(End { how: Ending::PowerCut, told: None });
                 Ok(json!({}))
             }
             Some("stop") => {
-                let _ = end.send(Ending::InOrder);
-                Ok(json!({}))
+                let (tell, told) = channel();
+                let _ = end.send(End { how: Ending::InOrder, told: Some(tell) });
+                // Where it ends already, whoever asked first hears how.
+                told.recv().unwrap_or(Ok(())).map(|()| json!({}))
             }
             Some(other) => Err(format!("\"{other}\" is no question that a drive answers")),
             None => Err("a question has a \"verb\"".to_owned()),

@@ -1,7 +1,7 @@
 //! `drive serve`: one drive, all its clients, until it is stopped.
 
 use super::create::device;
-use super::facts::{Ending, Facts};
+use super::facts::{End, Ending, Facts};
 use super::recording::Recording;
 use super::watch::Watched;
 use crate::options::DeviceOptions;
@@ -9,7 +9,7 @@ use crate::output;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use isotherm_drive::control::Control;
-use isotherm_drive::{Drive, DriveOptions, HandlePlan, Latency, Recorder};
+use isotherm_drive::{Drive, DriveOptions, HandlePlan, Health, Latency, Recorder};
 use isotherm_export::Export;
 use isotherm_export::nbd::{Handle as NbdHandle, Listen, NamedExport, Server, ServerOptions, TlsMode, TlsOptions};
 use isotherm_fuse::drive::{DiskFile, Options as FuseOptions, mount};
@@ -47,7 +47,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     fuse: Option<PathBuf>,
     /// Serve the live page here, such as 127.0.0.1:8080
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::options::page_place)]
     ui: Option<SocketAddr>,
     /// Control socket (default: beside the image, with the ending .ctl; none with --ram)
     #[arg(long, value_name = "PATH")]
@@ -56,7 +56,7 @@ pub struct ServeArgs {
     /// there can be read at any time, also after a crash; one in Parquet appears at the end
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// When clients hear of the end of a request: none (at once), emulated (when the simulated clock says), emulated,xN (N times slower)
+    /// When clients hear of the end of a request: none (at once), emulated (when the simulated clock says), emulated,xN (N times slower; below 1 faster)
     #[arg(long, value_name = "MODE", default_value = "none", value_parser = latency)]
     latency: Latency,
     /// Placement handles: each is an export of its own, disk/0 and so on, of the one drive
@@ -93,7 +93,7 @@ fn place(text: &str) -> Result<Listen, String> {
 }
 
 fn latency(text: &str) -> Result<Latency, String> {
-    let wrong = || "write none, emulated, or emulated,x10 for ten times slower".to_owned();
+    let wrong = || "write none, emulated, or emulated,x10 for ten times slower (x0.001 to x1000000)".to_owned();
     match text {
         "none" => Ok(Latency::None),
         "emulated" => Ok(Latency::Emulated { slowdown: 1.0 }),
@@ -172,7 +172,7 @@ impl Servers {
         args: &ServeArgs,
         drive: &Arc<Drive>,
         facts: &Arc<Facts>,
-        end: &std::sync::mpsc::Sender<Ending>,
+        end: &std::sync::mpsc::Sender<End>,
     ) -> anyhow::Result<Self> {
         let exports = args.exports(drive)?;
         let mut servers = Self { nbd: Vec::new(), fuse: None, control: None, live: None };
@@ -219,21 +219,20 @@ impl Servers {
         Ok(servers)
     }
 
-    /// Nobody asks for anything any more: what was acknowledged before has been carried out. All are stopped, whichever fails; the
-    /// first error is told.
-    fn stop(self) -> anyhow::Result<()> {
+    /// No client asks for anything any more: what was acknowledged before has been carried out. All are stopped, whichever fails; the
+    /// first error is told. Who watches the drive still sees it.
+    fn stop(&mut self) -> anyhow::Result<()> {
         let mut result = Ok(());
-        for handle in self.nbd {
+        for handle in self.nbd.drain(..) {
             result = result.and(handle.stop().map_err(anyhow::Error::from));
         }
-        if let Some(mounted) = self.fuse {
+        if let Some(mounted) = self.fuse.take() {
             let ending = mounted.unmount(PATIENCE);
             if matches!(ending, Ok(UnmountEnding::Forced)) {
                 eprintln!("isotherm: programs that still had the mounted file open have lost it");
             }
             result = result.and(ending.map(|_| ()).map_err(anyhow::Error::from));
         }
-        drop((self.control, self.live));
         result
     }
 }
@@ -258,34 +257,38 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let by_signal = end.clone();
     ctrlc::set_handler(move || {
         // Nobody listens once the end has begun.
-        let _ = by_signal.send(Ending::InOrder);
+        let _ = by_signal.send(End { how: Ending::InOrder, told: None });
     })?;
     // A place that cannot be listened on is no loss of power.
-    let servers = Servers::start(args, &drive, &facts, &end)
+    let mut servers = Servers::start(args, &drive, &facts, &end)
         .or_else(|error| drive.close().map_err(Into::into).and(Err(error)))?;
-    let ending = wait(&drive, &facts, &ended);
+    let End { how: ending, told } = wait(&drive, &facts, ended);
     let stopped = servers.stop();
     let result = match ending {
-        Ending::InOrder => drive.close().with_context(|| args.name()).and(stopped),
+        Ending::InOrder => drive.close().map_err(anyhow::Error::from).and(stopped),
         // Servers cannot flush a drive that has no power.
         Ending::PowerCut => Ok(()),
     };
-    drop((facts, drive));
+    if let Some(told) = told {
+        let _ = told.send(result.as_ref().copied().map_err(|error| format!("{error:#}")));
+    }
+    drop((servers, facts, drive));
     if let (Some(recording), Some(path)) = (recording, &args.record) {
         eprintln!("{}: {} requests", path.display(), output::whole(recording.finish()?));
     }
-    result?;
+    result.with_context(|| args.name())?;
     eprintln!("{}", if ending == Ending::PowerCut { "the drive lost power" } else { "the drive was shut down" });
     Ok(ExitCode::SUCCESS)
 }
 
 /// Waits for the end, and does what is due every now and then.
-fn wait(drive: &Drive, facts: &Facts, ended: &Receiver<Ending>) -> Ending {
+fn wait(drive: &Drive, facts: &Facts, ended: Receiver<End>) -> End {
     let mut synced = Instant::now();
+    let mut health = Health::Good;
     loop {
         match ended.recv_timeout(TICK) {
-            Ok(ending) => return ending,
-            Err(RecvTimeoutError::Disconnected) => return Ending::InOrder,
+            Ok(end) => return end,
+            Err(RecvTimeoutError::Disconnected) => return End { how: Ending::InOrder, told: None },
             Err(RecvTimeoutError::Timeout) => {}
         }
         facts.tick();
@@ -296,6 +299,19 @@ fn wait(drive: &Drive, facts: &Facts, ended: &Receiver<Ending>) -> Ending {
             }
             synced = Instant::now();
         }
+        if std::mem::replace(&mut health, drive.health()) != health {
+            eprintln!("isotherm: {}", about(health));
+        }
+    }
+}
+
+/// What clients run into that write.
+fn about(health: Health) -> &'static str {
+    match health {
+        Health::Good => "the disk that the image lies on has room again: writes go on",
+        Health::NoRoomBelow => "the disk that the image lies on is full: writes are refused until it has room",
+        Health::WornOut => "the drive is worn out: it is read-only",
+        Health::Stopped => "the image failed: the drive answers nothing until it is served again",
     }
 }
 

@@ -226,12 +226,13 @@ fn slow(request: &SlowRequest) -> Slow {
         several(request.erases, "block erase", "block erases"),
         several(request.copies, "page copy", "page copies"),
         several(request.other_programs, "metadata page", "metadata pages"),
+        several(request.buffered_programs, "page of the write buffer", "pages of the write buffer"),
     ];
     let waited = (request.waited_ns > 0)
         .then(|| format!("{} behind other requests", output::time(Some(request.waited_ns as f64))));
     let causes: Vec<String> = waited.into_iter().chain(causes.into_iter().flatten()).collect();
     Slow {
-        time_ms: request.arrived.as_millis() as u64,
+        time_ms: request.ended.as_millis() as u64,
         op: match request.op {
             Op::Read => "read",
             Op::Write => "write",
@@ -283,7 +284,7 @@ mod tests {
     #[test]
     fn a_slow_request_says_what_it_waited_for() {
         let none = SlowRequest {
-            arrived: Duration::from_millis(7),
+            ended: Duration::from_millis(7),
             op: Op::Write,
             offset: 4096,
             length: 512,
@@ -292,10 +293,12 @@ mod tests {
             erases: 0,
             copies: 0,
             other_programs: 0,
+            buffered_programs: 0,
         };
         let said = |request: &SlowRequest| slow(request).delayed_by;
         assert_eq!(said(&none), "");
         assert_eq!(said(&SlowRequest { erases: 1, copies: 1, ..none }), "1 block erase, 1 page copy");
+        assert_eq!(said(&SlowRequest { buffered_programs: 64, ..none }), "64 pages of the write buffer");
         let all = SlowRequest { waited_ns: 1_500_000, erases: 2, copies: 3, other_programs: 4, ..none };
         assert_eq!(said(&all), "1.50 ms behind other requests, 2 block erases, 3 page copies, 4 metadata pages");
     }

@@ -49,7 +49,7 @@ pub struct MountArgs {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Serve a live page of the volume here, such as 127.0.0.1:8080; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::options::page_place)]
     ui: Option<SocketAddr>,
     /// Mount options, separated by commas
     #[arg(short, long = "options", value_name = "OPTIONS")]

@@ -187,6 +187,7 @@ fn words() -> Words {
         states: ["free", "open", "written", ""],
         amplification: "Blocks written to the device for each block of file data that reached the log",
         ratios: "Write cost is write amplification with the blocks that cleaning read counted in",
+        latencies: "",
         thresholds: "The background cleans when free segments are down to the first line. Below the second, which moves with what waits in \
                      memory, whoever writes cleans first.",
         collected: "cleaned",

@@ -7,6 +7,7 @@ mod browser;
 mod certificates;
 mod clients;
 mod ends;
+mod full;
 mod images;
 mod page;
 mod records;

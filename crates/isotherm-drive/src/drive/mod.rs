@@ -6,6 +6,7 @@
 
 mod clients;
 mod opening;
+mod room;
 mod serving;
 
 pub use clients::Handle;
@@ -91,6 +92,19 @@ impl<D: image::Disk> Durable for Durability<D> {
     }
 }
 
+/// Whether a drive can be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Health {
+    /// It can.
+    Good,
+    /// The disk below the image has no room; writes go on once it has.
+    NoRoomBelow,
+    /// So many blocks failed that it is read-only for good.
+    WornOut,
+    /// Its image failed: it answers nothing until it is opened again.
+    Stopped,
+}
+
 /// See the module's text.
 pub struct Drive {
     core: Mutex<Core>,
@@ -110,8 +124,8 @@ pub struct Drive {
 /// A request that took long on the device's clock.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SlowRequest {
-    /// When it arrived, since the drive was opened.
-    pub arrived: Duration,
+    /// When its client could hear of its end, since the drive was opened.
+    pub ended: Duration,
     /// What it was.
     pub op: Op,
     /// First byte.
@@ -128,6 +142,8 @@ pub struct SlowRequest {
     pub copies: u64,
     /// Pages that were programmed during it beside the host's: translation pages, logs of trims.
     pub other_programs: u64,
+    /// Pages of the host that a flush found in the write buffer, and programmed; 0 for other requests.
+    pub buffered_programs: u64,
 }
 
 impl Drive {
@@ -156,6 +172,15 @@ impl Drive {
         self.start.elapsed()
     }
 
+    /// Now, on the drive's own clock: that by which requests arrive.
+    pub fn clock_ns(&self) -> u64 {
+        let now_ns = self.start.elapsed().as_nanos() as u64;
+        match self.latency {
+            Latency::None => now_ns,
+            Latency::Emulated { slowdown } => (now_ns as f64 / slowdown) as u64,
+        }
+    }
+
     /// Looks at the device.
     pub fn observe<T>(&self, look: impl FnOnce(&dyn Observe) -> T) -> T {
         look(&*self.core().device as &dyn Observe)
@@ -170,6 +195,13 @@ impl Drive {
         Totals { programs: medium.programs, copies: medium.copies, erases: medium.erases, host }
     }
 
+    /// Bytes that flash read over the life of the drive, copies included. Images keep no reads by cause: of earlier uses, what the host
+    /// read stands for what flash read for it.
+    pub fn media_bytes_read(&self) -> u64 {
+        let core = self.core();
+        core.host_before.bytes_read + core.device.counters().read().total() * u64::from(self.page_bytes)
+    }
+
     /// Writes to the disk what is due, so that little is to be looked at after a loss of power. The device hears nothing of it.
     ///
     /// # Errors
@@ -179,11 +211,28 @@ impl Drive {
         if core.stopped.is_some() {
             return Ok(());
         }
+        core.room.forget();
         core.device.hand_over()?;
         let host = core.host_over_life(self.start);
         drop(core);
         self.make_durable(host)?;
         Ok(())
+    }
+
+    /// Why nothing can be written, where that is so.
+    pub fn health(&self) -> Health {
+        let mut core = self.core();
+        match &core.failed {
+            Some(DeviceError::WornOut { .. }) => Health::WornOut,
+            Some(_) => Health::Stopped,
+            None => {
+                if core.room.is_short() {
+                    Health::NoRoomBelow
+                } else {
+                    Health::Good
+                }
+            }
+        }
     }
 
     /// Ends the use in order: what is in DRAM is written, and the image is opened at once next time.
@@ -196,7 +245,12 @@ impl Drive {
             return Ok(());
         }
         core.recorder = None;
-        if core.unwritten.is_some() {
+        if let Some(error @ DeviceError::Payload(_)) = &core.failed {
+            let problem = format!("the drive answered nothing any more, because its image failed: {error}");
+            let fix = "the image is as after a loss of power: see to the disk that it lies on, and serve it again";
+            return Err(ImageError::new(Problem::Disk, problem, fix).into());
+        }
+        if core.is_unwritten {
             // The next use finds what this one found.
             core.stopped = Some("the drive was shut down");
             return Ok(core.device.hand_over()?);
@@ -260,7 +314,7 @@ impl Drive {
         }
         core.recorder = None;
         core.stopped = Some("the drive lost power");
-        if self.spec.dram.power_loss_protection && core.unwritten.is_none() {
+        if self.spec.dram.power_loss_protection && !core.is_unwritten {
             // What the capacitors are for.
             core.device.flush()?;
         }

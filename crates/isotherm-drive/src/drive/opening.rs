@@ -1,10 +1,11 @@
 //! How a drive comes into being: its image made or opened, or all of it in memory.
 
+use super::room::Room;
 use super::serving::Core;
 use super::{Drive, DriveError, DriveOptions, Durable};
 use crate::image::{self, Durability, Header, HeldPage, HostTotals, How, ImageError, Problem};
 use crate::served::Served;
-use isotherm::build::{Array, build_over, in_memory};
+use isotherm::build::{Array, HeldDevice, build_over, in_memory};
 use isotherm::device::DeviceError;
 use isotherm::nand::array::NandArray;
 use isotherm::nand::payload::AnyPayload;
@@ -12,7 +13,7 @@ use isotherm::spec::DeviceSpec;
 use isotherm::stats::MediumCounters;
 use std::fs::{File, OpenOptions};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 impl Drive {
@@ -22,6 +23,8 @@ impl Drive {
     /// Anything wrong with the specification, or a file that cannot be made.
     pub fn create(path: &Path, spec: DeviceSpec, seed: u64) -> Result<(), DriveError> {
         let length = Self::image_bytes(&spec, seed)?;
+        // A device that can be planned may still be none that can be built: that is to be heard now, and not from whoever serves it.
+        build_in_memory(&Header { spec: spec.clone(), seed })?;
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         let made = file.set_len(length).map_err(DriveError::from).and_then(|()| Self::create_on(&file, spec, seed));
         if made.is_err() {
@@ -56,8 +59,23 @@ impl Drive {
     pub fn open(path: &Path, options: DriveOptions) -> Result<Self, DriveError> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         lock(&file)?;
-        let copy = file.try_clone()?;
-        Ok(Self { file: Some(copy), ..Self::on(file, options)? })
+        let (copy, below) = (file.try_clone()?, file.try_clone()?);
+        let mut drive = Self { file: Some(copy), ..Self::on(file, options)? };
+        let layout = image::create::layout(&Header { spec: drive.spec.clone(), seed: drive.seed })?;
+        let dram_bytes = drive.spec.dram.size.map_or(0, |size| size.0);
+        let room = Room::below(below, &layout, drive.plan.streams, dram_bytes);
+        drive.core.get_mut().unwrap_or_else(PoisonError::into_inner).room = room;
+        Ok(drive)
+    }
+
+    /// The file at `path`, to be looked at: nobody serves it, and nobody can until it is closed.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that is in use.
+    pub fn claim(path: &Path) -> Result<File, ImageError> {
+        let file = File::open(path)?;
+        lock(&file)?;
+        Ok(file)
     }
 
     /// Opens the image that lies on `disk`.
@@ -96,7 +114,9 @@ impl Drive {
         };
         let how = How { took: start.elapsed(), ..opened.how };
         let drive = Self::over(device, Some(durability), opened.header, host, Some(how), options)?;
-        drive.core().unwritten = unwritten;
+        let mut core = drive.core();
+        (core.is_unwritten, core.failed) = (unwritten.is_some(), unwritten);
+        drop(core);
         Ok(drive)
     }
 
@@ -107,10 +127,7 @@ impl Drive {
     pub fn in_memory(spec: DeviceSpec, seed: u64, options: DriveOptions) -> Result<Self, DriveError> {
         let mut header = Header { spec, seed };
         options.latency.adapt(&mut header.spec);
-        image::create::planned(&header)?;
-        let environment = header.environment();
-        let device = build_over(&header.spec, &environment, |geometry| Ok(Array::New(in_memory(geometry))));
-        let device = Served::in_memory(device.map_err(ImageError::from)?);
+        let device = Served::in_memory(build_in_memory(&header)?);
         Ok(Self::over(device, None, header, HostTotals::default(), None, options)?)
     }
 
@@ -135,8 +152,10 @@ impl Drive {
                 host: HostTotals::default(),
                 requests: 0,
                 host_before,
-                unwritten: None,
+                is_unwritten: false,
                 stopped: None,
+                failed: None,
+                room: Room::endless(),
             }),
             durable,
             latency: options.latency,
@@ -145,6 +164,12 @@ impl Drive {
             file: None,
         })
     }
+}
+
+/// The device of a header, over pages that last as long as the process.
+fn build_in_memory(header: &Header) -> Result<Box<dyn HeldDevice>, ImageError> {
+    image::create::planned(header)?;
+    Ok(build_over(&header.spec, &header.environment(), |geometry| Ok(Array::New(in_memory(geometry))))?)
 }
 
 /// One opener at a time.

@@ -1,5 +1,6 @@
 //! Requests on their way through the device, one after the other.
 
+use super::room::Room;
 use super::{Drive, Latency, Recorder, SlowRequest};
 use crate::image::HostTotals;
 use crate::served::Served;
@@ -17,8 +18,8 @@ const ZERO_BYTES: usize = 1 << 20;
 const EXTENT_PAGES_MAX: u64 = 1 << 20;
 /// Requests that are remembered as slow.
 const SLOW_MAX: usize = 12;
-/// For how long, on the drive's own clock.
-const SLOW_NS: u64 = 60_000_000_000;
+/// For how long.
+const SLOW: Duration = Duration::from_secs(60);
 
 /// What one request at a time has.
 pub(super) struct Core {
@@ -30,11 +31,15 @@ pub(super) struct Core {
     pub(super) requests: u64,
     /// What was counted before this use.
     pub(super) host_before: HostTotals,
-    /// Why flash could not take what the write buffer held when power was lost. Nothing else is written or saved then, so that what was
-    /// saved stays what it is.
-    pub(super) unwritten: Option<DeviceError>,
+    /// Flash could not take what the write buffer held when power was lost. Nothing else is written or saved then, so that what was saved
+    /// stays what it is.
+    pub(super) is_unwritten: bool,
     /// Nothing is served any more, and why.
     pub(super) stopped: Option<&'static str>,
+    /// What the device said when it could be written no more.
+    pub(super) failed: Option<DeviceError>,
+    /// On the disk below.
+    pub(super) room: Room,
 }
 
 /// A request on its way to the device.
@@ -73,22 +78,26 @@ impl Drive {
         if let Some(why) = core.stopped {
             return Err(ExportError { kind: ErrorKind::Stopped, message: why.to_owned() });
         }
-        match (&core.unwritten, asked.op) {
-            (None, _) | (_, Op::Read) => {}
-            (Some(_), Op::Flush) => return Ok(None),
-            (Some(error), Op::Write | Op::Trim | Op::WriteZeroes) => return Err(refused(error)),
+        core.admit(asked)?;
+        if core.is_unwritten && asked.op == Op::Flush {
+            // Nothing was written since.
+            return Ok(None);
         }
-        let now_ns = self.now_ns();
+        let now_ns = self.clock_ns();
         core.device.arrive(now_ns, asked.source);
         core.take_down(asked, now_ns);
         let before = core.device.counters();
         let result = work(&mut core.device);
-        core.judge(asked, now_ns, &before);
+        let due = self.due(now_ns, core.device.latency_ns());
+        let ended = due.map_or_else(|| self.start.elapsed(), |due| due.duration_since(self.start));
+        core.judge(asked, ended, &before);
         if let Err(error) = result {
             core.host.media_errors += u64::from(matches!(error, DeviceError::Unreadable { .. }));
+            if matches!(error, DeviceError::WornOut { .. } | DeviceError::Payload(_)) {
+                core.failed.get_or_insert_with(|| error.clone());
+            }
             return Err(refused(&error));
         }
-        let due = self.due(now_ns, core.device.latency_ns());
         if asked.durable || asked.op == Op::Flush {
             let host = core.host_over_life(self.start);
             drop(core);
@@ -98,15 +107,6 @@ impl Drive {
             })?;
         }
         Ok(due)
-    }
-
-    /// Now, on the drive's own clock.
-    fn now_ns(&self) -> u64 {
-        let now_ns = self.start.elapsed().as_nanos() as u64;
-        match self.latency {
-            Latency::None => now_ns,
-            Latency::Emulated { slowdown } => (now_ns as f64 / slowdown) as u64,
-        }
     }
 
     /// When a request that arrived then, and took so long, is done on the wall clock.
@@ -153,6 +153,25 @@ impl Drive {
 }
 
 impl Core {
+    /// Refuses what cannot be written, before the device hears of it: a discard too is written, and one that a worn-out drive took
+    /// would be gone when it is opened again.
+    fn admit(&mut self, asked: &Asked) -> Result<(), ExportError> {
+        if !matches!(asked.op, Op::Write | Op::Trim | Op::WriteZeroes) {
+            return Ok(());
+        }
+        if let Some(error) = &self.failed
+            && (self.is_unwritten || matches!(error, DeviceError::WornOut { .. }))
+        {
+            return Err(refused(error));
+        }
+        // A discard makes room, in the end.
+        if asked.op == Op::Write && !self.room.take(asked.length) {
+            let message = "the disk that the image lies on is full; free some space there".to_owned();
+            return Err(ExportError { kind: ErrorKind::NoSpace, message });
+        }
+        Ok(())
+    }
+
     fn take_down(&mut self, asked: &Asked, now_ns: u64) {
         self.requests += 1;
         let host = &mut self.host;
@@ -169,16 +188,16 @@ impl Core {
     }
 
     /// Remembers a request that is among the slowest.
-    fn judge(&mut self, asked: &Asked, now_ns: u64, before: &MediumCounters) {
+    fn judge(&mut self, asked: &Asked, ended: Duration, before: &MediumCounters) {
         let Some(latency_ns) = self.device.latency_ns() else { return };
-        self.slow.retain(|slow| slow.arrived.as_nanos() as u64 + SLOW_NS >= now_ns);
+        self.slow.retain(|slow| slow.ended + SLOW >= ended);
         let rank = self.slow.partition_point(|slow| slow.latency_ns >= latency_ns);
         if rank >= SLOW_MAX || latency_ns == 0 {
             return;
         }
         let done = self.device.counters().since(before);
         let slow = SlowRequest {
-            arrived: Duration::from_nanos(now_ns),
+            ended,
             op: asked.op,
             offset: asked.offset,
             length: asked.length,
@@ -187,6 +206,7 @@ impl Core {
             erases: done.erases.total(),
             copies: done.copies.total(),
             other_programs: done.programs.total() - done.programs[Cause::Host],
+            buffered_programs: if asked.op == Op::Flush { done.programs[Cause::Host] } else { 0 },
         };
         self.slow.insert(rank, slow);
         self.slow.truncate(SLOW_MAX);

@@ -211,7 +211,7 @@ fn a_damaged_checkpoint_is_replaced_by_a_scan() {
     let model = use_drive(&drive, 300, 4);
     drive.close().unwrap();
     drop(drive);
-    let layout = isotherm_drive::image::about(&journal).unwrap().layout;
+    let layout = about(&journal).unwrap().layout;
     journal.change(|bytes| bytes[layout.checkpoint_at as usize + 40] ^= 4);
     assert!(check(&journal).unwrap().checkpoint_was_damaged);
     let drive = open(journal).unwrap();

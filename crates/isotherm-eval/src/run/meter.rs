@@ -20,6 +20,7 @@ pub struct Meter {
     seed: u64,
     plan: Plan,
     start: Snapshot,
+    clock_ns: u64,
     erases_before: Vec<u32>,
     recorder: Recorder,
     pages: u64,
@@ -27,12 +28,19 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Begins to measure `device`, which `spec` describes with its logical size; `name` stands where runs name their trace.
+    /// Begins to measure `device`, which `spec` describes with its logical size; `name` stands where runs name their trace, and
+    /// requests arrive from `clock_ns` on.
     ///
     /// # Errors
     /// Anything wrong with the specification.
-    pub fn new(device: &dyn Observe, spec: SystemSpec, seed: u64, name: &str) -> Result<Self, SpecError> {
-        Self::with_policies(device, spec, seed, name, &Policies::default())
+    pub fn new(
+        device: &dyn Observe,
+        spec: SystemSpec,
+        seed: u64,
+        name: &str,
+        clock_ns: u64,
+    ) -> Result<Self, SpecError> {
+        Self::with_policies(device, spec, seed, name, clock_ns, &Policies::default())
     }
 
     /// As [`new`](Self::new), of a device that `policies` decide for.
@@ -44,6 +52,7 @@ impl Meter {
         spec: SystemSpec,
         seed: u64,
         name: &str,
+        clock_ns: u64,
         policies: &Policies,
     ) -> Result<Self, SpecError> {
         let Policies { placement, victim } = policies.clone();
@@ -58,13 +67,15 @@ impl Meter {
             recorder: Recorder::new(&start, device.page_bytes()),
             pages: start.host.pages_written,
             start,
+            clock_ns,
             began: Instant::now(),
         })
     }
 
-    /// Begins anew: what was measured so far is left out from now on.
-    pub fn restart(&mut self, device: &dyn Observe) {
+    /// Begins anew: what was measured so far is left out from now on, and requests arrive from `clock_ns` on.
+    pub fn restart(&mut self, device: &dyn Observe, clock_ns: u64) {
         self.start = device.snapshot();
+        self.clock_ns = clock_ns;
         self.erases_before = device.block_erases();
         self.recorder = Recorder::new(&self.start, device.page_bytes());
         self.pages = self.start.host.pages_written;
@@ -117,6 +128,7 @@ impl Meter {
             heat: HeatRecorder::new(self.plan.logical_pages, self.plan.geometry.page_bytes()).finish(),
             start: self.start.clone(),
             end,
+            clock_ns: Some(self.clock_ns),
             erases_before: self.erases_before.clone(),
             mark: None,
             requests,

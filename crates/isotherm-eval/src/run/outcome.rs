@@ -44,6 +44,8 @@ pub(super) struct Measured<'a> {
     pub start: Snapshot,
     /// See `start`.
     pub end: Snapshot,
+    /// Where the clock of arrivals stood when the measured run started; none for a trace, whose first request a replay moves there.
+    pub clock_ns: Option<u64>,
     /// Erases of each block when the measured run started.
     pub erases_before: Vec<u32>,
     /// Counters at the start of the last window, and the latencies up to it.
@@ -90,9 +92,15 @@ pub(super) fn result(measured: &Measured<'_>) -> RunResult {
     let write_amplification_bytes = ratio(media_bytes_written as f64, host.bytes_written as f64);
     let endurance = device_spec.device.endurance;
     let elapsed_ns = end.busy_until_ns.map(|end_ns| {
-        // In an open loop the first request arrives once everything before is surely done; in a closed one, at once.
-        let is_open = device_spec.timing.mode == TimeMode::Open;
-        let start_ns = if is_open { start.time.total_ns() } else { start.busy_until_ns.unwrap_or(0) };
+        let before_ns = start.busy_until_ns.unwrap_or(0);
+        let start_ns = match (device_spec.timing.mode, measured.clock_ns) {
+            // In an open loop the first request of a trace arrives once everything before is surely done.
+            (TimeMode::Open, None) => start.time.total_ns(),
+            // A host's arrives at any time from now on, and waits for what was asked for before.
+            (TimeMode::Open, Some(clock_ns)) => clock_ns.max(before_ns),
+            // In a closed one, at once.
+            _ => before_ns,
+        };
         end_ns.saturating_sub(start_ns)
     });
     let (time_ns, host_pages) = (time.total_ns() as f64, (host.pages_written + host.pages_read) as f64);
@@ -243,6 +251,7 @@ fn below(measured: &Measured<'_>) -> Option<Box<RunResult>> {
         heat: HeatRecorder::new(plan.logical_pages, plan.geometry.page_bytes()).finish(),
         start,
         end,
+        clock_ns: measured.clock_ns,
         erases_before: measured.erases_before.clone(),
         mark,
         requests: measured.requests,

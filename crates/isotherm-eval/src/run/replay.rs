@@ -170,6 +170,7 @@ impl Prepared<'_> {
             heat: heat.finish(),
             start,
             end,
+            clock_ns: None,
             erases_before,
             mark,
             requests,

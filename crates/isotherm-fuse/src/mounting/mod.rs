@@ -6,5 +6,6 @@
 pub(crate) mod attach;
 pub(crate) mod detach;
 pub(crate) mod error;
+pub(crate) mod left;
 pub(crate) mod mounted;
 pub(crate) mod mountpoint;

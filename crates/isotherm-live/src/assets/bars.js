@@ -1,6 +1,6 @@
 // How a share is spread over the units: a bar for each twentieth, as high as the part of the units that have such a share.
 import { HEIGHT, MARGIN, linear, svg } from "./chart.js";
-import { group, percent } from "./format.js";
+import { group, percent, plain } from "./format.js";
 
 export class Bars {
   #root;
@@ -72,7 +72,7 @@ export class Bars {
     const x = (share) => MARGIN.left + share * inner.width;
     const y = (share) => MARGIN.top + (1 - scale.at(share)) * inner.height;
     const lines = scale.ticks.map((tick) => svg("line", { x1: x(0), x2: x(1), y1: y(tick), y2: y(tick), class: "grid" }));
-    const texts = scale.ticks.map((tick) => svg("text", { x: x(0) - 6, y: y(tick) + 4, "text-anchor": "end" }, percent(tick)));
+    const texts = scale.ticks.map((tick) => svg("text", { x: x(0) - 6, y: y(tick) + 4, "text-anchor": "end" }, `${plain(tick * 100)}\u00a0%`));
     const below = [0, 0.25, 0.5, 0.75, 1].map((tick) =>
       svg("text", { x: x(tick), y: HEIGHT - 4, "text-anchor": tick === 0 ? "start" : tick === 1 ? "end" : "middle" }, percent(tick)));
     const part = inner.width / shares.length;

@@ -1,5 +1,5 @@
 // Curves and stacked areas over time, in SVG. Colours and type come from the style sheet, so light and dark need no code. Values
-// stand in the legend: of now, or of the moment that the pointer or the arrow keys choose.
+// stand in the legend: of the last moment, or of the moment that the pointer or the arrow keys choose.
 import { NONE, digits, plain } from "./format.js";
 
 const NS = "http://www.w3.org/2000/svg";
@@ -9,6 +9,15 @@ export const MARGIN = { top: 8, right: 4, bottom: 20, left: 44 };
 const DASHES = ["none", "7 3", "2 4", "9 3 2 3", "4 3", "1 3", "12 4", "6 2 2 2"];
 const LEAST_SPAN_MS = 30_000;
 const LEAST_BAND_PX = 15;
+
+/** Whether what came last is of now; of a source that is gone, it is of the last moment that is known. */
+let live = true;
+export const showAsLive = (is) => {
+  live = is;
+};
+/** A moment so long before the last one. */
+export const before = (span) => `${span} ${live ? "ago" : "before"}`;
+const lastMoment = () => (live ? "now" : "last");
 
 export const svg = (name, attributes, ...children) => {
   const element = document.createElementNS(NS, name);
@@ -55,7 +64,7 @@ export class Chart {
   /** Says the values that the keyboard chose to those who hear the page. */
   #said;
   #data = { times: [], series: [] };
-  /** The index of the moment that is pointed at; null for now. */
+  /** The index of the moment that is pointed at; null for the last. */
   #chosen = null;
   #width = 0;
 
@@ -73,7 +82,7 @@ export class Chart {
     frame.className = "chart";
     frame.tabIndex = 0;
     frame.setAttribute("role", "group");
-    frame.setAttribute("aria-label", `${options.title}: a chart over time; arrow keys choose a moment, Escape goes back to now`);
+    frame.setAttribute("aria-label", `${options.title}: a chart over time; arrow keys choose a moment, Escape goes back to the last`);
     frame.append(this.#svg);
     this.#said = document.createElement("p");
     this.#said.className = "unseen";
@@ -164,7 +173,7 @@ export class Chart {
     const step = [5, 10, 15, 30, 60, 120].find((s) => (end - start) / 1000 / s <= this.#width / 90) ?? 300;
     const times = [];
     for (let ago = 0; ago * 1000 <= end - start; ago += step) {
-      const label = ago === 0 ? "now" : step % 60 === 0 ? `\u2212${ago / 60} min` : `\u2212${ago} s`;
+      const label = ago === 0 ? lastMoment() : step % 60 === 0 ? `\u2212${ago / 60} min` : `\u2212${ago} s`;
       const x = place.x(end - ago * 1000);
       const anchor = ago === 0 ? "end" : x < MARGIN.left + 14 ? "start" : "middle";
       times.push(svg("text", { x, y: HEIGHT - 4, "text-anchor": anchor }, label));
@@ -223,7 +232,7 @@ export class Chart {
     const when = document.createElement("li");
     when.className = "when";
     const ago = ((times.at(-1) - times[at]) / 1000).toFixed(1);
-    when.textContent = this.#chosen === null ? "now" : `${ago}\u00a0s ago`;
+    when.textContent = this.#chosen === null ? lastMoment() : before(`${ago}\u00a0s`);
     this.#legend.replaceChildren(when, ...items);
   }
 }

@@ -3,7 +3,7 @@
 /** Digits before the point in groups of three, parted by a narrow space. */
 export const group = (text) => {
   const [whole, fraction] = String(text).split(".");
-  const grouped = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
+  const grouped = whole.length > 3 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 };
 

@@ -1,7 +1,7 @@
 // The page: what comes from the server is put where it is read.
 import { Bars } from "./bars.js";
 import { BlockMap } from "./map.js";
-import { Chart } from "./chart.js";
+import { Chart, before, showAsLive } from "./chart.js";
 import { History, amplificationBetween } from "./history.js";
 import { Tiles, drawTable, drawTables, make } from "./tables.js";
 import { connect } from "./connection.js";
@@ -14,6 +14,8 @@ const RATE_MS = 2_000;
 const at = (id) => document.getElementById(id);
 
 const history = new History();
+/** Whether news come. */
+let live = true;
 /** What the source calls things; nothing is drawn before it has said so. */
 let words = null;
 /** The first colouring that is a share, whose spread is drawn. */
@@ -48,7 +50,7 @@ const drawTiles = () => {
   const [first] = last.thresholds;
   tiles.show("free", `Free ${words.many}`, last.free_units, format.group(last.free_units), first ? `${first.name} ${format.group(first.units)}` : "");
   for (const { name, value } of last.figures ?? []) tiles.show(`figure/${name}`, format.sentence(name), Object.values(value)[0], format.value(value));
-  at("serving").textContent = `\u00b7 serving for ${format.span(last.time_ms)}`;
+  at("serving").textContent = `\u00b7 ${live ? "serving" : "served"} for ${format.span(last.time_ms)}`;
 };
 
 const ratiosOf = (sample) => sample.ratios ?? [];
@@ -86,7 +88,7 @@ const drawCharts = () => {
   })).filter((series) => series.values.some((v) => v !== null)));
 };
 
-const ago = (time) => `${format.span(Math.max(0, history.last.time_ms - time))} ago`;
+const ago = (time) => before(format.span(Math.max(0, history.last.time_ms - time)));
 
 const drawLists = () => {
   const { latencies, slowest = [], victims = [], tables = [] } = history.last;
@@ -99,7 +101,7 @@ const drawLists = () => {
   drawTable(at("slowest"), "Slowest recent requests",
     [["request", true], ["took"], ["ended"], ["at byte"], ["length"], ["delayed by", true]],
     slowest.map((s) => [[s.op], [format.latency(s.latency_ns), s.latency_ns], [ago(s.time_ms)], [format.group(s.offset), s.offset],
-      [format.size(s.length), s.length], [s.delayed_by || "nothing"]]),
+      [format.size(s.length), s.length], [s.delayed_by || "its own work alone"]]),
     "No request has been slow so far.");
   drawTable(at("victims"), `${words.many} that were ${words.collected} last`,
     [[words.one, true], [words.moved], ["when"], [map.classes?.name ?? "class", true]],
@@ -157,6 +159,7 @@ const showAbout = (about) => {
   at("ratio-note").textContent = `${words.ratios}, over the 10\u00a0s before.`;
   at("free-title").textContent = `Free ${words.many}`;
   at("free-note").textContent = words.thresholds;
+  for (const note of document.querySelectorAll(".latency-note")) note.textContent = words.latencies;
   at("victims-title").textContent = `Last ${words.collected}`;
   for (const section of document.querySelectorAll(".of-latencies")) section.hidden = !about.has_latencies;
   share = about.colourings.find(({ scale }) => scale.kind === "share");
@@ -182,6 +185,9 @@ const showState = (state, since) => {
     silent: [`no news${when}`, `Nothing has come${when}, though the connection stands.${lost}`],
   };
   const [status, notice] = texts[state];
+  live = state === "live";
+  showAsLive(live);
+  draw();
   at("status").dataset.state = state === "live" ? "live" : "lost";
   at("status").textContent = status;
   at("lost").textContent = notice;

@@ -162,6 +162,7 @@ impl Source for Fake {
                     states: ["free", "open", "written", ""],
                     amplification: "Blocks written for each block of file data",
                     ratios: "Write cost counts what cleaning read",
+                    latencies: "",
                     thresholds: "Cleaning begins when few segments are free.",
                     collected: "cleaned",
                     moved: "live blocks moved",

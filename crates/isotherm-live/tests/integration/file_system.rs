@@ -94,6 +94,9 @@ fn the_histogram_has_a_bar_for_each_twentieth_and_can_be_read_with_the_keyboard(
         browser.evaluate("[...document.querySelectorAll('#spread-chart .bar')].map(bar => bar.height.baseVal.value)");
     let heights: Vec<f64> = serde_json::from_value(heights).unwrap();
     assert!(heights[0] == 0.0 && heights[1] > 20.0, "{heights:?}");
+    let ticks = "[...document.querySelectorAll('#spread-chart text[text-anchor=end]')].slice(0, 5).map(text => text.textContent)";
+    let round = ["0", "2.5", "5", "7.5", "10"].map(|tick| format!("{tick}\u{a0}%"));
+    assert_eq!(browser.evaluate(ticks), json!(round), "ticks stand where they say");
     let read = "document.querySelector('#spread-chart .read').textContent.replaceAll('\u{a0}', ' ')";
     assert_eq!(browser.evaluate(read), "14 segments that hold data");
     browser.evaluate("document.querySelector('#spread-chart .chart').focus()");

@@ -81,7 +81,8 @@ fn numbers_are_those_of_the_source() {
         near(&shown["rate"][at], megabytes);
     }
     assert_eq!((&shown["freeNow"], &shown["p99"]), (&serde_json::json!([23, 5]), &serde_json::json!([1_300_000])));
-    let count = shown["count"].to_string();
+    let count = shown["count"].as_u64().unwrap();
+    let count = format!("{}\u{202f}{:03}", count / 1000, count % 1000);
     let row = ["write", &count, "210\u{a0}\u{b5}s", "340\u{a0}\u{b5}s", "1.25\u{a0}ms", "8.00\u{a0}ms", "2.50\u{a0}s"];
     assert_eq!(shown["latencies"], serde_json::json!([row]));
     let thin = "1\u{202f}234\u{202f}567\u{202f}168";
@@ -112,6 +113,13 @@ fn every_chart_is_drawn_and_can_be_read_with_the_keyboard() {
     let hidden = browser.evaluate("[...document.querySelectorAll('main section[hidden]')].map(section => section.id)");
     assert_eq!(hidden, serde_json::json!(["ratio", "event"]), "what a source does not have is not shown");
     assert_eq!(series["p99"], serde_json::json!(["write"]));
+    let clocks =
+        "['rate', 'p99', 'latency'].map(id => document.getElementById(`${id}-title`).nextElementSibling.textContent)";
+    let clocks = browser.evaluate(clocks);
+    let says = |at: usize, words: &str| assert!(clocks[at].as_str().unwrap().contains(words), "{clocks}");
+    says(0, "of wall time");
+    says(1, "of the drive's simulated time");
+    says(2, "of the drive's simulated time");
     // The band of garbage collection is 0.7 as high as the host's.
     let ratio = browser.evaluate(
         "(() => { const [host, gc] = [...document.querySelectorAll('#wa-chart g')].map(g => g.getBBox().height); return gc / host; })()",
@@ -303,9 +311,15 @@ fn it_says_that_the_server_is_gone_and_comes_back_with_it() {
     wait_for(&mut browser, &format!("/^disconnected since \\d\\d:\\d\\d:\\d\\d$/.test({state})"));
     let notice = browser.evaluate("document.getElementById('lost').textContent");
     assert!(notice.as_str().unwrap().ends_with("What you see is what came last. Trying again."), "{notice}");
+    // Nothing of it is of now any more.
+    let dated = "[document.querySelector('#rate-chart .when').textContent, \
+        document.querySelector('#slowest td:nth-of-type(2)').textContent, document.getElementById('serving').textContent.slice(2, 8), \
+        document.getElementById('rate-chart').textContent.includes('now')]";
+    assert_eq!(browser.evaluate(dated), serde_json::json!(["last", "0\u{a0}s before", "served", false]));
     let _page = LivePage::start(address, Arc::new(Fake::default()), false).expect("the port is still free");
     wait_for(&mut browser, &format!("{state} === 'live'"));
     assert_eq!(browser.evaluate("document.getElementById('lost').hidden"), true);
+    wait_for(&mut browser, "document.querySelector('#rate-chart .when').textContent === 'now'");
 }
 
 #[test]

@@ -73,6 +73,17 @@ impl Drop for Attached {
     }
 }
 
+/// The process that serves an image.
+#[track_caller]
+fn server_of(image: &str) -> String {
+    let is_it = |process: &String| {
+        let said = std::fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        ["drive", "serve", image].iter().all(|word| said.split('\0').any(|said| said == *word))
+    };
+    let mut names = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.find(is_it).expect("the image is served")
+}
+
 #[track_caller]
 fn must(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
@@ -137,4 +148,37 @@ fn a_second_attach_is_refused_and_leaves_the_first_alone() {
     assert_eq!(refused.status.code(), Some(2), "{}", both(&refused));
     assert!(both(&refused).contains("isotherm drive create"), "{}", both(&refused));
     attached.is_given_back();
+}
+
+#[test]
+fn a_drive_that_is_served_but_not_attached_is_left_alone_by_detach() {
+    let stage = Stage::with(&["--logical-size", "16MiB", "--op", "15%"]);
+    let server = stage.serve(&[]);
+    let refused = isotherm(&["drive", "detach", &stage.image()]);
+    assert_eq!(refused.status.code(), Some(2), "{}", both(&refused));
+    assert!(both(&refused).contains("d.flash is served, but not attached; `isotherm drive stop"), "{}", both(&refused));
+    assert!(server.stop().contains("the drive was shut down"), "detach stopped it");
+}
+
+#[test]
+fn what_a_dead_server_left_is_named_by_attach_and_removed_by_detach() {
+    if can_attach(&["mkfs.ext4"]).is_none() {
+        return;
+    }
+    let mut attached = Attached::new(&[]);
+    must("mkfs.ext4", &["-q", &attached.device]);
+    let image = attached.stage.image();
+    must("kill", &["-9", &server_of(&image)]);
+    let start = std::time::Instant::now();
+    while std::os::unix::net::UnixStream::connect(attached.stage.path("d.ctl")).is_ok() {
+        assert!(start.elapsed().as_secs() < 30, "the server lives on");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let refused = isotherm(&["drive", "attach", &image]);
+    assert_eq!(refused.status.code(), Some(2), "{}", both(&refused));
+    assert!(both(&refused).contains(&format!("`isotherm drive detach {image}`")), "{}", both(&refused));
+    attached.detach();
+    // The image is as after a loss of power, and all else is as before.
+    attached.attach(&[]);
+    attached.detach();
 }

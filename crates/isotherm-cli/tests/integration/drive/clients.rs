@@ -121,6 +121,32 @@ print('took', time.monotonic_ns() - begin)
     }
 }
 
+/// The array counts its flash time over its life, and the clock of a server begins anew: neither may stand for the other.
+#[test]
+fn elapsed_time_counts_from_where_measuring_began() {
+    let Some(python) = python() else { return };
+    let stage = Stage::with(DEVICE);
+    for opened in ["for the first time", "again"] {
+        let mut begin = Instant::now();
+        let server = stage.serve(&["--latency", "emulated"]);
+        for since in ["serving", "the reset"] {
+            server.script(&python, "h.pwrite(b'x' * (1 << 20), 0)\nh.flush()");
+            let stats = server.json(&["stats"], &[]);
+            let wall_ns = begin.elapsed().as_nanos() as u64;
+            let (elapsed_ns, flash_ns) = (&stats["elapsed_ns"], &stats["flash_time_ns"]);
+            let what =
+                format!("opened {opened}, since {since}: {elapsed_ns} ns of {wall_ns}, of which flash {flash_ns}");
+            // The device has one plane, and the client waits for it.
+            assert!(elapsed_ns.as_u64().unwrap() >= flash_ns.as_u64().unwrap(), "{what}");
+            assert!(elapsed_ns.as_u64().unwrap() <= wall_ns, "{what}");
+            assert!(stats["elapsed_write_throughput_bytes_per_second"].as_f64().unwrap() > 0.0, "{what}");
+            begin = Instant::now();
+            server.ask(&["reset-stats"], &[]);
+        }
+        server.stop();
+    }
+}
+
 #[test]
 fn a_server_over_tcp_and_the_file_of_fuse_serve_one_drive() {
     let Some(python) = python() else { return };

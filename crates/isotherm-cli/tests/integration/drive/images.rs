@@ -35,6 +35,11 @@ fn an_image_is_made_described_served_stopped_and_checked() {
     says(&about, &["8.00 MiB logical", "0 cycles, 0 of them after a loss of power", "placement", "sepbit", "in order"]);
     assert!(stage.ok(&["check", &image]).contains("0 pages read, nothing is damaged"));
 
+    // A part of a page is served as a page.
+    let odd = stage.path("odd.flash");
+    assert!(stage.ok(&["create", &odd, "--logical-size", "5000B"]).contains("a drive of 8.00 KiB"));
+    assert!(stage.ok(&["info", &odd]).contains("8.00 KiB logical"));
+
     let server = stage.serve(&[]);
     assert!(server.said().contains("opened in"), "{}", server.said());
     assert!(stage.ok(&["info", &image]).contains("in use"));
@@ -58,6 +63,18 @@ fn wrong_use_is_refused_with_the_place_and_the_fix() {
     refused(&["create", &stage.path("none/e.flash"), "--logical-size", "8MiB"], &["e.flash", "check the name"]);
     refused(&["create", &stage.path("e.flash")], &["logical_size"]);
     refused(&["create", &stage.path("e.flash"), "--logical-size", "8MiB", "--log", "sfs"], &["--log", "leave it out"]);
+    // Such devices can be planned, and not built.
+    for device in [
+        "--logical-size 16MiB --op 7% --ftl fast:log_blocks=20",
+        "--logical-size 8MiB --op 100% --ftl dftl --page-size 16KiB --dram 32KiB",
+        "--logical-size 2MiB --op 7% --ftl fast:in_place_first_write=true --page-size 16KiB --pages-per-block 64",
+    ] {
+        let options: Vec<&str> = device.split(' ').collect();
+        refused(
+            &[&["create", &stage.path("e.flash")], &options[..]].concat(),
+            &["e.flash", "correct the specification"],
+        );
+    }
     assert!(!std::path::Path::new(&stage.path("e.flash")).exists(), "a refusal leaves a file");
     refused(&["info", &stage.path("e.flash")], &["e.flash", "check the name"]);
     refused(&["check", &stage.path("e.flash")], &["e.flash", "check the name"]);
@@ -68,6 +85,8 @@ fn wrong_use_is_refused_with_the_place_and_the_fix() {
     refused(&["serve", &image, "--nbd", "udp:1"], &["--nbd", "unix:PATH or tcp:ADDRESS:PORT"]);
     refused(&["serve", &image, "--nbd", "tcp:localhost"], &["--nbd", "tcp:127.0.0.1:10809"]);
     refused(&["serve", &image, "--latency", "slow"], &["--latency", "emulated,x10"]);
+    refused(&["serve", &image, "--ui", "0.0.0.0:8080"], &["--ui", "write 127.0.0.1:8080 or [::1]:8080"]);
+    refused(&["serve", &image, "--ui", "localhost"], &["--ui", "such as 127.0.0.1:8080"]);
     refused(&["serve", &image, "--handles", "0"], &["--handles", "1..=128"]);
     refused(&["serve", &image, "--tls-require"], &["--tls <DIR>"]);
     refused(&["serve", &image, "--record", &stage.path("trace.doc")], &["trace.doc", ".csv"]);
@@ -99,6 +118,8 @@ fn foreign_damaged_and_busy_images_are_refused() {
         &["serve", &image, "--control", &stage.path("other.ctl")],
         &["d.flash", "another process", "control socket"],
     );
+    refused(&["check", &image], &["d.flash", "another process has it open"]);
+    refused(&["stats", &stage.path("nbd.sock")], &["nbd.sock", "no control socket"]);
     refused(&["snapshot", &image, &foreign], &["foreign", "choose another name"]);
     refused(&["trim", &image, "--offset", "8MiB", "--length", "4KiB"], &["d.flash", "past the drive's 8388608 bytes"]);
     server.stop();
@@ -174,9 +195,14 @@ fn logs_have_the_keys_of_nvme_cli_and_counters_begin_anew() {
     assert_eq!(server.json(&["fdp", "usage"], &["-o", "json"])["nruh"], 1);
     let extended = server.json(&["ocp-smart-add-log"], &["-o", "json"]);
     assert_eq!(extended["Physical media units written"]["lo"], 1 << 20);
+    // A part of a page is written with the rest of it, which flash reads.
+    server.script(&python, "h.pread(512, 0)\nh.pwrite(b'z' * 512, 8192)\nh.flush()");
+    let extended = server.json(&["ocp-smart-add-log"], &["-o", "json"]);
+    assert_eq!(extended["Physical media units read"]["lo"], 3 * 4096);
+    assert_eq!(extended["Physical media units read"]["lo"], server.json(&["stats"], &[])["media_bytes_read"]);
     assert!(server.ask(&["smart-log"], &[]).lines().any(|line| line.starts_with("data_units_written ")));
 
-    assert_eq!(server.json(&["stats"], &[])["host_pages_written"], 256);
+    assert_eq!(server.json(&["stats"], &[])["host_pages_written"], 257);
     server.ask(&["reset-stats"], &[]);
     let stats = server.json(&["stats"], &[]);
     assert_eq!((&stats["host_pages_written"], &stats["pages_programmed_total"]), (&0.into(), &0.into()));
@@ -204,4 +230,40 @@ fn a_drive_in_memory_is_served_and_a_trim_by_hand_makes_zeros() {
     refused(&["snapshot", &control, &stage.path("copy")], &["lies in memory", "serve an image"]);
     ask(&["stop"]);
     assert!(server.ended().contains("the drive was shut down"));
+}
+
+#[test]
+fn a_drive_that_is_worn_out_is_read_only_and_says_so() {
+    let Some(python) = python() else { return };
+    let stage = Stage::with(&["--logical-size", "2MiB", "--op", "20%", "--set", "device.endurance=6"]);
+    let server = stage.serve(&[]);
+    let wear_out = "
+import errno, random
+held = {}
+def refused(change):
+    try:
+        change()
+    except nbd.Error as error:
+        assert error.errnum == errno.EPERM or error.errnum == errno.EROFS, error
+        return True
+    return False
+for version in range(1_000_000):
+    page = random.randrange(512)
+    data = version.to_bytes(4, 'little') * 1024
+    if refused(lambda: h.pwrite(data, page * 4096)):
+        break
+    held[page] = data
+held.pop(page, None)
+assert len(held) > 100
+";
+    // A discard would be gone at the restart.
+    let read_only = "
+page = min(held)
+assert refused(lambda: h.trim(4096, page * 4096))
+assert refused(lambda: h.zero(4096, page * 4096))
+assert all(h.pread(4096, page * 4096) == data for page, data in held.items())
+";
+    server.script(&python, &format!("{wear_out}{read_only}"));
+    // Bit 0: there is little spare; bit 3: the media is read-only.
+    assert_eq!(server.json(&["smart-log"], &["-o", "json"])["critical_warning"], 1 | 1 << 3);
 }

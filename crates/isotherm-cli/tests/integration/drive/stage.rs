@@ -152,9 +152,15 @@ impl Server {
 
     /// Waits for an end with exit code 0; what it said.
     #[track_caller]
-    pub fn ended(mut self) -> String {
+    pub fn ended(self) -> String {
+        self.ended_with(0)
+    }
+
+    /// Waits for an end with this exit code; what it said.
+    #[track_caller]
+    pub fn ended_with(mut self, code: i32) -> String {
         let status = self.wait();
-        assert_eq!(status.code(), Some(0), "{}", self.said());
+        assert_eq!(status.code(), Some(code), "{}", self.said());
         assert!(!Path::new(&self.control).exists(), "the control socket is left");
         self.said()
     }
