@@ -156,7 +156,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
     fn trim(&mut self, lpn: Lpn, pages: u32) -> Result<(), DeviceError> {
         let sequence = self.store.next_sequence();
         for lpn in lpn.0..lpn.0 + pages {
-            if self.map.trim(lpn, sequence, &mut self.store) && self.map.tombstones.page_is_full() {
+            if self.map.trim(lpn, sequence, &mut self.store) && self.map.tombstones.are_due() {
                 write_tombstones(&mut self.store, &mut self.map)?;
             }
         }

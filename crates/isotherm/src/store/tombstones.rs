@@ -163,6 +163,12 @@ impl Tombstones {
         self.waiting.len() >= self.extents_per_page
     }
 
+    /// Whether trims should be written now: a page of them waits, or so many pages have piled up that it does not do to wait for a flush.
+    /// A host that never flushes has a page of a few trims written before nearly every erase.
+    pub fn are_due(&self) -> bool {
+        self.page_is_full() || self.pages() > 2 * self.most_pages
+    }
+
     /// Whether any trim waits.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()

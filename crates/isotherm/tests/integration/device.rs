@@ -342,3 +342,32 @@ fn a_history_that_placement_and_victim_policy_judge_by_is_kept_once() {
     assert_eq!(bytes("mdc", "greedy").0, 8 * pages);
     assert_eq!(bytes("single", "mdc").0, 0);
 }
+
+/// A page of a few trims is written before nearly every erase, where the host never flushes; they are packed all the same.
+#[test]
+fn trims_cost_no_more_where_the_host_never_flushes() {
+    const PAGES: u64 = 1 << 16;
+    let amplification = |flush_every: u64| {
+        let mut device = device(PAGES * 4096, &["device.over_provisioning=7%", "timing.mode=none"]);
+        let mut random = Random::new(3);
+        device.submit(&(0..PAGES).map(|page| request(Op::Write, page * 4096, 4096)).collect::<Vec<_>>()).unwrap();
+        let mut before = device.snapshot();
+        for turn in 0..8 * PAGES {
+            let page = random.below(PAGES - 4);
+            let is_trim = random.below(20) == 0;
+            let (op, pages) = if is_trim { (Op::Trim, 1 + random.below(4)) } else { (Op::Write, 1) };
+            device.submit(&[request(op, page * 4096, pages * 4096)]).unwrap();
+            if turn % flush_every == flush_every - 1 {
+                device.submit(&[request(Op::Flush, 0, 0)]).unwrap();
+            }
+            if turn == 4 * PAGES {
+                before = device.snapshot();
+            }
+        }
+        let end = device.snapshot();
+        let programs = end.medium.programmed().total() - before.medium.programmed().total();
+        programs as f64 / (end.host.pages_written - before.host.pages_written) as f64
+    };
+    let (with, without) = (amplification(5000), amplification(u64::MAX));
+    assert!(without < 1.01 * with, "{without} without flushes, {with} with them");
+}

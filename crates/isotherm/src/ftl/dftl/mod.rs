@@ -312,7 +312,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
             for lpn in at..page_end {
                 if self.map.pages.trim(lpn, sequence, &mut self.store) {
                     self.map.mark_dirty(Lpn(lpn));
-                    if self.map.pages.tombstones.page_is_full() {
+                    if self.map.pages.tombstones.are_due() {
                         write_tombstones(&mut self.store, &mut self.map)?;
                     }
                 }
