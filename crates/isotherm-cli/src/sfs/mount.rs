@@ -236,7 +236,7 @@ fn serve_on(
         if recovery.unreadable_blocks > 0 {
             let count = recovery.unreadable_blocks;
             eprintln!(
-                "{}: {count} blocks of file data in these writes are damaged: reading them is an error",
+                "{}: damaged blocks of file data in these writes: {count}; reading them is an error",
                 args.source()
             );
         }

@@ -105,7 +105,7 @@ fn scan(device: &Arc<dyn Device>, options: Options) -> Report {
     if recovery.unreadable_blocks > 0 {
         let count = recovery.unreadable_blocks;
         let text = format!(
-            "{count} blocks of file data in these writes were durable and are damaged: reading them is an error"
+            "damaged blocks of file data in these writes, which were durable: {count}; reading them is an error"
         );
         report.find(Severity::Error, Place::Log, text);
     }
