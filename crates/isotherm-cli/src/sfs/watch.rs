@@ -316,6 +316,7 @@ fn metrics(figures: &Figures) -> String {
         "Bytes that files wrote, in whole blocks.",
         bytes(counters.host_blocks),
     );
+    families.counter("sfs_file_read_errors_total", "Reads of files that failed.", figures.read_errors);
     families.counter("sfs_file_read_bytes_total", "Bytes of files that were read.", figures.bytes_read);
     let by_cause = [
         ("files", figures.logged_blocks()),

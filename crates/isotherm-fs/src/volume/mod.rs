@@ -47,6 +47,8 @@ pub struct Volume {
     is_read_only: bool,
     /// Bytes of files that were read.
     bytes_read: AtomicU64,
+    read_errors: AtomicU64,
+    last_read_error: Mutex<Option<String>>,
 }
 
 impl std::fmt::Debug for Volume {
@@ -123,6 +125,8 @@ impl Volume {
             clock,
             is_read_only,
             bytes_read: AtomicU64::new(0),
+            read_errors: AtomicU64::new(0),
+            last_read_error: Mutex::default(),
         }
     }
 

@@ -35,6 +35,10 @@ impl Volume {
                 Err(StoreError::Damaged(_)) if attempt < ATTEMPTS => {}
                 done => {
                     self.bytes_read.fetch_add(out.len() as u64, Ordering::Relaxed);
+                    if let Err(error) = &done {
+                        self.read_errors.fetch_add(1, Ordering::Relaxed);
+                        *lock(&self.last_read_error)? = Some(format!("inode {ino}: {error}"));
+                    }
                     return done.map_err(TreeError::from);
                 }
             }

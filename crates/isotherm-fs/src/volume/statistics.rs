@@ -43,6 +43,10 @@ pub struct Figures {
     pub counters: Counters,
     /// Bytes of files that were read.
     pub bytes_read: u64,
+    /// Reads of files that failed.
+    pub read_errors: u64,
+    /// Why the last of them did, and of which inode.
+    pub last_read_error: Option<String>,
     /// By group of hotness, coldest first.
     pub groups: Vec<GroupCounters>,
     /// Centre of hotness of each group; empty before the first segment write.
@@ -125,6 +129,8 @@ impl Volume {
             pages_dirty: log.dirty_pages() as u64,
             counters: *log.counters(),
             bytes_read: self.bytes_read.load(Ordering::Relaxed),
+            read_errors: self.read_errors.load(Ordering::Relaxed),
+            last_read_error: lock(&self.last_read_error)?.clone(),
             groups: machine.counters().groups.clone(),
             centres: machine.centres(),
             victims: log.victims().collect(),
@@ -180,6 +186,8 @@ impl Volume {
             "pages": usage.pages,
             "pages_dirty": figures.pages_dirty,
             "host_bytes_read": figures.bytes_read,
+            "read_errors": figures.read_errors,
+            "last_read_error": figures.last_read_error,
             "host_blocks": counters.host_blocks,
             "absorbed_blocks": counters.absorbed_blocks,
             "data_blocks": counters.data_blocks,

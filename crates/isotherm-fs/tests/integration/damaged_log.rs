@@ -90,7 +90,8 @@ fn a_block_that_was_durable_costs_itself_alone() {
             let is_data = matches!(record.name, BlockName::Data(..));
             let is_last = summary.sequence == crashed.writes.last().expect("there are some").sequence;
             let report = check(device.clone(), Repair::No);
-            let found = read_files(&open(&device, false).expect("it can be opened"), &crashed.files);
+            let volume = open(&device, false).expect("it can be opened");
+            let found = read_files(&volume, &crashed.files);
             if is_last {
                 // Nothing says that it was ever durable.
                 assert_eq!((report.exit_code(), &found[..FILES - 1]), (0, &whole()[..FILES - 1]), "{record:?}");
@@ -102,6 +103,9 @@ fn a_block_that_was_durable_costs_itself_alone() {
             let wrong: Vec<_> = found.iter().zip(whole()).filter(|(found, whole)| *found != whole).collect();
             assert_eq!(wrong.len(), usize::from(is_data), "{record:?}: {found:?}");
             assert!(wrong.iter().all(|(found, _)| **found == Err(Errno::IO)), "{record:?}: {found:?}");
+            let figures = volume.figures().expect("no panic");
+            assert_eq!(figures.read_errors, u64::from(is_data), "{record:?}");
+            assert_eq!(figures.last_read_error.is_some_and(|why| why.contains("checksum")), is_data, "{record:?}");
             lost += 1;
         }
     }
