@@ -9,6 +9,8 @@ import json
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import isotherm as iso
@@ -91,6 +93,17 @@ def test_charts_are_saved_without_a_network(runs: iso.Results, tmp_path: Path, e
         path = tmp_path / f"{name}.{ending}"
         chart.save(str(path))
         assert path.stat().st_size > 1000
+
+
+def test_results_come_whole_from_another_process(runs: iso.Results) -> None:
+    copy = pickle.loads(pickle.dumps(runs))
+    assert copy.to_json() == runs.to_json() and len(copy) == len(runs)
+    one = pickle.loads(pickle.dumps(runs[1]))
+    assert one.to_json() == runs[1].to_json() and one.cite() == runs[1].cite()
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        elsewhere = pool.submit(iso.run, TRACE).result()
+    here = iso.run(TRACE)
+    assert all(elsewhere.series[name] == here.series[name] for name in here.series.column_names)
 
 
 def test_citations_name_the_schemes_and_what_repeats_the_run(runs: iso.Results) -> None:
