@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,20 @@ def test_wrong_tables_name_the_column() -> None:
 def test_wrong_keywords_say_what_would_be_right(options: dict[str, Any], words: str) -> None:
     with pytest.raises(iso.SpecError, match=words):
         iso.run("synth:uniform,pages=4096,writes=100", **options)
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 64])
+def test_a_seed_out_of_range_is_named(seed: int) -> None:
+    trace = "synth:uniform,pages=4096,writes=100"
+    calls: list[Callable[[], object]] = [
+        lambda: iso.run(trace, seed=seed),
+        lambda: iso.compare(trace, seed=seed),
+        lambda: iso.advise(trace, seed=seed),
+        lambda: iso.Device(logical_size="1MiB", seed=seed),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"seed: {seed} is out of range"):
+            call()
 
 
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:
