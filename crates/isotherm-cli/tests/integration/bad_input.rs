@@ -114,6 +114,11 @@ fn devices() {
     refused(&["run", SYNTH, "--dram", "1MiB", "--split", "50%"], &["--split", "map of page", "asa"]);
     refused(&["run", SYNTH, "--ftl", "dftl", "--dram", "1MiB", "--buffer", "none", "--split", "50%"], &["--buffer"]);
     refused(&["run", SYNTH, "--ftl", "dftl", "--dram", "1MiB", "--cache-bytes", "8KiB"], &["--cache-bytes", "--dram"]);
+    for ftl in ["dftl:cache=32KiB", "asa:cache=32KiB", "fast:log_blocks=2"] {
+        let key = &ftl[..ftl.find('=').unwrap()];
+        refused(&["run", SYNTH, "--ftl", ftl, "--dram", "1MiB"], &[key, "(--dram)", "its share"]);
+        refused(&["compare", SYNTH, "--ftl", ftl, "--dram", "1MiB"], &[key, "its share"]);
+    }
     refused(&["run", SYNTH, "--ftl", "fast", "--dram", "256B", "--buffer", "none"], &["--dram", "at least"]);
     refused(&["run", "synth:uniform,pages=64,writes=4000", "--ftl", "asa"], &["asa has 3 open blocks"]);
     for verb in ["run", "compare"] {
