@@ -131,6 +131,16 @@ def test_traces_travel_by_name() -> None:
     assert pickle.loads(pickle.dumps(trace)).name == TRACE
 
 
+def test_who_asks_is_kept_in_every_form(tmp_path: Path) -> None:
+    rows = "".join(f"{at},W,{at * 4096},4096,s{at % 3}\n" for at in range(300))
+    (tmp_path / "a.csv").write_text(f"ts_ns,op,offset,length,stream\n{rows}")
+    iso.Trace(tmp_path / "a.csv").convert(tmp_path / "b.parquet")
+    trace = iso.Trace(tmp_path / "b.parquet")
+    trace.info()
+    trace.convert(tmp_path / "c.csv")
+    assert (tmp_path / "c.csv").read_text() == (tmp_path / "a.csv").read_text()
+
+
 def test_the_command_comes_with_the_package() -> None:
     done = subprocess.run([sys.executable, "-m", "isotherm", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["isotherm", iso.__version__]

@@ -180,7 +180,7 @@ fn convert(trace: &str, output: &str, mut writer: TraceWriter, options: &OpenOpt
     let mut requests = 0;
     while reader.fill(&mut batch, BATCH)? > 0 {
         // The first requests are read by now, and with them the heading.
-        if requests == 0 && reader.names_streams() && writer.can_have_streams() {
+        if requests == 0 && reader.names_streams() {
             writer = writer.with_streams()?;
         }
         writer.write(&batch)?;
