@@ -36,6 +36,28 @@ impl Folder {
 const SYNTH: &str = "synth:uniform,pages=4Ki,writes=20k";
 const HEADER: &str = "ts_ns,op,offset,length\n";
 
+/// A limit of the process is what the system has for it: the device is refused before its tables are allocated.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_beyond_the_limit_of_the_process() {
+    let isotherm = env!("CARGO_BIN_EXE_isotherm");
+    let limited = |arguments: &str| {
+        let command = format!("ulimit -v 1000000; exec {isotherm} {arguments}");
+        let folder = tempfile::tempdir().unwrap();
+        let output = Command::new("sh").current_dir(folder.path()).args(["-c", &command]).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        (output.status.code(), out.into_owned(), err.into_owned())
+    };
+    let (status, _, error) = limited("run synth:uniform,pages=256Mi,writes=1M");
+    assert_eq!(status, Some(2), "{error}");
+    assert!(error.contains("the device needs") && error.contains("available"), "{error}");
+    let traces = "synth:uniform,pages=256Mi,writes=1M synth:uniform,pages=4Ki,writes=20k";
+    let (status, out, error) = limited(&format!("compare {traces} --placement single --victim greedy"));
+    assert_eq!(status, Some(0), "{error}");
+    assert!(error.contains("skipped") && error.contains("the device needs"), "{error}");
+    assert!(out.contains("pages=4Ki"), "{out}");
+}
+
 #[test]
 fn traces() {
     let folder = Folder::new();
