@@ -75,6 +75,8 @@ fn traces() {
     refused(&["run", &backwards], &["backwards.csv", "line 4"]);
     let negative = folder.file("negative.csv", format!("{good}9,W,-4096,4096\n").as_bytes());
     refused(&["run", &negative], &["negative.csv", "line 4", "column"]);
+    let first = folder.file("first.csv", b"0,W,0,-4096\n");
+    refused(&["run", &first], &["first.csv", "line 1", "length \"-4096\" is negative"]);
     let absurd = folder.file("absurd.csv", format!("{good}9,W,0,99999999999999999\n").as_bytes());
     refused(&["run", &absurd], &["absurd.csv", "line 4"]);
 }
