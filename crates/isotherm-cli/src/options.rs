@@ -217,8 +217,13 @@ pub struct ReplayOptions {
     #[command(flatten)]
     keys: KeyOptions<ReplaySpec>,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = seed)]
     pub seed: u64,
+}
+
+/// A seed, for the parsers of options.
+pub fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
 
 impl ReplayOptions {

@@ -119,6 +119,11 @@ fn devices() {
     let twice = ["run", SYNTH, "--ftl", "dftl:cache=64KiB", "--cache-bytes", "1MiB"];
     refused(&twice, &["dram.cache_bytes (--cache-bytes)", "1MiB", "cache=64KiB", "give one"]);
     refused(&["run", SYNTH, "--set", "gc.victm=fifo"], &["gc.victm", "did you mean gc.victim"]);
+    for seed in ["-1", "9999999999999999999999", "one"] {
+        for verb in ["run", "compare", "advise"] {
+            refused(&[verb, SYNTH, "--seed", seed], &["--seed", seed, "a whole number from 0 to 18446744073709551615"]);
+        }
+    }
     refused(&["run", SYNTH, "--ftl", "page,dftl"], &["--ftl", "a run has one", "isotherm compare"]);
     refused(&["run", SYNTH, "--ftl", "dftl", "--log", "sfs"], &["--below dftl"]);
     refused(&["run", SYNTH, "--set", "log.name=sfs", "--ftl", "dftl"], &["--below dftl"]);
