@@ -4,6 +4,7 @@ use crate::keys::KeyOptions;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use isotherm::ftl::FTLS;
+use isotherm::nand::timing::TimeMode;
 use isotherm::registry::{Entry, PolicyName};
 use isotherm::spec::{self, Given, keys_of, refuse_conflicts};
 use isotherm_eval::compare::Choice;
@@ -108,6 +109,13 @@ impl DeviceOptions {
             spec.dram.size.is_some(),
             &of_map,
             "beside --dram the map has its share of that (--split); leave one out",
+        )?;
+        let of_queue =
+            [("--set timing.queue_depth", self.given()?.iter().any(|given| given.key == "timing.queue_depth"))];
+        refuse(
+            spec.timing.mode != TimeMode::Closed,
+            &of_queue,
+            "requests are outstanding in timing.mode closed alone; set that too, or leave it out",
         )?;
         let below = [
             ("--timing", self.keys.given("timing")),

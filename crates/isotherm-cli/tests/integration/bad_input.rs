@@ -124,6 +124,7 @@ fn devices() {
             refused(&[verb, SYNTH, "--seed", seed], &["--seed", seed, "a whole number from 0 to 18446744073709551615"]);
         }
     }
+    refused(&["run", SYNTH, "--set", "timing.queue_depth=4"], &["timing.queue_depth", "timing.mode closed"]);
     refused(&["run", SYNTH, "--ftl", "page,dftl"], &["--ftl", "a run has one", "isotherm compare"]);
     refused(&["run", SYNTH, "--ftl", "dftl", "--log", "sfs"], &["--below dftl"]);
     refused(&["run", SYNTH, "--set", "log.name=sfs", "--ftl", "dftl"], &["--below dftl"]);
