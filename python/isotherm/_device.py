@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotherm import _native
 from isotherm._results import Result
-from isotherm._spec import Given, Spec, spec_of
+from isotherm._spec import Given, Spec, seed_of, spec_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +63,7 @@ class Device:
         self._native = _native.Device(
             self.spec.toml(),
             [],
-            seed,
+            seed_of(seed),
             name,
             wrapped_placement(self.spec.placement),
             wrapped_victim(self.spec.victim),

@@ -201,6 +201,10 @@ class Result:
 
         return cite([self], json.loads(self._native.json())["command"])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the traces that it was made from, which other processes need not have.
+        return (_unpickled_run, (self._native.only(self._at).json(),))
+
     def _facts(self) -> list[tuple[str, str]]:
         data = self._data
         wa = data["write_amplification"]
@@ -311,6 +315,9 @@ class Results(Sequence[Result]):
 
         return cite(self._runs, self._file["command"])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_unpickled, (self._native.json(),))
+
     def __repr__(self) -> str:
         lines = (f"  {run.write_amplification:8.3f}  {run.label}" for run in self._runs)
         return "<isotherm.Results: write amplification\n{}\n>".format("\n".join(lines))
@@ -325,6 +332,14 @@ class Results(Sequence[Result]):
         head = "".join(f"<th>{name}</th>" for name in ["run", "write amplification", "victims", "erases", "valid"])
         rows = "".join(f"<tr>{row(run)}</tr>" for run in self._runs)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _unpickled(text: str) -> Results:
+    return Results(_native.Results.from_json(text))
+
+
+def _unpickled_run(text: str) -> Result:
+    return Result(_native.Results.from_json(text), 0)
 
 
 def read_results(path: str | os.PathLike[str]) -> Results:

@@ -176,6 +176,13 @@ def spec_of(spec: Spec | str | os.PathLike[str] | None, given: Given) -> Spec:
     return base._with(given) if given.device else base
 
 
+def seed_of(seed: int) -> int:
+    """A seed, checked."""
+    if not 0 <= seed < 1 << 64:
+        raise ValueError(f"seed: {seed} is out of range; give a whole number from 0 to {(1 << 64) - 1}")
+    return seed
+
+
 def names(kind: str) -> list[str]:
     """Names that can be given.
 

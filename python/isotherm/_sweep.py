@@ -16,7 +16,7 @@ from isotherm._results import Results
 
 
 class SweepInterrupted(_native.IsothermError):
-    """A sweep that lost its workers. What is finished is kept: the same call goes on from there."""
+    """A sweep that lost its workers. What is finished is kept: a call that can start workers goes on from there."""
 
 
 def sweep(
@@ -58,7 +58,7 @@ def sweep(
     Raises
     ------
     SweepInterrupted
-        Workers died. The same call goes on where it stopped.
+        Workers died. The same call goes on where it stopped; where they died as they began, the message says what to change.
 
     Notes
     -----
@@ -108,6 +108,8 @@ def _run(
     pending: set[Future[Any]] = set()
     done = wanted - len(missing)
     tell = progress if callable(progress) else (lambda count: print(f"{count} of {wanted} points")) if progress else None
+    if isinstance(pool, concurrent.futures.ProcessPoolExecutor):
+        _wait_for_start(pool)
     try:
         for at in missing:
             pending.add(pool.submit(_worker.compute, *plan, at, identities[at][0], folder))
@@ -129,6 +131,17 @@ def _run(
         for future in pending:
             future.cancel()
         raise
+
+
+def _wait_for_start(pool: Executor) -> None:
+    """Waits until a worker does something: one that cannot begin dies in every further call too."""
+    try:
+        pool.submit(_worker.program).result()
+    except concurrent.futures.BrokenExecutor as lost:
+        raise SweepInterrupted(
+            "workers died as they began; each of them imports the script anew, so that a script has to call sweep under "
+            '`if __name__ == "__main__":`; or give executor=concurrent.futures.ThreadPoolExecutor()'
+        ) from lost
 
 
 def _pool(workers: int) -> Executor:

@@ -116,8 +116,8 @@ class Trace:
         Raises
         ------
         TypeError, ValueError
-            Wrong dtype or shape, negative offsets, unsorted times: the message names the argument and the place in it. Arrays
-            that are changed while a run reads them end that run in the same way.
+            Wrong dtype, byte order or shape, masked arrays, negative offsets, unsorted times: the message names the argument and the
+            place in it. Arrays that are changed while a run reads them end that run in the same way.
         """
         made = object.__new__(cls)
         made._native = _native.Trace.from_arrays(offset, length, op, time, name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from isotherm import _native
 from isotherm._progress import Progress, progress_of
 from isotherm._results import Result, Results
-from isotherm._spec import Given, Spec, spec_of, text_of
+from isotherm._spec import Given, Spec, seed_of, spec_of, text_of
 from isotherm._trace import ArrowStream, Trace, trace_of
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def run(
         device.toml(),
         [],
         given.replay,
-        seed,
+        seed_of(seed),
         _call("run", [source.name], {**options, "seed": seed}),
         wrapped_placement(device.placement),
         wrapped_victim(device.victim),
@@ -193,7 +193,7 @@ def compare(
         [],
         axes,
         given.replay,
-        seed,
+        seed_of(seed),
         seeds,
         _call("compare", [[one.name for one in traces]], {**options, "seed": seed, "seeds": seeds}),
         make,
@@ -365,7 +365,7 @@ def advise(
         "partition_offset": partition_offset,
         "smart_before": smart_before,
         "smart_after": smart_after,
-        "seed": seed,
+        "seed": seed_of(seed),
         "exhaustive": exhaustive,
     }
     for one, other in [("split", "dram"), ("partition_offset", "file_map"), ("smart_before", "smart_after"), ("smart_after", "smart_before")]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,15 @@ FOREVER = "synth:uniform,pages=4096,writes=1000000000000"
         ({"op": np.array(["W"] * 1000)}, TypeError, "op: an array of <U1"),
         ({"time": np.arange(1000)[::-1].copy()}, ValueError, r"time\[1\]: 998 ns comes after 999 ns"),
         ({"time": PAGES.astype(bool)}, TypeError, "time: an array of bool"),
+        ({"time": np.full(1000, 1 << 63, np.uint64)}, ValueError, r"time\[0\]: 9223372036854775808 ns are too many"),
+        ({"offset": np.array([1 << 63], np.uint64)}, ValueError, r"offset\[0\]: 9223372036854775808 lies beyond 4 PiB"),
+        ({"length": np.full(1000, 1 << 63, np.uint64)}, ValueError, r"length\[0\]: 9223372036854775808 bytes are too many"),
+        ({"length": 1 << 64}, ValueError, "length: 18446744073709551616 is out of range"),
+        ({"offset": (PAGES * 4096).astype(">u4")}, TypeError, "offset: the array has the other byte order; give offset.astype"),
+        ({"length": np.full(1000, 4096, ">i8")}, TypeError, "length: the array has the other byte order"),
+        ({"op": np.ones(1000, ">u2")}, TypeError, "op: the array has the other byte order"),
+        ({"time": np.zeros(1000, ">u8")}, TypeError, "time: the array has the other byte order"),
+        ({"offset": np.ma.masked_equal(PAGES * 4096, 0)}, TypeError, "offset: a masked array .* offset.compressed"),
     ],
 )
 def test_wrong_arrays_name_the_argument(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -80,6 +90,20 @@ def test_wrong_tables_name_the_column() -> None:
 def test_wrong_keywords_say_what_would_be_right(options: dict[str, Any], words: str) -> None:
     with pytest.raises(iso.SpecError, match=words):
         iso.run("synth:uniform,pages=4096,writes=100", **options)
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 64])
+def test_a_seed_out_of_range_is_named(seed: int) -> None:
+    trace = "synth:uniform,pages=4096,writes=100"
+    calls: list[Callable[[], object]] = [
+        lambda: iso.run(trace, seed=seed),
+        lambda: iso.compare(trace, seed=seed),
+        lambda: iso.advise(trace, seed=seed),
+        lambda: iso.Device(logical_size="1MiB", seed=seed),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"seed: {seed} is out of range"):
+            call()
 
 
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import json
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import isotherm as iso
@@ -93,6 +95,17 @@ def test_charts_are_saved_without_a_network(runs: iso.Results, tmp_path: Path, e
         assert path.stat().st_size > 1000
 
 
+def test_results_come_whole_from_another_process(runs: iso.Results) -> None:
+    copy = pickle.loads(pickle.dumps(runs))
+    assert copy.to_json() == runs.to_json() and len(copy) == len(runs)
+    one = pickle.loads(pickle.dumps(runs[1]))
+    assert one.to_json() == runs[1].to_json() and one.cite() == runs[1].cite()
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        elsewhere = pool.submit(iso.run, TRACE).result()
+    here = iso.run(TRACE)
+    assert all(elsewhere.series[name] == here.series[name] for name in here.series.column_names)
+
+
 def test_citations_name_the_schemes_and_what_repeats_the_run(runs: iso.Results) -> None:
     text = runs.cite()
     assert "SepBIT, FAST" in text and "@software{isotherm" in text and iso.__version__ in text
@@ -116,6 +129,16 @@ def test_specifications() -> None:
 def test_traces_travel_by_name() -> None:
     trace = iso.Trace(TRACE)
     assert pickle.loads(pickle.dumps(trace)).name == TRACE
+
+
+def test_who_asks_is_kept_in_every_form(tmp_path: Path) -> None:
+    rows = "".join(f"{at},W,{at * 4096},4096,s{at % 3}\n" for at in range(300))
+    (tmp_path / "a.csv").write_text(f"ts_ns,op,offset,length,stream\n{rows}")
+    iso.Trace(tmp_path / "a.csv").convert(tmp_path / "b.parquet")
+    trace = iso.Trace(tmp_path / "b.parquet")
+    trace.info()
+    trace.convert(tmp_path / "c.csv")
+    assert (tmp_path / "c.csv").read_text() == (tmp_path / "a.csv").read_text()
 
 
 def test_the_command_comes_with_the_package() -> None:

@@ -168,6 +168,21 @@ def test_killed_workers_lose_only_their_point(tmp_path: Path) -> None:
     assert points(results) == points(iso.sweep(path, workers=2, folder=tmp_path / "undisturbed"))
 
 
+def test_a_script_that_sweeps_while_workers_import_it_is_told_so(tmp_path: Path) -> None:
+    """Neither the traceback of a worker nor the advice to call again says what is wrong."""
+    path = experiment(tmp_path)
+    script = tmp_path / "script.py"
+    call = f"iso.sweep({os.fspath(path)!r}, folder={os.fspath(tmp_path / 'out')!r}, workers=2)"
+    script.write_text(f"import isotherm as iso\n{call}\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0
+    last = done.stderr.strip().splitlines()[-1]
+    assert "SweepInterrupted" in last and '`if __name__ == "__main__":`' in last, done.stderr
+    script.write_text(f'import isotherm as iso\nif __name__ == "__main__":\n    {call}\n')
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_worker_with_another_trace_refuses(tmp_path: Path) -> None:
     from isotherm import _worker
 

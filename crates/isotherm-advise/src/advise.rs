@@ -13,7 +13,7 @@ use crate::handles;
 use crate::life::LifeInputs;
 use crate::plan::Plan;
 use crate::question::{PAGE_BYTES, Question, Situation};
-use crate::search::{Candidate, Dropped, Search, Tried};
+use crate::search::{Candidate, Dropped, PAGES_LONGER, Search, Tried};
 use crate::smart::Calibration;
 use crate::view::View;
 use crate::watch::{Watched, watch};
@@ -37,6 +37,7 @@ const SPARES_OF_CALIBRATION: [f64; 6] = [0.04, 0.07, 0.15, 0.28, 0.50, 1.0];
 /// the user stopped.
 pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<Advice, EvalError> {
     question.check()?;
+    control.begin("reading the trace");
     let profile = question.trace.profile(PAGE_BYTES)?;
     let trace = TraceSummary::from(&profile);
     let survey = SurveyKey { trace: question.trace.clone(), page_bytes: PAGE_BYTES, touched: true }.survey()?;
@@ -46,12 +47,21 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
     let learnt = View { part: Some(0..two_thirds), ..View::default() }.of(&question.trace);
     let watched = watch(&learnt, &survey, PAGE_BYTES)?;
     let regions = handles::regions(&watched);
-    let mut search =
-        Search { question, situation: &situation, survey: &survey, control, dropped: Vec::new(), runs: 0, pages: 0 };
+    let mut search = Search {
+        question,
+        situation: &situation,
+        survey: &survey,
+        control,
+        dropped: Vec::new(),
+        runs: 0,
+        pages: 0,
+        cut_short: 0,
+    };
 
     let as_it_is = Candidate { kind: Kind::AsItIs, what: "as it is".to_owned(), change: Change::default() };
     // The drive as it is has to be possible: what is wrong with it is wrong with the question.
     prepare(&as_it_is.change.run(question, &situation, &question.trace, &survey), Some(&survey))?;
+    control.begin("the drive as it is");
     let base = search.in_full(vec![as_it_is])?;
     if base.is_empty() {
         return Err(impossible(&situation, &search.dropped).into());
@@ -63,20 +73,25 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
     let freed_share = freed.as_ref().map(|freed| freed.pages as f64 / situation.touched_pages as f64);
     let candidates = candidates(question, &situation, &watched, &regions, freed);
     let every_plan = question.exhaustive.then(|| every_combination(&candidates));
+    control.begin(format!("{} changes", candidates.len()));
     let chosen = search.screen(candidates)?;
     let tried = search.in_full(chosen)?;
     let mut told = best_of_each_kind(&tried);
     let combinations = every_plan.unwrap_or_else(|| combinations(&tried, &situation));
+    control.begin(format!("{} combinations of the best changes", combinations.len()));
     // The best of the host alone, and the best of all.
     let (by_both, by_host): (Vec<Tried>, Vec<Tried>) =
         search.in_full(combinations)?.into_iter().partition(|tried| tried.candidate.change.is_of_drive());
     told.extend([best(&by_host), best(&by_both)].into_iter().flatten());
+    control.begin("latencies of the best changes");
     let (timed, mode) = search.latencies(&base.iter().chain(&told).collect::<Vec<_>>())?;
     // What a buffer lets through, and when, depends on more than the trace: its future is not known.
     if situation.dram_bytes.is_none() {
+        control.begin("a placement that knows the future");
         told.extend(best(&search.in_full(knows_future(question, &tried))?));
     }
     let latencies = timed.into_iter().chain([None]);
+    control.begin("what plans keep of their promises");
 
     let drive_life = LifeInputs::new(&question.drive, trace.written_bytes, trace.duration_ns, question.scale_rate);
     let mut plans: Vec<Plan> = Vec::new();
@@ -108,7 +123,17 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
         Some(calibration) => Some(calibrated(&mut search, calibration, &rows)?),
         None => None,
     };
-    let (runs, pages_replayed, dropped) = (search.runs, search.pages, search.dropped);
+    let (runs, pages_replayed, cut_short, dropped) = (search.runs, search.pages, search.cut_short, search.dropped);
+    if cut_short > 0 {
+        situation.notes.push(format!(
+            "{cut_short} {} not steady after {} replays at this fill, and would have taken more than {} M host page writes to go on: \
+             {} not to be trusted",
+            if cut_short == 1 { "run was" } else { "runs were" },
+            situation.replays,
+            PAGES_LONGER / 1_000_000,
+            if cut_short == 1 { "it is" } else { "they are" },
+        ));
+    }
     if situation.has_trims && rows.iter().all(|row| row.price.capacity == 0.0) {
         situation.notes.push(
             "the trace has discards, so that what is free is spare space already: to export less of the drive would change nothing"

@@ -1,5 +1,6 @@
 //! `isotherm advise`: what to change about a workload and its drive.
 
+use crate::options::seed;
 use crate::output::{self, print};
 use crate::progress;
 use crate::reading::TraceOptions;
@@ -76,7 +77,7 @@ pub struct AdviseArgs {
     #[command(flatten)]
     reading: TraceOptions,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "The search")]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = seed, help_heading = "The search")]
     seed: u64,
     /// Simulate every candidate in full, and every combination of them, where else samples and the best alone choose
     #[arg(long, help_heading = "The search")]

@@ -4,6 +4,7 @@ use crate::keys::KeyOptions;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use isotherm::ftl::FTLS;
+use isotherm::nand::timing::TimeMode;
 use isotherm::registry::{Entry, PolicyName};
 use isotherm::spec::{self, Given, keys_of, refuse_conflicts};
 use isotherm_eval::compare::Choice;
@@ -109,6 +110,13 @@ impl DeviceOptions {
             spec.dram.size.is_some(),
             &of_map,
             "beside --dram the map has its share of that (--split); leave one out",
+        )?;
+        let of_queue =
+            [("--set timing.queue_depth", self.given()?.iter().any(|given| given.key == "timing.queue_depth"))];
+        refuse(
+            spec.timing.mode != TimeMode::Closed,
+            &of_queue,
+            "requests are outstanding in timing.mode closed alone; set that too, or leave it out",
         )?;
         let below = [
             ("--timing", self.keys.given("timing")),
@@ -218,8 +226,13 @@ pub struct ReplayOptions {
     #[command(flatten)]
     keys: KeyOptions<ReplaySpec>,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = seed)]
     pub seed: u64,
+}
+
+/// A seed, for the parsers of options.
+pub fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
 
 impl ReplayOptions {

@@ -5,10 +5,13 @@ use isotherm_eval::Control;
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the bar moves.
 const TICK: Duration = Duration::from_millis(100);
+
+/// How often a stage that takes long is told of where there is no bar.
+const STAGE_TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// What Ctrl-C stops: the newest control that there is.
 static STOPPED_BY_INTERRUPT: Mutex<Weak<Control>> = Mutex::new(Weak::new());
@@ -30,10 +33,23 @@ pub fn interruptible() -> anyhow::Result<Arc<Control>> {
     Ok(control)
 }
 
-/// Runs `work` with a bar on standard error that follows `control`; without a terminal there is no bar.
+/// Runs `work` with a bar on standard error that follows `control`. Without a terminal there is a line for each stage of work that
+/// has several, and one for each minute of a stage.
 pub fn with_bar<T>(control: &Control, total_pages: Option<u64>, work: impl FnOnce() -> T) -> T {
+    let pages_done = || control.pages_done.load(Ordering::Relaxed);
     if !std::io::stderr().is_terminal() {
-        return work();
+        let mut told = (String::new(), Instant::now());
+        let look = || {
+            let stage = control.stage();
+            if stage != told.0 {
+                eprintln!("{stage}");
+                told = (stage, Instant::now());
+            } else if !stage.is_empty() && told.1.elapsed() >= STAGE_TOLD_EVERY {
+                eprintln!("{stage}: {} host page writes so far", crate::output::count(pages_done() as f64));
+                told.1 = Instant::now();
+            }
+        };
+        return watched(look, work);
     }
     let (bar, template) = match total_pages {
         Some(total) => (ProgressBar::new(total), "{wide_bar} {percent} %  {msg}  {eta} left"),
@@ -41,14 +57,26 @@ pub fn with_bar<T>(control: &Control, total_pages: Option<u64>, work: impl FnOnc
     };
     bar.set_draw_target(ProgressDrawTarget::stderr());
     bar.set_style(ProgressStyle::with_template(template).expect("the template is fixed and valid"));
+    let look = || {
+        let done = pages_done();
+        bar.set_position(done);
+        let rate = done as f64 / bar.elapsed().as_secs_f64().max(1e-3);
+        let stage = control.stage();
+        let separator = if stage.is_empty() { "" } else { ": " };
+        bar.set_message(format!("{stage}{separator}{} host writes/s", crate::output::count(rate)));
+    };
+    let result = watched(look, work);
+    bar.finish_and_clear();
+    result
+}
+
+/// Runs `work` while another thread looks at it every [`TICK`].
+fn watched<T>(mut look: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
     let finished = AtomicBool::new(false);
-    let result = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             while !finished.load(Ordering::Relaxed) {
-                let done = control.pages_done.load(Ordering::Relaxed);
-                bar.set_position(done);
-                let rate = done as f64 / bar.elapsed().as_secs_f64().max(1e-3);
-                bar.set_message(format!("{} host writes/s", crate::output::count(rate)));
+                look();
                 std::thread::park_timeout(TICK);
             }
         });
@@ -56,9 +84,7 @@ pub fn with_bar<T>(control: &Control, total_pages: Option<u64>, work: impl FnOnc
         finished.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
         result
-    });
-    bar.finish_and_clear();
-    result
+    })
 }
 
 #[cfg(test)]

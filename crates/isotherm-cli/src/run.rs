@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use isotherm_advise::{Plan, View};
 use isotherm_eval::results::{LatencySummary, RunResult};
-use isotherm_eval::{RunSpec, files, needs_survey, prepare, survey};
+use isotherm_eval::{RunSpec, files, needs_survey, prepare, survey, writers_note};
 use isotherm_sfs::snapshot::LogSnapshot;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -54,6 +54,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let spec = planned(args, args.replay.run_spec(args.reading.source(trace)?, device)?)?;
     let survey = needs_survey(&spec).then(|| survey(&spec)).transpose()?;
     let prepared = prepare(&spec, survey.as_ref())?;
+    if let Some(words) = writers_note(&spec, survey.as_ref()) {
+        output::note(&spec.device.placement.name.to_string(), "placement", words);
+    }
     if !args.json {
         let profile = spec.trace.profile(spec.device.device.page_size.0)?;
         print(&output::wrapped(&profile.sanity_line(), output::width(), 2))?;

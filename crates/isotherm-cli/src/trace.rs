@@ -135,7 +135,8 @@ pub fn run(args: TraceArgs) -> Result<ExitCode> {
             let options = OpenOptions { spool: Spool::of(&trace)?, ..reading.lossless_options() };
             anyhow::ensure!(options.volume.is_none(), "--volume: splitting writes every volume; leave it out");
             let Split { volumes, requests, skipped, reordered, format } = split(&trace, &options, &folder, &form)?;
-            let place = format!("{}: {volumes} volumes", folder.display());
+            let plural = if volumes == 1 { "" } else { "s" };
+            let place = format!("{}: {volumes} volume{plural}", folder.display());
             report(&place, requests, format, skipped, reordered);
         }
         Verb::Gen { workload, output, force } => {
@@ -180,7 +181,7 @@ fn convert(trace: &str, output: &str, mut writer: TraceWriter, options: &OpenOpt
     let mut requests = 0;
     while reader.fill(&mut batch, BATCH)? > 0 {
         // The first requests are read by now, and with them the heading.
-        if requests == 0 && reader.names_streams() && writer.can_have_streams() {
+        if requests == 0 && reader.names_streams() {
             writer = writer.with_streams()?;
         }
         writer.write(&batch)?;

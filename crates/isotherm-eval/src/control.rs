@@ -2,6 +2,7 @@
 
 use crate::error::EvalError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Shared between those who work and those who watch.
 #[derive(Debug, Default)]
@@ -10,9 +11,21 @@ pub struct Control {
     pub pages_done: AtomicU64,
     /// Set to stop at the next batch.
     pub stop: AtomicBool,
+    /// What is being done, where work has several stages; empty where it has one.
+    stage: Mutex<String>,
 }
 
 impl Control {
+    /// Says what is done from now on.
+    pub fn begin(&self, stage: impl Into<String>) {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage.into();
+    }
+
+    /// What is being done.
+    pub fn stage(&self) -> String {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Whether to go on.
     ///
     /// # Errors

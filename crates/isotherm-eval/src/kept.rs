@@ -23,6 +23,7 @@ pub(crate) struct Kept {
     skipped: u64,
     reordered: u64,
     leading_trims: LeadingTrims,
+    names_streams: bool,
     format: &'static str,
 }
 
@@ -34,6 +35,7 @@ impl Kept {
             skipped: reader.skipped(),
             reordered: reader.reordered(),
             leading_trims: reader.leading_trims(),
+            names_streams: reader.names_streams(),
             format: reader.format(),
         }
     }
@@ -102,6 +104,10 @@ impl TraceReader for Keeping {
         self.inner.leading_trims()
     }
 
+    fn names_streams(&self) -> bool {
+        self.inner.names_streams()
+    }
+
     fn format(&self) -> &'static str {
         self.inner.format()
     }
@@ -132,6 +138,10 @@ impl TraceReader for FromMemory {
 
     fn leading_trims(&self) -> LeadingTrims {
         self.kept.leading_trims
+    }
+
+    fn names_streams(&self) -> bool {
+        self.kept.names_streams
     }
 
     fn format(&self) -> &'static str {

@@ -64,5 +64,7 @@ pub use isotherm_sfs::SystemSpec;
 pub use memory::available as available_memory;
 pub use pool::{Job, Named, Ready, Refused, Surveys, Work, run_all, run_each, startable};
 pub use results::{ResultsFile, RunResult};
-pub use run::{Meter, Policies, Precondition, Prepared, Replay, ReplaySpec, RunSpec, needs_survey, prepare, survey};
+pub use run::{
+    Meter, Policies, Precondition, Prepared, Replay, ReplaySpec, RunSpec, needs_survey, prepare, survey, writers_note,
+};
 pub use source::{Requests, Survey, SurveyKey, TraceSource};

@@ -189,13 +189,14 @@ impl TraceSource {
     /// The trace cannot be read, no page has this size, or the pages `touched` are asked for and its addresses are absurd.
     pub fn survey(&self, page_bytes: u64, touched: bool) -> Result<Survey, EvalError> {
         check_page_size(page_bytes)?;
-        let mut survey = Survey { span_bytes: 0, page_writes: 0, duration_ns: 0, touched: None };
+        let mut survey = Survey { span_bytes: 0, page_writes: 0, duration_ns: 0, has_writers: false, touched: None };
         let mut touched = touched.then(|| TouchedPages::new(page_bytes));
         self.for_each(|batch| {
             for request in batch.iter() {
                 survey.span_bytes = survey.span_bytes.max(request.offset + request.length);
                 survey.duration_ns = survey.duration_ns.max(request.arrival_ns);
                 survey.page_writes += page_writes(request, page_bytes);
+                survey.has_writers |= request.source != 0;
             }
             Ok(touched.as_mut().map_or(Ok(()), |t| t.insert(batch))?)
         })?;
@@ -225,6 +226,9 @@ impl TraceReader for Watched {
     }
     fn leading_trims(&self) -> LeadingTrims {
         self.reader.leading_trims()
+    }
+    fn names_streams(&self) -> bool {
+        self.reader.names_streams()
     }
     fn format(&self) -> &'static str {
         self.reader.format()
@@ -261,6 +265,8 @@ pub struct Survey {
     pub page_writes: u64,
     /// Time of the last arrival.
     pub duration_ns: u64,
+    /// Whether requests come from more than one process, stream or volume.
+    pub has_writers: bool,
     /// The pages read or written, where that was asked.
     pub touched: Option<Arc<TouchedPages>>,
 }

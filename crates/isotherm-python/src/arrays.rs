@@ -53,6 +53,11 @@ type Kind = fn(&str, &Bound<'_, PyAny>) -> Option<PyResult<Column>>;
 fn view<T: Element>(name: &str, object: &Bound<'_, PyAny>) -> Option<PyResult<PyBuffer<T>>> {
     let buffer = PyBuffer::<T>::get(object).ok()?;
     let wrong = |problem: String| Some(Err(PyValueError::new_err(format!("{name}: {problem}"))));
+    if is_swapped(buffer.format().to_bytes()) {
+        let problem =
+            format!("{name}: the array has the other byte order; give {name}.astype({name}.dtype.newbyteorder(\"=\"))");
+        return Some(Err(PyTypeError::new_err(problem)));
+    }
     if buffer.dimensions() != 1 {
         return wrong(format!("the array has {} dimensions; give one of shape (requests,)", buffer.dimensions()));
     }
@@ -62,12 +67,34 @@ fn view<T: Element>(name: &str, object: &Bound<'_, PyAny>) -> Option<PyResult<Py
     Some(Ok(buffer))
 }
 
+/// Whether values of this format have their bytes in the order of other machines: pyo3 takes some of these for our own.
+fn is_swapped(format: &[u8]) -> bool {
+    matches!((format, cfg!(target_endian = "big")), ([b'>' | b'!', _, ..], false) | ([b'<', _, ..], true))
+}
+
+/// Refuses arrays with a mask, which the buffer behind them says nothing of.
+fn refuse_mask(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    if object.hasattr("mask")? && object.hasattr("filled")? {
+        return Err(PyTypeError::new_err(format!(
+            "{name}: a masked array has requests that are none; give {name}.compressed(), and the same of the other columns, or \
+             {name}.filled(VALUE)"
+        )));
+    }
+    Ok(())
+}
+
 impl Column {
     /// The column in `object`: an integer, or an array of integers.
     pub fn of(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(value) = object.extract::<i128>() {
+            if !(i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value) {
+                return Err(PyValueError::new_err(format!(
+                    "{name}: {value} is out of range; 64 bits hold every number"
+                )));
+            }
             return Ok(Self::All(value));
         }
+        refuse_mask(name, object)?;
         let kinds: [Kind; 7] = [
             |name, object| Some(view(name, object)?.map(Self::U64)),
             |name, object| Some(view(name, object)?.map(Self::I64)),
@@ -105,6 +132,16 @@ impl Column {
             Self::I8(buffer) => buffer.item_count(),
             Self::Arrow(_, count) => *count,
         })
+    }
+
+    /// Whether a value above 2^63, as `copy` gives it, is a negative one.
+    fn has_negative(&self) -> bool {
+        match self {
+            Self::All(value) => *value < 0,
+            Self::I64(_) | Self::I32(_) | Self::I8(_) => true,
+            Self::U64(_) | Self::U32(_) | Self::U16(_) | Self::U8(_) => false,
+            Self::Arrow(chunks, _) => chunks.first().is_some_and(|(_, array)| array.data_type().is_signed_integer()),
+        }
     }
 
     /// Appends the values from `at` on, at most `most` of them, to `out`; negative ones come out above 2^63.
@@ -184,7 +221,7 @@ impl Arrays {
             py.check_signals()?;
             let some = CHUNK.min(count - at);
             pass.copy(py, &arrays, at, some);
-            last_ns = pass.check(at, last_ns)?;
+            last_ns = pass.check(&arrays, at, last_ns)?;
             at += some;
         }
         arrays.hashes = pass.hashes;
@@ -296,31 +333,35 @@ impl Pass {
     }
 
     /// Checks the values at hand, the first of which is number `first`; the last time.
-    fn check(&self, first: usize, mut last_ns: u64) -> PyResult<u64> {
+    fn check(&self, arrays: &Arrays, first: usize, mut last_ns: u64) -> PyResult<u64> {
         let [offsets, lengths, ops, times] = &self.values;
         let wrong = |column: usize, at: usize, problem: String| {
-            Err(PyValueError::new_err(format!("{}[{}]: {problem}", NAMES[column], first + at)))
+            let value = self.values[column][at];
+            let signed = arrays.columns[column].has_negative();
+            let value = if signed { (value as i64).to_string() } else { value.to_string() };
+            Err(PyValueError::new_err(format!("{}[{}]: {value} {problem}", NAMES[column], first + at)))
         };
+        let negative = |column: usize, value: u64| (value as i64) < 0 && arrays.columns[column].has_negative();
         for at in 0..offsets.len() {
             let (offset, length, op, time) = (offsets[at], lengths[at], ops[at], times[at]);
             let Some(op) = OPS.get(op as usize) else {
-                let problem =
-                    format!("{} is no operation; use isotherm.Op: READ 0, WRITE 1, TRIM 2, FLUSH 3", op as i64);
-                return wrong(2, at, problem);
+                return wrong(2, at, "is no operation; use isotherm.Op: READ 0, WRITE 1, TRIM 2, FLUSH 3".to_owned());
             };
-            if (offset as i64) < 0 || offset > END_BYTES_MAX {
-                let problem = if (offset as i64) < 0 { "is negative" } else { "lies beyond 4 PiB" };
-                return wrong(0, at, format!("{} {problem}; give bytes from the start of the device", offset as i64));
+            if offset > END_BYTES_MAX {
+                let problem = if negative(0, offset) { "is negative" } else { "lies beyond 4 PiB" };
+                return wrong(0, at, format!("{problem}; give bytes from the start of the device"));
             }
-            if (length as i64) < 0 || (length == 0) != (*op == Op::Flush) {
-                return wrong(1, at, format!("{} bytes; give at least one (a flush has none)", length as i64));
+            if negative(1, length) || (length == 0) != (*op == Op::Flush) {
+                return wrong(1, at, "bytes; give at least one (a flush has none)".to_owned());
             }
-            if (length > TRANSFER_BYTES_MAX && !op.discards()) || offset + length > END_BYTES_MAX {
-                return wrong(1, at, format!("{length} bytes are too many; no request is larger than 4 GiB"));
+            if (length > TRANSFER_BYTES_MAX && !op.discards()) || length > END_BYTES_MAX - offset {
+                return wrong(1, at, "bytes are too many; no request is larger than 4 GiB".to_owned());
             }
-            if time < last_ns || (time as i64) < 0 {
-                let problem = format!("{} ns comes after {last_ns} ns; sort the requests by time", time as i64);
-                return wrong(3, at, problem);
+            if time > i64::MAX as u64 && !negative(3, time) {
+                return wrong(3, at, "ns are too many; give nanoseconds from the start of the trace".to_owned());
+            }
+            if time < last_ns || negative(3, time) {
+                return wrong(3, at, format!("ns comes after {last_ns} ns; sort the requests by time"));
             }
             last_ns = time;
         }

@@ -145,6 +145,9 @@ impl Trace {
             let mut reader = source.open()?;
             let (mut batch, mut requests) = (Vec::with_capacity(BATCH), 0);
             while reader.fill(&mut batch, BATCH)? > 0 {
+                if requests == 0 && reader.names_streams() {
+                    writer = writer.with_streams()?;
+                }
                 writer.write(&batch)?;
                 requests += batch.len() as u64;
                 batch.clear();

@@ -2,7 +2,7 @@
 
 use crate::binary::MAGIC;
 use crate::error::TraceError;
-use crate::formats::csv::SHAPE;
+use crate::formats::csv::{self, SHAPE};
 use crate::options::OpenOptions;
 use crate::registry::{Decoder, Format};
 use crate::row::Excerpt;
@@ -28,12 +28,20 @@ pub(crate) fn detect(path: &str, head: &[u8], options: &OpenOptions) -> Result<F
             best = (understood, Some(format));
         }
     }
-    best.1.ok_or_else(|| {
-        let first = head.split(|&b| b == b'\n').next().unwrap_or_default();
+    let first = head.split(|&b| b == b'\n').next().unwrap_or_default();
+    // What is wrong with its values is told once they are read.
+    let csv = || if is_shaped_as_csv(first) { "csv".parse().ok() } else { None };
+    best.1.or_else(csv).ok_or_else(|| {
         TraceError::input(
             path,
             format!("its format is not recognised: it begins with {}", Excerpt(first)),
             format!("convert it to {SHAPE}, or name its format with --format (see isotherm list formats)"),
         )
     })
+}
+
+/// Whether a line has the operations of canonical CSV in their place, and as many fields.
+fn is_shaped_as_csv(line: &[u8]) -> bool {
+    let fields: Vec<&[u8]> = line.split(|&b| b == b',').map(<[u8]>::trim_ascii).collect();
+    (4..=5).contains(&fields.len()) && csv::operation(fields[1]).is_some()
 }

@@ -134,26 +134,16 @@ impl TraceWriter {
         Ok(writer)
     }
 
-    /// Whether the form has a column that says who asks.
-    pub fn can_have_streams(&self) -> bool {
-        !matches!(self.form, Form::Parquet(_))
-    }
-
     /// Writes who asks too, in a fifth column; called before the first requests.
     ///
     /// # Errors
-    /// The form has no such column.
+    /// The file cannot be written.
     pub fn with_streams(mut self) -> Result<Self, TraceError> {
-        if !self.can_have_streams() {
-            let problem = "the Parquet form has no column of streams";
-            return Err(TraceError::input(
-                &self.path,
-                problem,
-                "write .csv, .csv.gz or .csv.zst, or leave --streams out",
-            ));
-        }
         self.has_streams = true;
-        self.line = format!("{}\n", csv::HEADER_WITH_STREAM).into_bytes();
+        match &mut self.form {
+            Form::Parquet(sink) => sink.begin_with_streams().map_err(|error| write_error(&self.path, error))?,
+            _ => self.line = format!("{}\n", csv::HEADER_WITH_STREAM).into_bytes(),
+        }
         Ok(self)
     }
 

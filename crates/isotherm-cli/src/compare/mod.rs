@@ -15,7 +15,7 @@ use isotherm::registry::PolicyName;
 use isotherm_eval::compare::{Choice, rank, replicates};
 use isotherm_eval::comparison::{Comparison, OnTrace, short_names};
 use isotherm_eval::results::{ResultsFile, SCHEMA_VERSION};
-use isotherm_eval::{EvalError, Job, RunSpec, Surveys, columns, files, prepare, run_each};
+use isotherm_eval::{EvalError, Job, RunSpec, Surveys, columns, files, prepare, run_each, writers_note};
 use isotherm_sfs::SystemSpec;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -111,6 +111,11 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         return Err(plan.first_problem.take().map_or_else(|| anyhow::anyhow!("there is nothing to run"), Into::into));
     }
     plan.skipped.iter().for_each(|skipped| note(&skipped.label, "skipped", &skipped.reason));
+    for job in &plan.jobs {
+        if let Some(words) = writers_note(&job.spec, plan.surveys.get(&job.spec)) {
+            note(&job.label, "placement", words);
+        }
+    }
     if !args.json {
         print(&device_lines(&plan.jobs, &plan.surveys)?)?;
     }

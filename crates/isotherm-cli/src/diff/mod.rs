@@ -147,6 +147,18 @@ fn invalid(pair: &Pair) -> Option<&'static str> {
     }
 }
 
+/// Why a valid run of a pair says little, where the other one has nothing of the kind: a change that no number shows.
+fn reserves(pair: &Pair) -> Vec<String> {
+    let (old, new) = (&pair.old.result.verdict, &pair.new.result.verdict);
+    let kinds = [("light", &old.light, &new.light), ("a first replay", &old.first_replay, &new.first_replay)];
+    let words = |(kind, old, new): (&str, &Option<String>, &Option<String>)| match (old, new) {
+        (None, Some(why)) => Some(format!("the new run is {kind}, the old one was not: {why}")),
+        (Some(why), None) => Some(format!("the old run was {kind}, the new one is not: {why}")),
+        _ => None,
+    };
+    kinds.into_iter().filter_map(words).collect()
+}
+
 /// The numbers to show: those that were asked for, and those that changed.
 fn lines<'a>(matched: &'a Matched, args: &DiffArgs) -> Vec<Line<'a>> {
     let mut lines = Vec::new();
@@ -200,7 +212,8 @@ fn text(matched: &Matched, lines: &[Line<'_>], findings: &Findings, is_markdown:
     for pair in &matched.pairs {
         let of_pair: Vec<&Line<'_>> = lines.iter().filter(|line| std::ptr::eq(line.pair, pair)).collect();
         let (old, new) = (&pair.old.result.verdict, &pair.new.result.verdict);
-        if of_pair.is_empty() && pair.differing.is_empty() && old.valid == new.valid {
+        let reserves = reserves(pair);
+        if of_pair.is_empty() && pair.differing.is_empty() && old.valid == new.valid && reserves.is_empty() {
             same += 1;
             same_invalid += usize::from(!new.valid);
             continue;
@@ -212,6 +225,7 @@ fn text(matched: &Matched, lines: &[Line<'_>], findings: &Findings, is_markdown:
         if let Some(words) = invalid(pair) {
             text.push_str(&paragraph(words));
         }
+        reserves.iter().for_each(|words| text.push_str(&paragraph(words)));
         if of_pair.is_empty() {
             text.push_str("no main number changed\n\n");
             continue;

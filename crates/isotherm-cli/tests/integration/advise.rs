@@ -38,6 +38,10 @@ fn what_a_plan_promises_is_what_its_replay_gives() {
     for word in ["as it is", "handles by address", "firmware", "knows the future", "life"] {
         assert!(said.contains(word), "{word}: {said}");
     }
+    // Without a terminal there is a line for each stage.
+    let stages = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stages.lines().any(|line| line.ends_with(" changes")), "{stages}");
+    assert!(!stages.contains(['\r', '\u{1b}']), "{stages:?}");
     let advice: Value = serde_json::from_slice(&std::fs::read(out.join("advice.json")).unwrap()).unwrap();
     let rows = advice["rows"].as_array().unwrap();
     let mut replayed = 0;

@@ -36,6 +36,28 @@ impl Folder {
 const SYNTH: &str = "synth:uniform,pages=4Ki,writes=20k";
 const HEADER: &str = "ts_ns,op,offset,length\n";
 
+/// A limit of the process is what the system has for it: the device is refused before its tables are allocated.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_beyond_the_limit_of_the_process() {
+    let isotherm = env!("CARGO_BIN_EXE_isotherm");
+    let limited = |arguments: &str| {
+        let command = format!("ulimit -v 1000000; exec {isotherm} {arguments}");
+        let folder = tempfile::tempdir().unwrap();
+        let output = Command::new("sh").current_dir(folder.path()).args(["-c", &command]).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        (output.status.code(), out.into_owned(), err.into_owned())
+    };
+    let (status, _, error) = limited("run synth:uniform,pages=256Mi,writes=1M");
+    assert_eq!(status, Some(2), "{error}");
+    assert!(error.contains("the device needs") && error.contains("available"), "{error}");
+    let traces = "synth:uniform,pages=256Mi,writes=1M synth:uniform,pages=4Ki,writes=20k";
+    let (status, out, error) = limited(&format!("compare {traces} --placement single --victim greedy"));
+    assert_eq!(status, Some(0), "{error}");
+    assert!(error.contains("skipped") && error.contains("the device needs"), "{error}");
+    assert!(out.contains("pages=4Ki"), "{out}");
+}
+
 #[test]
 fn traces() {
     let folder = Folder::new();
@@ -53,6 +75,8 @@ fn traces() {
     refused(&["run", &backwards], &["backwards.csv", "line 4"]);
     let negative = folder.file("negative.csv", format!("{good}9,W,-4096,4096\n").as_bytes());
     refused(&["run", &negative], &["negative.csv", "line 4", "column"]);
+    let first = folder.file("first.csv", b"0,W,0,-4096\n");
+    refused(&["run", &first], &["first.csv", "line 1", "length \"-4096\" is negative"]);
     let absurd = folder.file("absurd.csv", format!("{good}9,W,0,99999999999999999\n").as_bytes());
     refused(&["run", &absurd], &["absurd.csv", "line 4"]);
 }
@@ -95,6 +119,12 @@ fn devices() {
     let twice = ["run", SYNTH, "--ftl", "dftl:cache=64KiB", "--cache-bytes", "1MiB"];
     refused(&twice, &["dram.cache_bytes (--cache-bytes)", "1MiB", "cache=64KiB", "give one"]);
     refused(&["run", SYNTH, "--set", "gc.victm=fifo"], &["gc.victm", "did you mean gc.victim"]);
+    for seed in ["-1", "9999999999999999999999", "one"] {
+        for verb in ["run", "compare", "advise"] {
+            refused(&[verb, SYNTH, "--seed", seed], &["--seed", seed, "a whole number from 0 to 18446744073709551615"]);
+        }
+    }
+    refused(&["run", SYNTH, "--set", "timing.queue_depth=4"], &["timing.queue_depth", "timing.mode closed"]);
     refused(&["run", SYNTH, "--ftl", "page,dftl"], &["--ftl", "a run has one", "isotherm compare"]);
     refused(&["run", SYNTH, "--ftl", "dftl", "--log", "sfs"], &["--below dftl"]);
     refused(&["run", SYNTH, "--set", "log.name=sfs", "--ftl", "dftl"], &["--below dftl"]);
@@ -114,6 +144,11 @@ fn devices() {
     refused(&["run", SYNTH, "--dram", "1MiB", "--split", "50%"], &["--split", "map of page", "asa"]);
     refused(&["run", SYNTH, "--ftl", "dftl", "--dram", "1MiB", "--buffer", "none", "--split", "50%"], &["--buffer"]);
     refused(&["run", SYNTH, "--ftl", "dftl", "--dram", "1MiB", "--cache-bytes", "8KiB"], &["--cache-bytes", "--dram"]);
+    for ftl in ["dftl:cache=32KiB", "asa:cache=32KiB", "fast:log_blocks=2"] {
+        let key = &ftl[..ftl.find('=').unwrap()];
+        refused(&["run", SYNTH, "--ftl", ftl, "--dram", "1MiB"], &[key, "(--dram)", "its share"]);
+        refused(&["compare", SYNTH, "--ftl", ftl, "--dram", "1MiB"], &[key, "its share"]);
+    }
     refused(&["run", SYNTH, "--ftl", "fast", "--dram", "256B", "--buffer", "none"], &["--dram", "at least"]);
     refused(&["run", "synth:uniform,pages=64,writes=4000", "--ftl", "asa"], &["asa has 3 open blocks"]);
     for verb in ["run", "compare"] {

@@ -113,6 +113,27 @@ fn a_run_that_is_valid_no_more_fails() {
 }
 
 #[test]
+fn a_run_that_became_light_or_a_first_replay_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = result(folder.path(), "run.json", &["--repeat", "4"]);
+    let old = changed(folder.path(), &old, "old.json", |run| {
+        run["verdict"]["light"] = Value::Null;
+        run["verdict"]["first_replay"] = Value::Null;
+    });
+    let new = changed(folder.path(), &old, "new.json", |run| {
+        run["verdict"]["light"] = "at most half full".into();
+        run["verdict"]["first_replay"] = "it fills the device".into();
+    });
+    let (code, said, _) = diff(&old, &new, &[]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("the new run is light, the old one was not: at most half full\n"), "{said}");
+    assert!(said.contains("the new run is a first replay, the old one was not: it fills the device\n"), "{said}");
+    let (_, said, _) = diff(&new, &old, &[]);
+    assert!(said.contains("the old run was light, the new one is not"), "{said}");
+    assert!(diff(&new, &new, &[]).1.starts_with("1 run without a change"), "both are");
+}
+
+#[test]
 fn comparisons_are_matched_run_by_run() {
     let folder = tempfile::tempdir().unwrap();
     let compare = |name: &str, placements: &str| {

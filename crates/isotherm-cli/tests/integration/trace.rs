@@ -129,6 +129,44 @@ fn split_writes_a_file_for_each_volume_that_is_replayed_as_the_volume_is() {
     }
 }
 
+/// Who asks is in both canonical forms, so that streams place alike by either.
+#[test]
+fn a_trace_in_parquet_has_the_streams_of_the_text() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    let row = |at: u64| {
+        // One asks in turn over a few pages, the other at random over many.
+        let mixed = at.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let page = if at.is_multiple_of(2) { at / 2 % 64 } else { 64 + (mixed >> 40) % 4096 };
+        format!("{at},W,{},4096,s{}\n", page * 4096, at % 2)
+    };
+    let rows: String = (0..40_000).map(row).collect();
+    std::fs::write(path("a.csv"), format!("ts_ns,op,offset,length,stream\n{rows}")).expect("a");
+    assert!(run(&["convert", &path("a.csv"), &path("a.parquet")]).status.success());
+    let written = |name: &str, placement: &str| {
+        let binary = env!("CARGO_BIN_EXE_isotherm");
+        let options = ["--pages-per-block", "32", "--op", "20%", "--placement", placement, "--json"];
+        let output = Command::new(binary).args(["run", &path(name)]).args(options).output().expect("isotherm runs");
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a result");
+        result["gc_pages_copied"].as_u64().expect("a number")
+    };
+    let by_text = written("a.csv", "streams");
+    assert_eq!(written("a.parquet", "streams"), by_text);
+    assert_ne!(written("a.parquet", "single"), by_text, "streams place otherwise");
+    let notes = |trace: &str, verb: &str| {
+        let options = ["--pages-per-block", "16", "--op", "20%", "--placement", "streams", "--victim", "greedy"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_isotherm"));
+        let output = command.current_dir(folder.path()).args([verb, trace]).args(options).output();
+        String::from_utf8_lossy(&output.expect("isotherm runs").stderr).into_owned()
+    };
+    for verb in ["run", "compare"] {
+        let told = notes("synth:uniform,pages=4Ki,writes=20k", verb);
+        assert!(told.contains("streams: placement: the trace names no more than one who asks"), "{verb}: {told}");
+        assert!(!notes(&path("a.parquet"), verb).contains("who asks"), "{verb}");
+    }
+}
+
 /// The heading decides: numbers under `stream` are streams, and stay streams when they are converted.
 #[test]
 fn streams_may_be_plain_numbers_under_a_heading_and_are_kept() {
@@ -141,7 +179,9 @@ fn streams_may_be_plain_numbers_under_a_heading_and_are_kept() {
     assert_eq!(std::fs::read_to_string(path("b.csv")).expect("b"), kept);
     assert!(run(&["convert", &path("b.csv"), &path("c.csv")]).status.success());
     assert_eq!(std::fs::read_to_string(path("c.csv")).expect("c"), kept);
-    assert!(run(&["convert", &path("b.csv"), &path("d.parquet")]).status.success(), "a form without the column");
+    assert!(run(&["convert", &path("b.csv"), &path("d.parquet")]).status.success());
+    assert!(run(&["convert", &path("d.parquet"), &path("f.csv")]).status.success());
+    assert_eq!(std::fs::read_to_string(path("f.csv")).expect("f"), kept, "by way of Parquet");
     // Without the heading, the same rows are Alibaba's.
     std::fs::write(path("bare.csv"), rows).expect("bare");
     let bare = run(&["convert", &path("bare.csv"), &path("e.csv")]);

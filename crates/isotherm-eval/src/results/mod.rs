@@ -382,7 +382,11 @@ impl RunResult {
         let latency = &self.latency_ns;
         let is_timed = latency.read.count + latency.write.count > 0;
         let unmapped = latency.read_unmapped_count;
-        let unmapped = (unmapped > 0).then(|| format!("{unmapped} reads found nothing and are in no latency"));
+        let unmapped = match unmapped {
+            0 => None,
+            1 => Some("1 read found nothing and is in no latency".to_owned()),
+            reads => Some(format!("{reads} reads found nothing and are in no latency")),
+        };
         self.latency_note.clone().filter(|_| is_timed).into_iter().chain(unmapped).collect()
     }
 }
@@ -392,7 +396,7 @@ impl RunResult {
 pub struct LatencySummary {
     /// Requests timed.
     pub count: u64,
-    /// Mean.
+    /// Mean, to three digits: each request counts as the middle of its place in the histogram that percentiles are taken from.
     pub mean: Option<f64>,
     /// Median.
     pub p50: Option<u64>,

@@ -19,4 +19,4 @@ mod work;
 
 pub use crate::run_spec::{Policies, Precondition, Replay, ReplaySpec, RunSpec};
 pub use meter::Meter;
-pub use prepare::{Prepared, needs_survey, prepare, survey};
+pub use prepare::{Prepared, needs_survey, prepare, survey, writers_note};

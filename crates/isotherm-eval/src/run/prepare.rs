@@ -36,6 +36,12 @@ pub fn needs_survey(spec: &RunSpec) -> bool {
         || spec.log_filler() > 0.0
         || spec.replay.measure_last.is_some()
         || needs_future(&spec.device.placement.name)
+        || is_by_writer(spec)
+}
+
+/// Whether the placement goes by who writes.
+fn is_by_writer(spec: &RunSpec) -> bool {
+    spec.device.placement.name.name == "streams"
 }
 
 /// Whether it needs to know which pages its trace reads or writes: to fold addresses or to fill, and where the trace is read for
@@ -43,6 +49,14 @@ pub fn needs_survey(spec: &RunSpec) -> bool {
 pub(super) fn needs_touched(spec: &RunSpec) -> bool {
     let is_read_for_its_span = spec.device.device.logical_size.is_none() && !spec.trace.is_synthetic();
     spec.replay.address == AddressMode::Compact || spec.replay.fill.0 > 0.0 || is_read_for_its_span
+}
+
+/// What is to be told of a placement by who writes, on a trace that names no more than one.
+pub fn writers_note(spec: &RunSpec, survey: Option<&Survey>) -> Option<&'static str> {
+    let is_alone = is_by_writer(spec) && survey.is_some_and(|survey| !survey.has_writers);
+    is_alone.then_some(
+        "the trace names no more than one who asks: everything is in one stream; it needs volumes, processes or a column of streams",
+    )
 }
 
 /// Surveys the trace of a run. Runs over the same trace, page size and folding may share the survey.

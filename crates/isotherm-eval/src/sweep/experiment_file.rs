@@ -173,6 +173,7 @@ impl ExperimentFile {
                 return Err(SpecError::new(place, problem, "give it values, and another name than \"trace\""));
             }
         }
+        experiment.refuse_twins(&place)?;
         for figure in &experiment.figures {
             // An x with dots is the key of a result.
             let x = Some(&figure.x).filter(|_| !figure.is_along_a_key());
@@ -189,6 +190,27 @@ impl ExperimentFile {
             }
         }
         Ok(experiment)
+    }
+
+    /// Refuses labels that do not tell runs apart.
+    fn refuse_twins(&self, place: &str) -> Result<(), SpecError> {
+        let refuse = |what: &str, twins: Option<[(&str, String); 2]>| match twins {
+            Some([(label, first), (_, second)]) => {
+                let problem = format!("{what} are both labelled \"{label}\": {first} and {second}");
+                Err(SpecError::new(place, problem, "give each a label of its own, by which its runs are told apart"))
+            }
+            None => Ok(()),
+        };
+        let of_trace = |trace: &TraceEntry| {
+            let sets = trace.set.iter().map(|set| format!(" with {set}"));
+            format!("{}{}", trace.source, sets.collect::<String>())
+        };
+        refuse("two traces", twins(self.traces.iter().map(|trace| (trace.label.as_str(), of_trace(trace)))))?;
+        for axis in &self.axes {
+            let values = axis.values.iter().map(|value| (value.label.as_str(), format!("{:?}", value.set)));
+            refuse(&format!("two values of the axis \"{}\"", axis.name), twins(values))?;
+        }
+        Ok(())
     }
 
     /// What the report needs of it.
@@ -291,6 +313,18 @@ impl ExperimentFile {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         Ok(folder.join(source).display().to_string())
     }
+}
+
+/// The first two that have the same label.
+fn twins<'a>(labelled: impl Iterator<Item = (&'a str, String)>) -> Option<[(&'a str, String); 2]> {
+    let mut before: Vec<(&str, String)> = Vec::new();
+    for one in labelled {
+        if let Some(twin) = before.iter().find(|known| known.0 == one.0) {
+            return Some([twin.clone(), one]);
+        }
+        before.push(one);
+    }
+    None
 }
 
 /// Checks that what an axis or a trace sets is a key: of the device, of the replay, or the seed.
@@ -434,5 +468,13 @@ mod tests {
         assert!(error("gc.victim", "gc.victm").contains("victm"));
         assert!(error("replay.repeat=3", "replay.repeat").contains("KEY=VALUE"));
         assert!(error("name = \"x\"", "name = \"trace\"").contains("axis"));
+        let twins = error("label = \"b\"", "label = \"a\"");
+        assert!(twins.contains("two traces are both labelled \"a\": a.csv with replay.address=compact"), "{twins}");
+        assert!(twins.contains("and $ISOTHERM_A_VARIABLE_THAT_NOBODY_SETS/b.csv;"), "{twins}");
+        let twins = error("label = \"q\"", "label = \"p\"");
+        assert!(
+            twins.contains("two values of the axis \"y\" are both labelled \"p\": [] and [\"device.spare=10%\"]"),
+            "{twins}"
+        );
     }
 }

@@ -1,6 +1,7 @@
-//! The canonical binary form: the columns of canonical CSV (`ts_ns`, `op`, `offset`, `length`) in Parquet, zstd-compressed.
+//! The canonical binary form: the columns of canonical CSV (`ts_ns`, `op`, `offset`, `length`, and `stream` where the trace says who
+//! asks) in Parquet, zstd-compressed.
 //!
-//! `ts_ns`, `offset` and `length` are unsigned 64-bit integers, `op` the word that the text form has. Columns are found by name, in
+//! `ts_ns`, `offset`, `length` and `stream` are unsigned 64-bit integers, `op` the word that the text form has. Columns are found by name, in
 //! any order and beside others, so that files written by other tools are read too. Memory is a few pages of each column.
 //! Pages carry checksums, so that damage is found before it is decoded.
 
@@ -8,7 +9,7 @@ use crate::error::{Place, TraceError};
 use crate::formats::csv;
 use crate::records::{Records, Setup};
 use crate::row::{Excerpt, Fault, Field};
-use crate::sink::Sink;
+use crate::sink::{Sink, Sources};
 use crate::source::Source;
 use crate::volumes::Volumes;
 use isotherm::request::Request;
@@ -25,15 +26,16 @@ use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-const SCHEMA: &str = "message trace {
-    required int64 ts_ns (INTEGER(64, false));
-    required binary op (STRING);
-    required int64 offset (INTEGER(64, false));
-    required int64 length (INTEGER(64, false));
-}";
-
 const COLUMNS: [(&str, Type); 4] =
     [("ts_ns", Type::INT64), ("op", Type::BYTE_ARRAY), ("offset", Type::INT64), ("length", Type::INT64)];
+
+/// The column that says who asks: it need not be there.
+const STREAM: (&str, Type) = ("stream", Type::INT64);
+
+/// The columns of a file that is written.
+fn columns(has_streams: bool) -> impl Iterator<Item = (&'static str, Type)> {
+    COLUMNS.into_iter().chain(has_streams.then_some(STREAM))
+}
 
 /// Rows of one group: what the writer holds in memory.
 const GROUP_ROWS: usize = 1 << 18;
@@ -58,6 +60,9 @@ pub(crate) struct ParquetRecords {
     setup: Setup,
     /// Where the four columns stand in the file's schema.
     places: [usize; 4],
+    /// Where the column of streams stands, if there is one.
+    stream: Option<usize>,
+    sources: Sources,
     group: usize,
     columns: Option<Columns>,
     /// Rows decoded and not yet taken, from `taken` on.
@@ -71,12 +76,15 @@ pub(crate) struct ParquetRecords {
 struct Columns {
     numbers: [Column<Int64Type>; 3],
     op: Column<ByteArrayType>,
+    stream: Option<Column<Int64Type>>,
 }
 
 #[derive(Default)]
 struct Chunk {
     numbers: [Vec<i64>; 3],
     ops: Vec<ByteArray>,
+    /// Empty without the column.
+    streams: Vec<i64>,
 }
 
 /// One column of one row group. Other tools write nullable columns, so nulls must be told from values.
@@ -99,8 +107,8 @@ impl<T: DataType> Column<T> {
     }
 }
 
-/// Checks what the decoder takes on trust: that every chunk of the four columns lies inside the file.
-fn check_chunks(file: &dyn FileReader, places: [usize; 4], file_bytes: u64) -> ParquetResult<()> {
+/// Checks what the decoder takes on trust: that every chunk of the columns at `places` lies inside the file.
+fn check_chunks(file: &dyn FileReader, places: &[usize], file_bytes: u64) -> ParquetResult<()> {
     let metadata = file.metadata();
     let columns = metadata.file_metadata().schema_descr_ptr().num_columns();
     for group in metadata.row_groups() {
@@ -136,23 +144,31 @@ pub(crate) fn open(source: &Source, setup: Setup) -> Result<Box<dyn Records>, Tr
         }
     };
     let schema = file.metadata().file_metadata().schema_descr_ptr();
-    let mut places = [0; 4];
-    for (place, (name, physical)) in places.iter_mut().zip(COLUMNS) {
-        let found = schema.columns().iter().position(|column| column.path().string() == name);
-        let sound = found.filter(|&index| {
+    let position = |name: &str| schema.columns().iter().position(|column| column.path().string() == name);
+    let place = |(name, physical): (&str, Type)| {
+        let sound = position(name).filter(|&index| {
             let column = schema.column(index);
             column.physical_type() == physical && column.max_rep_level() == 0 && column.max_def_level() <= 1
         });
-        *place = sound.ok_or_else(|| {
+        sound.ok_or_else(|| {
             let problem = format!("it has no column {name} of type {physical}");
-            TraceError::input(&path, problem, "write the columns ts_ns, op, offset, length (integers and a string)")
-        })?;
+            let fix = "write the columns ts_ns, op, offset, length, and stream where there is one (64-bit integers, op a string)";
+            TraceError::input(&path, problem, fix)
+        })
+    };
+    let mut places = [0; 4];
+    for (at, column) in places.iter_mut().zip(COLUMNS) {
+        *at = place(column)?;
     }
-    check_chunks(&*file, places, file_bytes).map_err(|error| failed(&path, &error))?;
+    let stream = position(STREAM.0).map(|_| place(STREAM)).transpose()?;
+    let read: Vec<usize> = places.into_iter().chain(stream).collect();
+    check_chunks(&*file, &read, file_bytes).map_err(|error| failed(&path, &error))?;
     Ok(Box::new(ParquetRecords {
         file,
         setup,
         places,
+        stream,
+        sources: Sources::default(),
         group: 0,
         columns: None,
         chunk: Chunk::default(),
@@ -173,9 +189,10 @@ impl ParquetRecords {
         };
         let [time, op, offset, length] = self.places;
         let numbers = [number(time)?, number(offset)?, number(length)?];
+        let stream = self.stream.map(number).transpose()?;
         match group.get_column_reader(op)? {
             ColumnReader::ByteArrayColumnReader(reader) => {
-                Ok(Columns { numbers, op: Column { reader, nullable: nullable(op) } })
+                Ok(Columns { numbers, op: Column { reader, nullable: nullable(op) }, stream })
             }
             _ => Err(ParquetError::General("a row group contradicts the schema".to_owned())),
         }
@@ -194,7 +211,8 @@ impl ParquetRecords {
                 }
             };
             let count = columns.op.read(&mut self.chunk.ops)?;
-            for (column, values) in columns.numbers.iter_mut().zip(&mut self.chunk.numbers) {
+            let streams = columns.stream.iter_mut().zip([&mut self.chunk.streams]);
+            for (column, values) in columns.numbers.iter_mut().zip(&mut self.chunk.numbers).chain(streams) {
                 if column.read(values)? != count {
                     return Err(ParquetError::General("the columns differ in length".to_owned()));
                 }
@@ -230,7 +248,8 @@ impl ParquetRecords {
             return Err(Fault::new(Field::Op, problem, "write one of R, W, D, Z, F, WF, DF, ZF"));
         };
         let not_before_ns = if self.setup.refuse_disorder { self.latest_ns } else { 0 };
-        let mut sink = Sink { requests: batch, volumes: &mut self.setup.volumes, source: None, durable, not_before_ns };
+        let source = self.chunk.streams.get(index).map(|stream| self.sources.number(*stream as u64));
+        let mut sink = Sink { requests: batch, volumes: &mut self.setup.volumes, source, durable, not_before_ns };
         sink.push(op, time, offset, length)?;
         self.latest_ns = time;
         Ok(())
@@ -262,6 +281,10 @@ impl Records for ParquetRecords {
         self.skipped
     }
 
+    fn names_streams(&self) -> bool {
+        self.stream.is_some()
+    }
+
     fn into_volumes(self: Box<Self>) -> Volumes {
         self.setup.volumes
     }
@@ -276,30 +299,50 @@ fn as_io(error: ParquetError) -> io::Error {
 
 /// Writes the canonical Parquet form.
 pub(crate) struct ParquetSink<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
+    /// Taken by the writer with the first group: the schema stands before it.
+    file: Option<W>,
+    writer: Option<SerializedFileWriter<W>>,
+    has_streams: bool,
     pending: Vec<Request>,
+}
+
+/// Writes the head of a file.
+fn begin<W: Write + Send>(file: W, has_streams: bool) -> ParquetResult<SerializedFileWriter<W>> {
+    let mut properties = WriterProperties::builder()
+        .set_created_by(format!("isotherm {}", env!("CARGO_PKG_VERSION")))
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_dictionary_enabled(false);
+    let mut fields = String::new();
+    for (name, physical) in columns(has_streams) {
+        let column = ColumnPath::from(name);
+        if physical == Type::INT64 {
+            properties = properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+            fields += &format!("required int64 {name} (INTEGER(64, false)); ");
+        } else {
+            properties = properties.set_column_dictionary_enabled(column, true);
+            fields += &format!("required binary {name} (STRING); ");
+        }
+    }
+    let schema = Arc::new(parse_message_type(&format!("message trace {{ {fields}}}"))?);
+    SerializedFileWriter::new(file, schema, Arc::new(properties.build()))
 }
 
 impl<W: Write + Send> ParquetSink<W> {
     pub(crate) fn new(file: W) -> io::Result<Self> {
-        let writer = Self::start(file).map_err(as_io)?;
-        Ok(Self { writer, pending: Vec::with_capacity(GROUP_ROWS) })
+        Ok(Self { file: Some(file), writer: None, has_streams: false, pending: Vec::with_capacity(GROUP_ROWS) })
     }
 
-    fn start(file: W) -> ParquetResult<SerializedFileWriter<W>> {
-        let mut properties = WriterProperties::builder()
-            .set_created_by(format!("isotherm {}", env!("CARGO_PKG_VERSION")))
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
-            .set_dictionary_enabled(false);
-        for (name, physical) in COLUMNS {
-            let column = ColumnPath::from(name);
-            properties = match physical {
-                Type::INT64 => properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED),
-                _ => properties.set_column_dictionary_enabled(column, true),
-            };
+    /// Writes the column of streams too; called before the first requests.
+    pub(crate) fn begin_with_streams(&mut self) -> io::Result<()> {
+        self.has_streams = true;
+        self.writer().map(|_| ()).map_err(as_io)
+    }
+
+    fn writer(&mut self) -> ParquetResult<&mut SerializedFileWriter<W>> {
+        if let Some(file) = self.file.take() {
+            self.writer = Some(begin(file, self.has_streams)?);
         }
-        let schema = Arc::new(parse_message_type(SCHEMA)?);
-        SerializedFileWriter::new(file, schema, Arc::new(properties.build()))
+        self.writer.as_mut().ok_or_else(|| ParquetError::General("its head could not be written".to_owned()))
     }
 
     pub(crate) fn write(&mut self, requests: &[Request]) -> io::Result<()> {
@@ -316,10 +359,12 @@ impl<W: Write + Send> ParquetSink<W> {
         let word = |request: &Request| ByteArray::from(bytes::Bytes::from_static(csv::word(request).as_bytes()));
         let ops: Vec<ByteArray> = self.pending.iter().map(word).collect();
         let numbers = |number: fn(&Request) -> u64| self.pending.iter().map(|r| number(r) as i64).collect::<Vec<_>>();
-        let numbers = [numbers(|r| r.arrival_ns), numbers(|r| r.offset), numbers(|r| r.length)];
-        let mut group = self.writer.next_row_group()?;
+        let numbers =
+            [numbers(|r| r.arrival_ns), numbers(|r| r.offset), numbers(|r| r.length), numbers(|r| u64::from(r.source))];
+        let has_streams = self.has_streams;
+        let mut group = self.writer()?.next_row_group()?;
         let mut numbers = numbers.iter();
-        for (_, physical) in COLUMNS {
+        for (_, physical) in columns(has_streams) {
             let mut column =
                 group.next_column()?.ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
             match (physical, numbers.as_slice()) {
@@ -343,6 +388,8 @@ impl<W: Write + Send> ParquetSink<W> {
         if !self.pending.is_empty() {
             self.write_group().map_err(as_io)?;
         }
-        self.writer.into_inner().map_err(as_io)
+        self.writer().map_err(as_io)?;
+        let writer = self.writer.expect("the head was written now, if not before");
+        writer.into_inner().map_err(as_io)
     }
 }

@@ -21,6 +21,10 @@ impl<W> ParquetSink<W> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    pub(crate) fn begin_with_streams(&mut self) -> io::Result<()> {
+        match self.0 {}
+    }
+
     pub(crate) fn write(&mut self, _: &[Request]) -> io::Result<()> {
         match self.0 {}
     }

@@ -153,7 +153,6 @@ fn without_parquet_its_files_are_recognised_and_refused() {
 #[test]
 fn who_asks_is_kept_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("streams.csv.zst");
     let request = |i: u64| Request {
         arrival_ns: i,
         offset: i * 4096,
@@ -163,15 +162,15 @@ fn who_asks_is_kept_where_that_is_asked_for() {
         durable: false,
     };
     let requests: Vec<Request> = (0..1000).map(request).collect();
-    let mut writer = TraceWriter::create(path.to_str().unwrap(), false).unwrap().with_streams().unwrap();
-    writer.write(&requests).unwrap();
-    writer.finish().unwrap();
-    let mut read = Vec::new();
-    let mut reader = open(path.to_str().unwrap(), &OpenOptions::default()).unwrap();
-    while reader.fill(&mut read, 64).unwrap() > 0 {}
-    assert_eq!(read, requests);
-    let parquet = folder.path().join("streams.parquet");
-    if let Ok(writer) = TraceWriter::create(parquet.to_str().unwrap(), false) {
-        assert!(writer.with_streams().is_err());
+    for form in ["csv.zst", "parquet"].into_iter().filter(|form| cfg!(feature = "parquet") || *form != "parquet") {
+        let path = folder.path().join("streams").with_extension(form);
+        let mut writer = TraceWriter::create(path.to_str().unwrap(), false).unwrap().with_streams().unwrap();
+        writer.write(&requests).unwrap();
+        writer.finish().unwrap();
+        let mut read = Vec::new();
+        let mut reader = open(path.to_str().unwrap(), &OpenOptions::default()).unwrap();
+        while reader.fill(&mut read, 64).unwrap() > 0 {}
+        assert_eq!(read, requests, "{form}");
+        assert!(reader.names_streams(), "{form}");
     }
 }

@@ -9,7 +9,9 @@ pub use sections::SECTIONS;
 
 use crate::address::{Geometry, MAX_PAGES};
 use crate::device::{BlockDevice, DeviceError, Replay};
-use crate::ftl::{AnyDesign, Design as _, Found, Ftl, FtlParts, FtlPlan, Reserve, Uses, Wishes, read_design};
+use crate::ftl::{
+    AnyDesign, Design as _, Found, Ftl, FtlParts, FtlPlan, Reserve, Uses, WishedDram, Wishes, read_design,
+};
 use crate::nand::Medium;
 use crate::nand::array::NandArray;
 use crate::nand::clock::Clock as _;
@@ -167,7 +169,11 @@ fn check_uses(spec: &DeviceSpec, uses: Uses) -> Result<(), SpecError> {
 /// # Errors
 /// Unknown name, unknown parameter, or a value out of range.
 pub fn ftl_design(spec: &DeviceSpec) -> Result<AnyDesign, SpecError> {
-    read_design(&spec.ftl.name, &Wishes { cache_bytes: spec.dram.cache_bytes.map(|size| size.0) })
+    let wishes = Wishes {
+        cache_bytes: spec.dram.cache_bytes.map(|size| size.0),
+        dram: spec.dram.size.map(|_| WishedDram { has_buffer: spec.dram.has_buffer() }),
+    };
+    read_design(&spec.ftl.name, &wishes)
 }
 
 /// Placement, FTL and plan of a specification.

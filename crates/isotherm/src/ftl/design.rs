@@ -21,6 +21,27 @@ pub type ReadDesign = fn(&Parameters<'_>, &Wishes) -> Result<AnyDesign, SpecErro
 pub struct Wishes {
     /// What a demand-paged map may use, in place of its `cache` parameter (`dram.cache_bytes`).
     pub cache_bytes: Option<u64>,
+    /// The DRAM, where its size is given (`dram.size`): the map has what the split gives it, or all of it.
+    pub dram: Option<WishedDram>,
+}
+
+/// A DRAM, as far as it says how large a map is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WishedDram {
+    /// A write buffer has a share of it.
+    pub has_buffer: bool,
+}
+
+impl Wishes {
+    /// Refuses a size of the map that is given under `key` beside a DRAM, which is what runs.
+    ///
+    /// # Errors
+    /// There is such a DRAM.
+    pub fn refuse_beside_dram(&self, key: &str) -> Result<(), SpecError> {
+        let Some(dram) = self.dram else { return Ok(()) };
+        let has = if dram.has_buffer { "its share of that (dram.split)" } else { "all of that" };
+        Err(SpecError::new(key, format!("beside dram.size the map has {has}"), "leave one of them out"))
+    }
 }
 
 /// Which parts of a specification an FTL has a use for. The others are refused where they are given.

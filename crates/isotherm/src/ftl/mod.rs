@@ -6,7 +6,8 @@ mod page_map;
 pub mod recover;
 
 pub use design::{
-    Design, Found, FtlParts, FtlPlan, MapBytes, MapSizes, MetaArea, ReadDesign, Receive, Reserve, Uses, Wishes,
+    Design, Found, FtlParts, FtlPlan, MapBytes, MapSizes, MetaArea, ReadDesign, Receive, Reserve, Uses, WishedDram,
+    Wishes,
 };
 pub use mapping_space::{FlashCosts, MapWork, MappingSpace, Profits};
 

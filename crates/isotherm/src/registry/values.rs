@@ -7,6 +7,10 @@ use super::parameter::Parameter;
 use super::suggest::closest;
 use crate::quantity::{ByteSize, Share};
 
+fn place(policy: &PolicyName, key: &str) -> String {
+    format!("{}:{key}", policy.name)
+}
+
 /// The parameters of one policy, checked against its table: unknown keys and values that their kind does not allow are
 /// errors, missing ones take the default.
 ///
@@ -33,10 +37,15 @@ impl<'a> Parameters<'a> {
             if policy.parameters[..i].iter().any(|(k, _)| k == key) {
                 return Err(SpecError::new(&policy.name, format!("\"{key}\" is given twice"), "give it once"));
             }
-            let named = |error: SpecError| SpecError { place: format!("{}:{key}", policy.name), ..error };
+            let named = |error: SpecError| SpecError { place: place(policy, key), ..error };
             declared.map_or(Ok(()), |declared| declared.check(value)).map_err(named)?;
         }
         Ok(Self { policy, table })
+    }
+
+    /// A parameter's place in a specification, for errors.
+    pub fn place(&self, key: &str) -> String {
+        place(self.policy, key)
     }
 
     /// The policy that this one is built around: named by [`WRAPPED`], with the parameters that this one does not have.

@@ -121,4 +121,13 @@ fn what_cannot_be_split_is_refused_with_a_way_out() {
     let unknown = refused(&["ftl.name=dftl", "dram.size=1MiB", "dram.split=foo"]);
     assert!(unknown.contains("least_cost") && unknown.contains("a share such as 30%"), "{unknown}");
     assert!(refused(&["dram.size=1MiB", "dram.buffer=mru"]).contains("lb_clock"));
+    for size in ["ftl=dftl:cache=64KiB", "ftl=asa:cache=64KiB", "ftl=fast:log_blocks=2"] {
+        let refusal = refused(&[size, "dram.size=1MiB"]);
+        let place = &size[4..size.rfind('=').unwrap()];
+        assert!(refusal.starts_with(place) && refusal.contains("beside dram.size the map has its share"), "{refusal}");
+    }
+    let all = refused(&["ftl=dftl:cache=64KiB", "dram.size=1MiB", "dram.buffer=none"]);
+    assert!(all.contains("the map has all of that"), "{all}");
+    let key = refused(&["ftl=dftl", "dram.cache_bytes=64KiB", "dram.size=1MiB"]);
+    assert!(key.contains("dram.cache_bytes: beside dram.size"), "{key}");
 }

@@ -101,6 +101,12 @@ pub(in crate::ftl) const SHARED_PARAMETERS: usize = 5;
 impl DemandOptions {
     /// Reads what DFTL and those built on it share.
     pub(in crate::ftl) fn read_shared(parameters: &Parameters<'_>, wishes: &Wishes) -> Result<Self, SpecError> {
+        if parameters.is_given("cache") {
+            wishes.refuse_beside_dram(&parameters.place("cache"))?;
+        }
+        if wishes.cache_bytes.is_some() {
+            wishes.refuse_beside_dram("dram.cache_bytes")?;
+        }
         let own = parameters.bytes("cache");
         if let Some(other) = wishes.cache_bytes.filter(|bytes| parameters.is_given("cache") && *bytes != own) {
             return Err(SpecError::new(

@@ -20,7 +20,13 @@ pub(in crate::ftl) const ENTRY: Entry<ReadDesign> = Entry {
         Parameter::boolean("in_place_first_write", "false")
             .help("write a page that holds no data straight to its data block where NAND's order allows"),
     ],
-    build: |parameters, _| Ok(FastDesign::read(parameters).into()),
+    build: |parameters, wishes| {
+        // Without a buffer the map of fewer log blocks fits any DRAM, and the number counts.
+        if parameters.is_given("log_blocks") && wishes.dram.is_some_and(|dram| dram.has_buffer) {
+            wishes.refuse_beside_dram(&parameters.place("log_blocks"))?;
+        }
+        Ok(FastDesign::read(parameters).into())
+    },
 };
 
 /// Free blocks that FAST needs beside data and log blocks: the target of a merge, a log block opened for tombstones while
