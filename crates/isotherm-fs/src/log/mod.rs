@@ -12,6 +12,7 @@
 //! - Which blocks are written together, which segment is cleaned and which is written next, the segment machine of the simulator
 //!   decides ([`isotherm_sfs::machine`]).
 
+mod apply;
 mod batch;
 mod cache;
 pub mod census;
@@ -19,6 +20,7 @@ mod checkpointing;
 mod cleaning;
 mod load;
 mod observing;
+mod opening;
 pub mod options;
 mod planning;
 mod recount;
@@ -33,9 +35,9 @@ mod writing;
 
 pub use cleaning::Victim;
 pub use load::DeviceReader;
+pub use opening::{GivenUp, LostWrites, OpenError, Recovery, read_checkpoints, read_superblock};
 pub use options::LogSettings;
 pub use planning::{Goal, Planned};
-pub use recover::{GivenUp, LostWrites, OpenError, Recovery, read_checkpoints, read_superblock};
 pub(crate) use room::{Room, hotness_of};
 pub use space::Pressure;
 pub use writing::Job;
