@@ -13,7 +13,7 @@ use crate::handles;
 use crate::life::LifeInputs;
 use crate::plan::Plan;
 use crate::question::{PAGE_BYTES, Question, Situation};
-use crate::search::{Candidate, Dropped, PAGES_LONGER, Search, Tried};
+use crate::search::{Candidate, Dropped, Search, Tried};
 use crate::smart::Calibration;
 use crate::view::View;
 use crate::watch::{Watched, watch};
@@ -47,16 +47,8 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
     let learnt = View { part: Some(0..two_thirds), ..View::default() }.of(&question.trace);
     let watched = watch(&learnt, &survey, PAGE_BYTES)?;
     let regions = handles::regions(&watched);
-    let mut search = Search {
-        question,
-        situation: &situation,
-        survey: &survey,
-        control,
-        dropped: Vec::new(),
-        runs: 0,
-        pages: 0,
-        cut_short: 0,
-    };
+    let mut search =
+        Search { question, situation: &situation, survey: &survey, control, dropped: Vec::new(), runs: 0, pages: 0 };
 
     let as_it_is = Candidate { kind: Kind::AsItIs, what: "as it is".to_owned(), change: Change::default() };
     // The drive as it is has to be possible: what is wrong with it is wrong with the question.
@@ -123,17 +115,7 @@ pub fn advise(question: &Question, beside: Beside, control: &Control) -> Result<
         Some(calibration) => Some(calibrated(&mut search, calibration, &rows)?),
         None => None,
     };
-    let (runs, pages_replayed, cut_short, dropped) = (search.runs, search.pages, search.cut_short, search.dropped);
-    if cut_short > 0 {
-        situation.notes.push(format!(
-            "{cut_short} {} not steady after {} replays at this fill, and would have taken more than {} M host page writes to go on: \
-             {} not to be trusted",
-            if cut_short == 1 { "run was" } else { "runs were" },
-            situation.replays,
-            PAGES_LONGER / 1_000_000,
-            if cut_short == 1 { "it is" } else { "they are" },
-        ));
-    }
+    let (runs, pages_replayed, dropped) = (search.runs, search.pages, search.dropped);
     if situation.has_trims && rows.iter().all(|row| row.price.capacity == 0.0) {
         situation.notes.push(
             "the trace has discards, so that what is free is spare space already: to export less of the drive would change nothing"

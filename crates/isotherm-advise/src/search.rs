@@ -36,8 +36,6 @@ const KEPT_MAX: usize = 5;
 const PLANES: (u16, u16, u16) = (8, 4, 2);
 /// Times that a run that is not steady is made twice as long.
 const LONGER_MAX: u32 = 2;
-/// Host page writes, over all candidates that are simulated together, that longer runs may take.
-pub const PAGES_LONGER: u64 = 300_000_000;
 
 /// A candidate.
 #[derive(Clone, Debug)]
@@ -105,8 +103,6 @@ pub struct Search<'a> {
     pub runs: u64,
     /// Host page writes of these.
     pub pages: u64,
-    /// Runs that are not steady, and were not made longer since that would have taken more than [`PAGES_LONGER`].
-    pub cut_short: u64,
 }
 
 impl Search<'_> {
@@ -141,7 +137,6 @@ impl Search<'_> {
         let mut left: Vec<(usize, Candidate, u32)> =
             candidates.into_iter().enumerate().map(|(at, candidate)| (at, candidate, self.situation.replays)).collect();
         let mut done: Vec<(usize, Tried)> = Vec::new();
-        let mut pages_left = PAGES_LONGER;
         for round in 0..=LONGER_MAX {
             let specs: Vec<RunSpec> = left
                 .iter()
@@ -156,20 +151,8 @@ impl Search<'_> {
             let mut again = Vec::new();
             let results = std::mem::take(&mut left).into_iter().zip(brought).zip(self.run(specs)?);
             for (((at, candidate, replays), replay), result) in results {
-                let longer = 2 * replays;
                 match result {
-                    Ok(run) if is_unsteady(&run) && round < LONGER_MAX => {
-                        match pages_left.checked_sub(u64::from(longer) * self.situation.page_writes) {
-                            Some(left) => {
-                                pages_left = left;
-                                again.push((at, candidate, longer));
-                            }
-                            None => {
-                                self.cut_short += 1;
-                                done.push((at, Tried { candidate, replay, run }));
-                            }
-                        }
-                    }
+                    Ok(run) if is_unsteady(&run) && round < LONGER_MAX => again.push((at, candidate, 2 * replays)),
                     Ok(run) => done.push((at, Tried { candidate, replay, run })),
                     Err(reason) => {
                         self.dropped.push(Dropped { what: candidate.what, ratio: None, reason: reason.to_string() });
