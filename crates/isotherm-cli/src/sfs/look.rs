@@ -103,8 +103,9 @@ impl Opened {
     /// Opens it.
     pub fn new(device: &Path) -> anyhow::Result<Self> {
         let settings = LogSettings { read_only: true, ..LogSettings::default() };
-        let (volume, _) = Volume::open(open(device, Access::Read, || true)?, settings, super::mount::now)
+        let (volume, recovery) = Volume::open(open(device, Access::Read, || true)?, settings, super::mount::now)
             .with_context(|| device.display().to_string())?;
+        super::mount::warn_of_damage(&device.display().to_string(), &recovery);
         Ok(Self { volume })
     }
 

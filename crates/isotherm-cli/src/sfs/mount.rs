@@ -8,6 +8,7 @@ use super::watch::Watched;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use isotherm_fs::device::Device;
+use isotherm_fs::log::Recovery;
 use isotherm_fs::recording::Observer;
 use isotherm_fs::recording::recorder::Recorder;
 use isotherm_fs::volume::{Background, Volume};
@@ -233,17 +234,8 @@ fn serve_on(
             recovery.writes,
             recovery.transactions
         );
-        if recovery.unreadable_blocks > 0 {
-            let count = recovery.unreadable_blocks;
-            eprintln!(
-                "{}: damaged blocks of file data in these writes: {count}; reading them is an error",
-                args.source()
-            );
-        }
-        if let Some(lost) = recovery.lost {
-            eprintln!("{}: {lost}; what came after it is not seen", args.source());
-        }
     }
+    warn_of_damage(&args.source(), &recovery);
     let volume = Arc::new(volume);
     let readable = read_root(&volume).with_context(|| args.source());
     let served = readable.and_then(|()| live_page(args, &volume, facts)).and_then(|page| {
@@ -253,6 +245,17 @@ fn serve_on(
     });
     let closed = volume.close().with_context(|| args.source());
     served.and(closed)
+}
+
+/// Says what of the log is damaged: what is read of the volume is not all that was synced.
+pub fn warn_of_damage(source: &str, recovery: &Recovery) {
+    if recovery.unreadable_blocks > 0 {
+        let count = recovery.unreadable_blocks;
+        eprintln!("{source}: damaged blocks of file data since the last checkpoint: {count}; reading them is an error");
+    }
+    if let Some(lost) = recovery.lost {
+        eprintln!("{source}: {lost}; what came after it is not seen, and fsck.sfs -y may mend that");
+    }
 }
 
 /// Looks into the root directory: without that, a mounted volume is of no use, and nobody could tell why.
