@@ -60,10 +60,15 @@ impl<'a> SegmentReader<'a> {
     pub fn scan_summaries(&self, segment: u32, next: u32) -> impl Iterator<Item = Summary> + '_ {
         const BLOCKS_AT_A_TIME: u32 = 256;
         let (start, end) = (self.superblock.segment_start(segment), self.superblock.segment_blocks);
+        let mut bytes = vec![0; BLOCKS_AT_A_TIME.min(end - next) as usize * BLOCK_BYTES];
         (next..end).step_by(BLOCKS_AT_A_TIME as usize).flat_map(move |from| {
-            let count = BLOCKS_AT_A_TIME.min(end - from) as usize;
-            let blocks = self.read_blocks(start + from, count).unwrap_or_default();
-            let begins = (from..).zip(blocks).filter(|(_, block)| Summary::lengths(&**block).is_some());
+            let bytes = &mut bytes[..BLOCKS_AT_A_TIME.min(end - from) as usize * BLOCK_BYTES];
+            // A piece that cannot be read is looked at as if nothing stood there.
+            if self.device.read(u64::from(start + from) * BLOCK_BYTES as u64, bytes).is_err() {
+                bytes.fill(0);
+            }
+            let blocks = (from..).zip(bytes.as_chunks::<BLOCK_BYTES>().0);
+            let begins = blocks.filter(|(_, block)| Summary::lengths(&block[..]).is_some());
             begins.filter_map(|(at, _)| self.read_summary(segment, at)).collect::<Vec<_>>()
         })
     }
