@@ -1,6 +1,25 @@
-//! A set of small numbers, one bit each: ranges of it are counted and emptied a word at a time.
+//! A set of small numbers, one bit each: ranges of it are counted and emptied a word at a time. And what is done with the bits of a word.
 
 use crate::memory;
+
+/// Calls `visit` with the number of each bit of `word` that is set, lowest first.
+#[inline(always)]
+pub(crate) fn for_each_bit(mut word: u64, mut visit: impl FnMut(u32)) {
+    while word != 0 {
+        visit(word.trailing_zeros());
+        word &= word - 1;
+    }
+}
+
+/// The lowest bits of `word` that are set, at most so many.
+#[inline(always)]
+pub(crate) fn lowest_bits(word: u64, most: u32) -> u64 {
+    let mut chosen = word;
+    for _ in most..word.count_ones() {
+        chosen &= !(1 << (63 - chosen.leading_zeros()));
+    }
+    chosen
+}
 
 /// A set over `0..length`.
 #[derive(Clone, Debug)]

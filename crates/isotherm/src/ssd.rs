@@ -383,13 +383,14 @@ where
         if batch.is_empty() {
             return Ok(());
         }
-        let mut next = self.first_pages(batch, GROUP);
+        let (mut current, mut next) = (self.first_pages(batch, 0), self.first_pages(batch, GROUP));
         for start in (0..batch.len()).step_by(GROUP) {
             let rest = &batch[start..];
-            next = self.prefetch_groups(rest, &next);
+            let after_next = self.prefetch_groups(rest, &next);
+            let lpns = std::mem::replace(&mut current, std::mem::replace(&mut next, after_next));
             if self.writes_runs
                 && let Some(group) = rest.first_chunk::<GROUP>()
-                && let Some(lpns) = self.whole_pages(group)
+                && self.are_whole_pages(group)
             {
                 self.write_group(&lpns)?;
                 continue;
@@ -406,18 +407,17 @@ where
         Ok(())
     }
 
-    /// The pages that the requests of a group write, if each of them writes one whole page and no more is asked.
+    /// Whether each request of a group writes one whole page and no more is asked. All of them are looked at, without a branch.
     #[inline(always)]
-    fn whole_pages(&self, group: &[Request; GROUP]) -> Option<[Lpn; GROUP]> {
+    fn are_whole_pages(&self, group: &[Request; GROUP]) -> bool {
         let page_bytes = 1u64 << self.log2_page_bytes;
-        let is_plain = |request: &Request| {
-            request.op == Op::Write
-                && !request.durable
-                && request.length == page_bytes
-                && request.offset & (page_bytes - 1) == 0
-                && request.offset < self.capacity_bytes
-        };
-        group.iter().all(is_plain).then(|| group.map(|request| self.page_of(request.offset)))
+        let (mut unlike, mut last) = (0, 0);
+        for request in group {
+            unlike |= request.offset & (page_bytes - 1) | request.length ^ page_bytes;
+            unlike |= u64::from(request.op as u8 ^ Op::Write as u8 | u8::from(request.durable));
+            last = last.max(request.offset);
+        }
+        unlike == 0 && last < self.capacity_bytes
     }
 
     /// Writes whole pages, in runs as long as an open block has room.

@@ -7,6 +7,7 @@
 
 use super::BlockState;
 use crate::address::{BlockId, Ppn, StreamId};
+use crate::bits::for_each_bit;
 use crate::memory;
 
 const STREAM_SHIFT: u32 = 16;
@@ -128,17 +129,32 @@ impl Validity {
     #[inline(always)]
     pub(crate) fn clear_until(&mut self, pages: &[Ppn], most: u32) -> (usize, bool) {
         const CLOSED: u64 = (BlockState::Closed as u64) << STATE_SHIFT;
+        // Of the other states, those below wrap around and those above lie beyond any count.
+        let are_few = |left: u64| (left & !STREAM_MASK).wrapping_sub(CLOSED) <= u64::from(most);
         // In registers: what is written to the table might be any of them, for all that the compiler knows.
         let (stride, log2) = (self.stride, self.log2_pages_per_block);
         let words = &mut self.words[..];
+        if stride == 2 {
+            // A record is small enough to be looked up as one.
+            let (records, _) = words.as_chunks_mut::<2>();
+            for (index, at) in pages.iter().enumerate() {
+                let [left, bits] = &mut records[(at.0 >> log2) as usize];
+                let bit = at.0 & ((1 << log2) - 1);
+                debug_assert!(*bits >> bit & 1 == 1, "{at:?} is invalidated twice");
+                *bits &= !(1 << bit);
+                *left -= 1;
+                if are_few(*left) {
+                    return (index + 1, true);
+                }
+            }
+            return (pages.len(), false);
+        }
         for (index, at) in pages.iter().enumerate() {
             let (header, word, bit) = locate(*at, stride, log2);
             debug_assert!(words[word] >> bit & 1 == 1, "{at:?} is invalidated twice");
             words[word] &= !(1 << bit);
-            let left = words[header] - 1;
-            words[header] = left;
-            // Of the other states, those below wrap around and those above lie beyond any count.
-            if (left & !STREAM_MASK).wrapping_sub(CLOSED) <= u64::from(most) {
+            words[header] -= 1;
+            if are_few(words[header]) {
                 return (index + 1, true);
             }
         }
@@ -171,22 +187,22 @@ impl Validity {
     /// Calls `visit` with the valid pages of `block`, in order.
     #[inline(always)]
     pub(crate) fn for_each_valid(&self, block: BlockId, mut visit: impl FnMut(Ppn)) {
-        let header = self.header(block);
-        let mut first = block.0 << self.log2_pages_per_block;
-        for word in &self.words[header + 1..header + self.stride] {
-            let mut bits = *word;
-            while bits != 0 {
-                visit(Ppn(first + bits.trailing_zeros()));
-                bits &= bits - 1;
-            }
-            first += 64;
+        for (first, word) in (block.0 << self.log2_pages_per_block..).step_by(64).zip(self.bits(block)) {
+            for_each_bit(*word, |bit| visit(Ppn(first + bit)));
         }
+    }
+
+    /// The valid pages of `block`, one bit each.
+    #[inline(always)]
+    pub(crate) fn bits(&self, block: BlockId) -> &[u64] {
+        let header = self.header(block);
+        &self.words[header + 1..header + self.stride]
     }
 
     /// The valid pages of `block`, in order.
     pub(crate) fn valid_pages(&self, block: BlockId) -> impl Iterator<Item = Ppn> + '_ {
-        let (header, first) = (self.header(block), block.0 << self.log2_pages_per_block);
-        self.words[header + 1..header + self.stride].iter().zip((first..).step_by(64)).flat_map(|(word, first)| {
+        let first = block.0 << self.log2_pages_per_block;
+        self.bits(block).iter().zip((first..).step_by(64)).flat_map(|(word, first)| {
             let mut bits = *word;
             std::iter::from_fn(move || {
                 let next = (bits != 0).then(|| Ppn(first + bits.trailing_zeros()))?;
@@ -199,11 +215,10 @@ impl Validity {
     /// Brings the record of a page towards the cache.
     #[inline(always)]
     pub(crate) fn prefetch(&self, at: Ppn) {
-        let (header, word, _) = self.locate(at);
-        memory::prefetch(&self.words, header);
+        memory::prefetch(&self.words, (at.0 >> self.log2_pages_per_block) as usize * self.stride);
         // On blocks of 64 pages header and bits are on the same line.
         if self.stride > 2 {
-            memory::prefetch(&self.words, word);
+            memory::prefetch(&self.words, self.locate(at).1);
         }
     }
 

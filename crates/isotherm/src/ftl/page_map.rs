@@ -55,7 +55,9 @@ impl PageMap {
         lpns: &[Lpn],
         store: &BlockStore<M, P, V>,
     ) {
-        store.prefetch_pages(lpns.iter().filter_map(|lpn| self.entries.get(lpn.0 as usize)?.mapped()));
+        // What is not mapped gives a number beyond every page, for which nothing is prefetched: no branch, no wait for it.
+        let pages = lpns.iter().filter_map(|lpn| self.entries.get(lpn.0 as usize));
+        store.prefetch_pages(pages.map(|entry| entry.page_if_mapped()));
     }
 
     /// Points `lpn` to the page that was just written for it, and invalidates the old one.
@@ -86,23 +88,21 @@ impl PageMap {
         store: &mut BlockStore<M, P, V>,
     ) {
         let heeded = store.heeded();
-        let (mut before, mut old, mut dead) = ([MapEntry::NONE; RUN], [Ppn::NONE; RUN], 0);
-        let (before, entries) = (&mut before[..lpns.len()], &mut self.entries[..]);
+        let (mut before, entries) = ([MapEntry::NONE; RUN], &mut self.entries[..]);
         // First all entries, then all old pages: either loop waits for one table, and has little else to do.
-        let mut all_are_mapped = true;
-        for (((lpn, at), before), old) in lpns.iter().zip(at.0..).zip(&mut *before).zip(&mut old) {
+        for ((lpn, at), before) in lpns.iter().zip(at.0..).zip(&mut before) {
             *before = std::mem::replace(&mut entries[lpn.0 as usize], MapEntry::page(Ppn(at)));
-            *old = before.mapped().unwrap_or(Ppn::NONE);
-            all_are_mapped &= before.mapped().is_some();
         }
+        let mut old = before.map(MapEntry::page_if_mapped);
+        let before = &before[..lpns.len()];
         // So it is nearly always, once a device is full.
-        if all_are_mapped {
+        if MapEntry::are_mapped(before) {
             store.invalidate_heeded(&old[..lpns.len()], heeded);
             store.count_run(lpns.len(), lpns.len() as u64);
             return;
         }
-        let mut all_dead = 0;
-        for before in &*before {
+        let (mut dead, mut all_dead) = (0, 0);
+        for before in before {
             match before.mapped() {
                 Some(page) => {
                     old[dead] = page;
@@ -168,6 +168,11 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Mapping<M, P, V> for PageMap {
     #[inline(always)]
     fn prefetch(&self, owner: Owner) {
         memory::prefetch(&self.entries, owner.address() as usize);
+    }
+
+    #[inline(always)]
+    fn entries(&mut self) -> Option<&mut [MapEntry]> {
+        Some(&mut self.entries)
     }
 
     #[inline(always)]

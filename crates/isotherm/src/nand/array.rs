@@ -8,6 +8,7 @@ use super::content::Content as _;
 use super::payload::{HeapBytes, NoBytes, Payload};
 use super::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef, copy_each};
 use crate::address::{BlockId, Geometry, Lpn, Ppn};
+use crate::bits::for_each_bit;
 use crate::cause::Cause;
 use crate::memory;
 use crate::stats::MediumCounters;
@@ -257,6 +258,38 @@ impl<P: Payload> Medium for NandArray<P> {
         }
         self.counters.copies[cause] += moves.len() as u64;
         (copied, result)
+    }
+
+    #[inline(always)]
+    fn copies_owners(&self) -> bool {
+        P::Content::HOLDS_NOTHING && self.recovery.is_none()
+    }
+
+    #[inline(always)]
+    fn holds_data_only(&self, block: BlockId) -> bool {
+        let (first, pages) = (self.geometry.first_page(block).0 as usize, self.geometry.pages_per_block() as usize);
+        Owner::are_data(&self.owners[first..][..pages])
+    }
+
+    #[inline(always)]
+    fn copy_data(&mut self, first: Ppn, chosen: u64, target: Ppn, cause: Cause, mut moved: impl FnMut(Lpn, Ppn)) {
+        let (count, from, to) = (chosen.count_ones() as usize, first.0 as usize, target.0 as usize);
+        self.claim_run(target, count);
+        let (sources, targets) = if from < to {
+            let (below, above) = self.owners.split_at_mut(to);
+            (&below[from..], &mut above[..count])
+        } else {
+            let (below, above) = self.owners.split_at_mut(from);
+            (&*above, &mut below[to..][..count])
+        };
+        let mut next = 0;
+        for_each_bit(chosen, |bit| {
+            let owner = sources[bit as usize];
+            targets[next] = owner;
+            moved(Lpn(owner.address()), Ppn(target.0 + next as u32));
+            next += 1;
+        });
+        self.counters.copies[cause] += count as u64;
     }
 
     #[inline(always)]

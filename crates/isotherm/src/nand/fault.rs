@@ -131,6 +131,15 @@ impl<M: Medium> Medium for Faulty<M> {
     fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>) {
         copy_each(self, moves, target, cause)
     }
+    fn copies_owners(&self) -> bool {
+        false
+    }
+    fn holds_data_only(&self, block: BlockId) -> bool {
+        self.inner.holds_data_only(block)
+    }
+    fn copy_data(&mut self, _: Ppn, _: u64, _: Ppn, _: Cause, _: impl FnMut(Lpn, Ppn)) {
+        unreachable!("each copy meets its own fate");
+    }
     fn programs_runs(&self) -> bool {
         false
     }

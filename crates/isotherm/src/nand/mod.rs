@@ -62,6 +62,12 @@ impl Owner {
         }
     }
 
+    /// Whether all of these pages hold data: all of them are looked at, which takes less than to stop at one that does not.
+    #[inline(always)]
+    fn are_data(owners: &[Self]) -> bool {
+        owners.iter().fold(0, |all, owner| all | owner.0) < MAX_PAGES
+    }
+
     /// The address: an LPN for data.
     #[inline(always)]
     pub fn address(self) -> u32 {
@@ -175,6 +181,13 @@ pub trait Medium: Sized {
     /// Copies the pages of `moves` to consecutive pages of one block from `target` on, and says how many were copied before
     /// a failure. [`copy_each`] serves media that can do no better than one page at a time.
     fn copy_run(&mut self, moves: &[Move], target: Ppn, cause: Cause) -> (usize, Result<(), MediumError>);
+    /// Whether a copy moves nothing but the owner, and never fails, so that [`Medium::copy_data`] may be used.
+    fn copies_owners(&self) -> bool;
+    /// Whether every page of a full block holds data.
+    fn holds_data_only(&self, block: BlockId) -> bool;
+    /// Copies pages of data to consecutive pages of another block from `target` on, and tells `moved` of each: of the 64 pages from
+    /// `first` on, which lie in one block, those of `chosen`, lowest bit first. Only where [`Medium::copies_owners`].
+    fn copy_data(&mut self, first: Ppn, chosen: u64, target: Ppn, cause: Cause, moved: impl FnMut(Lpn, Ppn));
     /// Whether pages hold nothing and programs neither fail nor take time, so that [`Medium::program_run`] may stand for many.
     fn programs_runs(&self) -> bool;
     /// Programs pages of data: those of `lpns` go to consecutive pages of one block from `target` on, with sequence numbers from

@@ -10,6 +10,7 @@
 use super::clock::Clock;
 use super::{Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
 use crate::address::{BlockId, Geometry, Lpn, Ppn};
+use crate::bits::for_each_bit;
 use crate::cause::Cause;
 use crate::registry::Entry;
 use crate::stats::{FlashTime, MediumCounters};
@@ -354,6 +355,25 @@ impl<M: Medium> Medium for Timed<M> {
             }
         }
         (copied, result)
+    }
+    #[inline(always)]
+    fn copies_owners(&self) -> bool {
+        self.inner.copies_owners()
+    }
+    #[inline(always)]
+    fn holds_data_only(&self, block: BlockId) -> bool {
+        self.inner.holds_data_only(block)
+    }
+    #[inline(always)]
+    fn copy_data(&mut self, first: Ppn, chosen: u64, target: Ppn, cause: Cause, moved: impl FnMut(Lpn, Ppn)) {
+        self.inner.copy_data(first, chosen, target, cause, moved);
+        if !matches!(self.clock.model, Model::Off) {
+            let mut to = target;
+            for_each_bit(chosen, |bit| {
+                self.clock.record_copy(Ppn(first.0 + bit), to);
+                to.0 += 1;
+            });
+        }
     }
     fn programs_runs(&self) -> bool {
         matches!(self.clock.model, Model::Off) && self.inner.programs_runs()

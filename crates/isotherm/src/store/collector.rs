@@ -3,17 +3,15 @@
 //! The steps are free functions over the block store and the map above it, because both change while a page moves.
 
 use super::BlockStore;
-use crate::address::{BlockId, Lpn, Ppn, StreamId};
+use crate::address::{BlockId, Ppn, StreamId};
 use crate::blocks::{BlockState, Streams};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::clock::Clock as _;
-use crate::nand::{Kind, Medium, Move, Owner};
-use crate::placement::{GcCopy, Placement, VictimSource};
+use crate::nand::{Medium, Move, Owner};
+use crate::placement::{Placement, VictimSource};
+use crate::store::tombstones::MapEntry;
 use crate::victim::VictimPolicy;
-
-/// Pages of the coming victim whose owners are prefetched: more than this would only evict what is needed first.
-const MOST_PREFETCHED_PAGES: u32 = 256;
 
 /// What stands above a block store: it maps addresses to pages, and must hear where pages go.
 ///
@@ -30,6 +28,11 @@ pub trait Mapping<M, P, V> {
     /// Faults of the medium.
     fn before_copy(&mut self, _store: &mut BlockStore<M, P, V>, _moves: &[Move]) -> Result<(), DeviceError> {
         Ok(())
+    }
+    /// Where pages of data are, if that is all that is to be changed when one of them moves. Then neither `before_copy` nor `relocate`
+    /// need hear of pages of data.
+    fn entries(&mut self) -> Option<&mut [MapEntry]> {
+        None
     }
     /// The pages of `moves` have been copied.
     ///
@@ -188,7 +191,18 @@ fn empty<M: Medium, P: Placement, V: VictimPolicy>(
     cause: Cause,
 ) -> Result<u32, DeviceError> {
     moves.clear();
-    store.list_valid(victim, moves, map);
+    if store.foreseen != Some(victim) {
+        store.prefetch_map(victim, map);
+    }
+    if let Some(stream) = store.moves_data_only(victim)
+        && let Some(entries) = map.entries()
+    {
+        let valid = store.blocks.valid(victim);
+        store.move_data(victim, stream, entries, cause)?;
+        map.before_erase(store, victim)?;
+        return Ok(valid);
+    }
+    store.list_valid(victim, moves);
     let valid = moves.len() as u32;
     map.before_copy(store, moves)?;
     if store.blocks.valid(victim) < valid {
@@ -261,210 +275,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         }
         self.victim.refresh(&self.blocks, Streams::ALL, &self.history);
         self.victim.pick(&self.blocks, self.now)
-    }
-
-    /// The valid pages of `block`, in order. What the map and the placement keep of them is prefetched on the way, unless
-    /// that was done when the block was foreseen.
-    #[inline(always)]
-    fn list_valid(&self, block: BlockId, moves: &mut Vec<Move>, map: &impl Mapping<M, P, V>) {
-        if self.foreseen != Some(block) {
-            self.prefetch_map(block, map);
-        }
-        self.blocks
-            .validity
-            .for_each_valid(block, |from| moves.push(Move { owner: self.medium.owner(from), from, to: Ppn::NONE }));
-    }
-
-    /// Brings what the map keeps of the block that is likely to be chosen after `victim` towards the cache, and names it: that arrives
-    /// while the victim's pages, which have come, are moved.
-    fn foresee(&mut self, victim: BlockId, map: &impl Mapping<M, P, V>) -> Option<BlockId> {
-        let next = if self.victim.upcoming() == Some(victim) { self.victim.following() } else { None }?;
-        self.prefetch_map(next, map);
-        Some(next)
-    }
-
-    /// Asks the victim policy what it will choose next, and brings what a collection of it needs towards the cache, unless it is `known`
-    /// and that was done.
-    pub(super) fn look_ahead(&mut self, known: Option<BlockId>, map: &impl Mapping<M, P, V>) {
-        self.foreseen = self.victim.upcoming();
-        if let Some(next) = self.foreseen {
-            if known != Some(next) {
-                self.prefetch_map(next, map);
-            }
-            if let Some(following) = self.victim.following() {
-                self.prefetch_block(following);
-            }
-        }
-    }
-
-    /// As [`BlockStore::look_ahead`], once more between two collections: when the pages that were just appended, `count` from `at` on,
-    /// come near the end of the open block. What dies since the last collection may make another block the next victim.
-    #[inline(always)]
-    pub(crate) fn look_again(&mut self, at: Ppn, count: usize, map: &impl Mapping<M, P, V>) {
-        /// So many pages before the end of a block: what is prefetched then arrives, and little changes any more.
-        const NEAR: u32 = 16;
-        let geometry = self.medium.geometry();
-        let left = geometry.pages_per_block() - geometry.index_in_block(at);
-        let comes_near = left > NEAR && left <= NEAR + count as u32;
-        // What was foreseen and stays the next is in the cache already.
-        if comes_near && self.victim.upcoming() != self.foreseen {
-            self.look_ahead(None, map);
-        }
-    }
-
-    /// A page of `block`, which the victim policy heeds, has died.
-    #[inline(never)]
-    pub(super) fn heed_death(&mut self, block: BlockId) {
-        self.victim.on_invalidate(block, &self.blocks);
-        if self.foreseen.is_some_and(|next| self.blocks.valid(block) < self.blocks.valid(next)) {
-            self.prefetch_block(block);
-        }
-    }
-
-    /// Brings what the map and the placement keep of the valid pages of `block` towards the cache.
-    fn prefetch_map(&self, block: BlockId, map: &impl Mapping<M, P, V>) {
-        self.blocks.validity.for_each_valid(block, |from| map.prefetch(self.medium.owner(from)));
-        if self.placement.copies_to().is_some() {
-            return;
-        }
-        let lpns = || {
-            let owners = self.blocks.validity.valid_pages(block).map(|from| self.medium.owner(from));
-            owners.filter(|owner| owner.kind() == Kind::Data).map(|owner| Lpn(owner.address()))
-        };
-        self.placement.prefetch(lpns());
-        if self.placement.wanted().anything() {
-            self.history.prefetch(lpns());
-        }
-    }
-
-    /// Copies the pages of `moves` to the streams that the placement names, in runs of one stream and one cause.
-    fn copy_moves(&mut self, victim: BlockId, moves: &mut [Move], cause: Cause) -> Result<(), DeviceError> {
-        let (from, stamp) = (self.blocks.stream(victim), self.blocks.stamp(victim));
-        let all_to = self.placement.copies_to();
-        if let Some(stream) = all_to
-            && moves.iter().fold(true, |all, entry| all & (entry.owner.kind() == Kind::Data))
-        {
-            self.copy_run(stream, moves, stamp, cause)?;
-            self.drop_all(victim);
-            return Ok(());
-        }
-        if all_to.is_none() && self.placement.wants_batches() {
-            let data = moves.iter().filter(|entry| entry.owner.kind() == Kind::Data);
-            let lpns: Vec<Lpn> = data.map(|entry| Lpn(entry.owner.address())).collect();
-            self.placement.announce_copies(&lpns, self.now, from, stamp);
-        }
-        let mut rest = &mut *moves;
-        let mut next = rest.first().map(|first| self.destination(first.owner, all_to, from, stamp, cause));
-        while let Some((stream, cause_here)) = next {
-            let mut length = 1;
-            next = None;
-            while let Some(entry) = rest.get(length) {
-                let destination = self.destination(entry.owner, all_to, from, stamp, cause);
-                if destination != (stream, cause_here) {
-                    next = Some(destination);
-                    break;
-                }
-                length += 1;
-            }
-            let (run, others) = rest.split_at_mut(length);
-            self.copy_run(stream, run, stamp, cause_here)?;
-            rest = others;
-        }
-        self.drop_all(victim);
-        Ok(())
-    }
-
-    /// Copies a run of pages to one stream, over as many open blocks as it takes.
-    fn copy_run(
-        &mut self,
-        mut stream: StreamId,
-        run: &mut [Move],
-        stamp: u64,
-        cause: Cause,
-    ) -> Result<(), DeviceError> {
-        let mut done = 0;
-        while done < run.len() {
-            if !self.has_room(stream) {
-                stream = self.open_block(stream)?;
-            }
-            let open = &mut self.open[usize::from(stream.0)];
-            let target = Ppn(open.next);
-            let fitting = (run.len() - done).min((open.end - open.next) as usize);
-            let fitting = &mut run[done..done + fitting];
-            let (copied, result) = self.medium.copy_run(fitting, target, cause);
-            for (entry, at) in fitting[..copied].iter_mut().zip(target.0..) {
-                entry.to = Ppn(at);
-            }
-            if self.watches_pages {
-                self.victim.on_copies(&fitting[..copied]);
-            }
-            done += copied;
-            open.next += copied as u32;
-            open.copied += copied as u64;
-            open.copied_stamps += stamp * copied as u64;
-            open.youngest = open.youngest.max(stamp);
-            let full = open.next == open.end;
-            let block = self.medium.geometry().block_of(target);
-            self.blocks.validity.set_run(target, copied as u32);
-            self.valid_pages += copied as u64;
-            self.used_pages += copied as u64;
-            match result {
-                Ok(()) if full => self.close_block(stream, block, self.closed_state(stream)),
-                Ok(()) => {}
-                Err(error) => match error.stop() {
-                    Some(stop) => return Err(stop),
-                    None => self.abandon(stream, block),
-                },
-            }
-        }
-        Ok(())
-    }
-
-    /// Nothing in `block` is valid any more: its pages have moved.
-    fn drop_all(&mut self, block: BlockId) {
-        let dropped = u64::from(self.blocks.validity.clear_block(block));
-        self.valid_pages -= dropped;
-        self.counters.invalidated_pages += dropped;
-    }
-
-    /// Brings what is kept of `block` towards the cache, owners of its pages first.
-    #[inline(always)]
-    pub(super) fn prefetch_block(&self, block: BlockId) {
-        const OWNERS_PER_LINE: u32 = 16;
-        let first = self.medium.geometry().first_page(block).0;
-        let pages = self.medium.geometry().pages_per_block().min(MOST_PREFETCHED_PAGES);
-        self.blocks.validity.prefetch(Ppn(first));
-        for at in (first..first + pages).step_by(OWNERS_PER_LINE as usize) {
-            self.medium.prefetch_owner(Ppn(at));
-        }
-        self.medium.prefetch_block(block);
-        self.blocks.prefetch(block);
-    }
-
-    /// Where a moved page goes, and under which cause.
-    #[inline(always)]
-    fn destination(
-        &mut self,
-        owner: Owner,
-        all_to: Option<StreamId>,
-        from: StreamId,
-        stamp: u64,
-        cause: Cause,
-    ) -> (StreamId, Cause) {
-        match owner.kind() {
-            Kind::Data => {
-                let Some(stream) = all_to else {
-                    let copy = GcCopy { lpn: Lpn(owner.address()), now: self.now, from, stamp };
-                    return (self.placement.gc(&copy, &self.history), cause);
-                };
-                (stream, cause)
-            }
-            Kind::Translation => {
-                let cause = if cause == Cause::Gc { Cause::TranslationGc } else { cause };
-                (self.meta_stream(0), cause)
-            }
-            Kind::Tombstone | Kind::Unreadable => (StreamId(0), cause),
-        }
     }
 
     /// The erase of a block of translation pages belongs to their collection.

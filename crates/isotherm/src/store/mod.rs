@@ -7,6 +7,8 @@
 mod append;
 mod books;
 mod collector;
+mod copies;
+mod foresight;
 mod restore;
 pub mod tombstones;
 

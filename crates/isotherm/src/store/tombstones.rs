@@ -54,6 +54,18 @@ impl MapEntry {
         (self.0 < TOMBSTONE).then_some(Ppn(self.0))
     }
 
+    /// Whether all of these are mapped to pages.
+    #[inline(always)]
+    pub(crate) fn are_mapped(entries: &[Self]) -> bool {
+        entries.iter().fold(0, |all, entry| all | entry.0) < TOMBSTONE
+    }
+
+    /// The page that holds the data where there is one; else a number beyond those of pages.
+    #[inline(always)]
+    pub(crate) fn page_if_mapped(self) -> Ppn {
+        Ppn(self.0)
+    }
+
     /// The tombstone that trims the page.
     #[inline(always)]
     fn slot(self) -> Option<u32> {
