@@ -206,6 +206,37 @@ fn what_was_synced_is_there_after_the_server_was_killed() {
 }
 
 #[test]
+fn what_is_damaged_since_the_last_checkpoint_is_told_by_whoever_reads_the_volume() {
+    let Some(stage) = Stage::that_mounts() else { return };
+    let server = stage.serve("checkpoint=60");
+    for name in ["damaged", "whole"] {
+        let mut file = fs::File::create(stage.path("mnt").join(name)).expect("a file");
+        file.write_all(name.repeat(1000).as_bytes()).expect("there is room");
+        file.sync_all().expect("it becomes durable");
+    }
+    server.kill();
+    let mut disk = fs::read(stage.path("disk")).expect("the volume");
+    let content = "damaged".repeat(100);
+    let at = disk.windows(content.len()).position(|window| window == content.as_bytes()).expect("it was synced");
+    disk[at] ^= 1;
+    fs::write(stage.path("disk"), disk).expect("there is room");
+    let disk = stage.text("disk");
+    for (words, code) in [
+        (vec!["ls", &disk], 0),
+        (vec!["cat", &disk, "whole"], 0),
+        (vec!["cat", &disk, "damaged"], 2),
+        (vec!["cp", &disk, "whole", &stage.text("copy")], 0),
+        (vec!["files", &disk], 0),
+    ] {
+        let output = stage.run(&words);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {}", said(&output));
+        let told = said(&output).contains("damaged blocks of file data since the last checkpoint: 1;");
+        assert!(told, "{words:?}: {}", said(&output));
+    }
+    assert_eq!(stage.ok(&["cat", &disk, "whole"]), "whole".repeat(1000));
+}
+
+#[test]
 fn a_volume_that_is_mounted_is_locked() {
     let Some(stage) = Stage::that_mounts() else { return };
     let server = stage.serve("ro");
