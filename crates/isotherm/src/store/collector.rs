@@ -114,8 +114,9 @@ pub fn collect_worn<M: Medium, P: Placement, V: VictimPolicy>(
         .collect();
     behind.sort_unstable();
     for (_, block) in behind.into_iter().take((blocks / 64).max(1) as usize) {
-        // Moving a full block needs a free one; ordinary cleaning comes first.
-        if store.free.len() as u32 <= store.options.floor || store.blocks.state(block) != BlockState::Closed {
+        // Moving a full block needs a free one, which comes out of the reserve as in ordinary cleaning, and gives one back. With one stream
+        // nothing more is ever free when cleaning ends.
+        if (store.free.len() as u32) < store.options.floor || store.blocks.state(block) != BlockState::Closed {
             break;
         }
         collect(store, map, block, Cause::Wear)?;
