@@ -119,7 +119,11 @@ pub fn candidates(
     // A log without free space cannot clean.
     if question.fill <= 0.95 {
         let change = Change { file_system: true, ..Change::default() };
-        add(Kind::FileSystem, "+ SFS in place of the file system's updates".to_owned(), change);
+        add(
+            Kind::FileSystem,
+            "+ SFS in place of the file system's updates, by what reaches its log".to_owned(),
+            change,
+        );
     }
     all
 }

@@ -60,7 +60,9 @@ pub struct Tried {
 }
 
 impl Tried {
-    /// Pages programmed for each page that the host wrote: over the last two replays, and below a log over the whole run.
+    /// Pages programmed for each page that the host wrote, over the last two replays; below a log for each that reached it, over the whole
+    /// run. What the log's cache of dirty blocks absorbs is left out: it has its share of the simulated drive, which is as small as the
+    /// trace, and no host has as large a share of a whole one.
     pub fn write_amplification(&self) -> f64 {
         let last = self.run.write_amplification_end_to_end.or(self.run.write_amplification_last);
         last.unwrap_or(f64::INFINITY)
