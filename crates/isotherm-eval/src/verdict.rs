@@ -153,7 +153,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         }
         Some(_) => {}
         None => {
-            let text = "not steady: the measured window has too few host writes to be judged";
+            let text = "not steady: the measured window is too small a part of the run to be judged";
             reasons.push(format!("{text}{}", advice(&setting.wider())));
         }
     }
