@@ -18,7 +18,7 @@ const CANDIDATE_SHARE_LOG2: u32 = 6;
 
 pub(super) const ENTRY: Entry<BuildVictim> = Entry {
     name: "greedy",
-    summary: "the block with the fewest valid pages",
+    summary: "the block with the fewest valid pages, of several the one that came down to so few first",
     paper: "Rosenblum & Ousterhout, SOSP'91; Menon 1995",
     memory: "8 bytes a block",
     parameters: NONE,
