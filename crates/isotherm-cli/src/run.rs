@@ -6,6 +6,7 @@ use crate::progress;
 use crate::reading::TraceOptions;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use isotherm::cause::Cause;
 use isotherm_advise::{Plan, View};
 use isotherm_eval::results::{LatencySummary, RunResult};
 use isotherm_eval::{RunSpec, files, needs_survey, prepare, survey, writers_note};
@@ -209,6 +210,18 @@ fn text(result: &RunResult) -> String {
             erases.max
         ),
     );
+    let wear = &result.spec.wear;
+    let levelled = result.pages_programmed.get(Cause::Wear.key()).and_then(|pages| pages.as_u64()).unwrap_or(0);
+    if wear.leveling && levelled == 0 {
+        // A longer run also pays for it.
+        let (threshold, spread) = (wear.threshold, erases.spread);
+        line(
+            "",
+            format!(
+                "wear levelling moved nothing: blocks are {spread} erases apart since new, {threshold} are allowed"
+            ),
+        );
+    }
     line(
         "flash time",
         format!(

@@ -168,8 +168,14 @@ pub fn erases(before: &[u32], after: &[u32]) -> (EraseCount, BlockHistogram) {
     let total: u64 = each.iter().map(|&e| u64::from(e)).sum();
     let min = each.iter().copied().min().unwrap_or(0);
     let max = each.iter().copied().max().unwrap_or(0);
-    let count =
-        EraseCount { total, min: u64::from(min), mean: total as f64 / each.len().max(1) as f64, max: u64::from(max) };
+    let in_all = || after.iter().copied();
+    let count = EraseCount {
+        total,
+        min: u64::from(min),
+        mean: total as f64 / each.len().max(1) as f64,
+        max: u64::from(max),
+        spread: u64::from(in_all().max().unwrap_or(0) - in_all().min().unwrap_or(0)),
+    };
     // Whole numbers of erases per bucket, so that no bucket is favoured.
     let width = (u64::from(max - min) + 1).div_ceil(32);
     let buckets = (u64::from(max - min) / width + 1) as usize;

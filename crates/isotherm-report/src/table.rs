@@ -38,6 +38,7 @@ const COLUMNS: &[RunColumn] = &[
     column("Erases of a block", "min", "erase_count.min", PLAIN),
     column("Erases of a block", "mean", "erase_count.mean", PLAIN),
     column("Erases of a block", "max", "erase_count.max", PLAIN),
+    column("Erases of a block", "spread since new", "erase_count.spread", PLAIN),
     column("Flash time", "per host page", "flash_time_per_host_page_ns", MICROSECONDS),
     column("Flash time", "written per second of flash time", "write_throughput_bytes_per_second", MEGABYTES_PER_SECOND),
     column("Elapsed time", "write throughput", "elapsed_write_throughput_bytes_per_second", MEGABYTES_PER_SECOND),

@@ -335,6 +335,9 @@ pub struct EraseCount {
     pub mean: f64,
     /// Most erased block.
     pub max: u64,
+    /// Erases by which the most worn block is ahead of the least worn one at the end, of all since the device was new.
+    #[serde(default)]
+    pub spread: u64,
 }
 
 /// Latency of requests by operation.
