@@ -20,7 +20,7 @@ pub enum Precondition {
     Sequential,
     /// Every active page once, then at least one drive write of uniform random overwrites, until steady.
     Random,
-    /// The trace itself, again and again until steady.
+    /// The trace itself, again and again until steady; of a synthetic workload first all pages that it names, in order.
     Trace,
 }
 
@@ -71,15 +71,16 @@ isotherm::section! {
     /// How a trace is brought to a device.
     pub struct Replay("replay") {
         /// What is done with addresses past the device's end: they are refused, wrapped (modulo the size), or the touched pages
-        /// are compacted densely (of a synthetic workload those that were drawn, which are fewer than the pages it names).
+        /// are compacted densely (of a synthetic workload all that it names).
         address: AddressMode = "refuse", Kind::Choice(&["refuse", "wrap", "compact"]), option "address";
         /// How full the device is before the measured run: pages that the trace does not touch are written once, and never again,
         /// until they and those of the trace take this share of the logical capacity.
         fill: Share = "0%", Kind::share(0.0..=1.0), option "fill";
         /// What is written before the measured run: nothing but the filler, every page in order, then also uniform overwrites until
-        /// write amplification is steady (random), or the trace itself until steady.
+        /// write amplification is steady (random), or the trace itself until steady (of a synthetic workload
+        /// all pages first that it names).
         precondition: Precondition = "none", Kind::Choice(&["none", "sequential", "random", "trace"]), option "precondition";
-        /// Times that the trace is replayed.
+        /// Times that the trace is replayed; a synthetic workload is drawn anew each time.
         repeat: u32 = "1", Kind::integer(1..=u32::MAX as u64), option "repeat";
         /// Host page writes of the last window, which is reported beside the whole run and which the verdict is about.
         measure_last: Option<u64> = none "the whole run", Kind::integer(1..=i64::MAX as u64), unit "pages", option "measure-last";

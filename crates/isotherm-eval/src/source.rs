@@ -7,6 +7,7 @@ use crate::kept;
 use crate::results::TraceSummary;
 use isotherm::build::check_page_size;
 use isotherm::request::{Op, Request};
+use isotherm_trace::synth::Workload;
 use isotherm_trace::{LeadingTrims, OpenOptions, Profile, TraceError, TraceReader};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -136,6 +137,16 @@ impl TraceSource {
         matches!(self.place, Place::Named) && self.name.starts_with("synth:")
     }
 
+    /// The pattern that it is drawn from.
+    pub fn pattern(&self) -> Option<Workload> {
+        self.name.strip_prefix("synth:").filter(|_| self.is_synthetic()).and_then(|spec| Workload::parse(spec).ok())
+    }
+
+    /// Pages of `page_bytes` in the address space of the pattern that it is drawn from.
+    pub fn pattern_pages(&self, page_bytes: u64) -> Option<u64> {
+        self.pattern().map(|workload| (u64::from(workload.pages()) * workload.page_bytes()).div_ceil(page_bytes))
+    }
+
     /// What it is opened by: its name, or the path of the file that it is read from.
     pub fn path(&self) -> &str {
         if let Place::File(path) = &self.place { path } else { &self.name }
@@ -147,10 +158,21 @@ impl TraceSource {
     /// # Errors
     /// It cannot be opened or recognised.
     pub fn open(&self) -> Result<Box<dyn TraceReader + Send>, TraceError> {
+        self.open_replay(0)
+    }
+
+    /// Opens replay number `replay` of it at its start. Each replay of a recorded trace is the same; a pattern is drawn from anew, since
+    /// the same draw again and again is a workload with a period, which is cheaper.
+    ///
+    /// # Errors
+    /// It cannot be opened or recognised.
+    pub fn open_replay(&self, replay: u64) -> Result<Box<dyn TraceReader + Send>, TraceError> {
         let open = || isotherm_trace::open(self.path(), &self.options);
-        let reader = match &self.place {
+        let again = if replay > 0 { self.pattern() } else { None };
+        let reader: Box<dyn TraceReader + Send> = match (&self.place, again) {
+            (_, Some(workload)) => Box::new(workload.reader_of(replay)),
             _ if kept::is_there(&self.kept) => kept::open(&self.kept, open)?,
-            Place::Program(requests) => requests.open()?,
+            (Place::Program(requests), _) => requests.open()?,
             _ if self.is_synthetic() => open()?,
             _ => kept::open(&self.kept, open)?,
         };
@@ -164,8 +186,20 @@ impl TraceSource {
     ///
     /// # Errors
     /// The trace cannot be read, or `visit` fails.
-    pub fn for_each(&self, mut visit: impl FnMut(&mut Vec<Request>) -> Result<(), EvalError>) -> Result<(), EvalError> {
-        let mut reader = self.open()?;
+    pub fn for_each(&self, visit: impl FnMut(&mut Vec<Request>) -> Result<(), EvalError>) -> Result<(), EvalError> {
+        self.for_each_of(0, visit)
+    }
+
+    /// The same for replay number `replay`, as [`open_replay`](Self::open_replay) has it.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or `visit` fails.
+    pub fn for_each_of(
+        &self,
+        replay: u64,
+        mut visit: impl FnMut(&mut Vec<Request>) -> Result<(), EvalError>,
+    ) -> Result<(), EvalError> {
+        let mut reader = self.open_replay(replay)?;
         let mut batch = Vec::with_capacity(BATCH);
         while reader.fill(&mut batch, BATCH)? > 0 {
             visit(&mut batch)?;
@@ -200,6 +234,13 @@ impl TraceSource {
             }
             Ok(touched.as_mut().map_or(Ok(()), |t| t.insert(batch))?)
         })?;
+        if let Some(workload) = self.pattern() {
+            // What is drawn too seldom to be drawn yet is part of the pattern all the same.
+            let length = u64::from(workload.pages()) * workload.page_bytes();
+            let all = Request { arrival_ns: 0, offset: 0, length, op: Op::Read, source: 0, durable: false };
+            survey.span_bytes = survey.span_bytes.max(length);
+            touched.as_mut().map_or(Ok(()), |t| t.insert(&[all]))?;
+        }
         if let Some(touched) = &mut touched {
             touched.number();
         }
@@ -259,7 +300,7 @@ pub(crate) fn page_writes(request: &Request, page_bytes: u64) -> u64 {
 /// What one pass over a trace tells, as far as a run needs it.
 #[derive(Clone)]
 pub struct Survey {
-    /// One past the last byte touched.
+    /// One past the last byte touched; of a synthetic workload, past the last of its address space.
     pub span_bytes: u64,
     /// Pages that are written, counted once for each request.
     pub page_writes: u64,
@@ -267,7 +308,7 @@ pub struct Survey {
     pub duration_ns: u64,
     /// Whether requests come from more than one process, stream or volume.
     pub has_writers: bool,
-    /// The pages read or written, where that was asked.
+    /// The pages read or written, where that was asked; of a synthetic workload, all of its address space.
     pub touched: Option<Arc<TouchedPages>>,
 }
 

@@ -5,15 +5,16 @@
 //! trace skipped, and requests that begin and end with whole sectors, most of them.
 //!
 //! Steady means within 5 % from some replays of the trace to as many after them, since a trace has phases and parts of it are not
-//! alike: the quarters of one replay differ where the trace does. Of many replays five and five are compared, since a steady device
+//! alike: the quarters of one replay differ where the trace does. Parts of a pattern are alike, so that 2.5 % are allowed there. Of many replays five and five are compared, since a steady device
 //! swings from one to the next. Replays that preconditioned the device count as the ones before. The first
 //! replay on a device that holds nothing of the trace fills it: it is compared with none, and where there are two replays alone, their
 //! second halves are compared. One replay that there is nothing to compare with, and a synthetic workload that is brought once, which has
 //! no period, are judged by the last two quarters of the window, between which the device may not be filling either.
 //!
-//! A valid result can have caveats. That of a device that was less than 80 % live on the mean is light: cleaning is cheap there.
+//! A valid result can have caveats. That of a device that was less than 80 % live on the mean is light: cleaning is cheap there. So is
+//! that of a pattern of which pages are still to be written for the first time, where they are more than a twentieth of the spare space.
 //! That of the first replay of an empty device alone is below what later replays cost, as a part of it was written while there
-//! was room, and so is the mean over replays that counts it in: where it lies 5 % or more from that of the others, the verdict gives
+//! was room, and so is the mean over replays that counts it in: where it lies further from that of the others than is steady, the verdict gives
 //! both. The same holds for a host that filled its device while it was measured, and for what comes right after a preconditioning that
 //! is unlike the workload. Such a result stays valid, since an experiment may begin on an empty device on purpose, but nowhere is it called valid
 //! without a further word.
@@ -36,8 +37,11 @@ use isotherm_sfs::snapshot::LogSnapshot;
 const DRIVE_WRITES_MIN: f64 = 2.0;
 const WINDOW_DRIVE_WRITES_MIN: f64 = 1.0;
 const VICTIMS_PER_STREAM_MIN: u64 = 10;
-/// Largest difference of write amplification, and of the free space of a device that is judged by quarters.
+/// Largest difference of write amplification between parts of a recorded trace or of what a host writes, and of the free space of a device
+/// that is judged by quarters.
 const DIFFERENCE_MAX: f64 = 0.05;
+/// The same of a pattern, parts of which are alike: what is left is drift, and slow drift goes on for several times as long as it was seen.
+const PATTERN_DIFFERENCE_MAX: f64 = 0.025;
 /// Above this share of requests that are no whole sectors, addresses are likely to be in another unit than bytes.
 const RAGGED_MAX: f64 = 0.5;
 /// Parts of the window among which the lowest and the highest write amplification are looked for.
@@ -88,7 +92,13 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let whole = recording.parts(window_start, 1)[0];
 
     let occupancy = recording.occupancy(window_start);
-    let fullness = Fullness { occupancy, logical_pages, setting, trims: end.host.pages_trimmed > 0 };
+    let fullness = Fullness {
+        occupancy,
+        logical_pages,
+        physical_pages: evidence.physical_pages,
+        setting,
+        trims: end.host.pages_trimmed > 0,
+    };
     let light = fullness.light();
 
     // What stopped once stops again, however long it is to be.
@@ -128,12 +138,12 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let replays = recording.replays(window_start).0;
     let again = setting.again();
     match Comparison::of(&window) {
-        Some(compared) if compared.difference() > DIFFERENCE_MAX => {
-            let difference = compared.difference() * 100.0;
+        Some(compared) if compared.difference() > setting.difference_max() => {
+            let [difference, allowed] = [compared.difference(), setting.difference_max()].map(|share| share * 100.0);
             let Comparison { earlier, later, names: [first, second], .. } = compared;
             reasons.push(format!(
-                "not steady: write amplification is {earlier:.3} {first} and {later:.3} {second}, {difference:.1} % apart where 5 % are \
-                 allowed{}",
+                "not steady: write amplification is {earlier:.3} {first} and {later:.3} {second}, {difference:.1} % apart where \
+                 {allowed} % are allowed{}",
                 advice(&again)
             ));
         }

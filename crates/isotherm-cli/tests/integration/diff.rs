@@ -45,7 +45,7 @@ fn a_run_against_itself_has_nothing_to_tell() {
 #[test]
 fn the_table_and_the_failures_are_told() {
     let folder = tempfile::tempdir().unwrap();
-    let old = result(folder.path(), "old.json", &["--repeat", "4"]);
+    let old = result(folder.path(), "old.json", &["--precondition", "trace"]);
     let old = changed(folder.path(), &old, "old2.json", |run| {
         run["write_amplification"] = 2.0.into();
         run["latency_ns"]["write"]["p999"] = 1000.into();
@@ -93,8 +93,8 @@ differs in gc.victim greedy -> fifo
 #[test]
 fn a_run_that_is_valid_no_more_fails() {
     let folder = tempfile::tempdir().unwrap();
-    let old = result(folder.path(), "old.json", &["--repeat", "4"]);
-    let new = result(folder.path(), "new.json", &["--repeat", "4"]);
+    let old = result(folder.path(), "old.json", &["--precondition", "trace"]);
+    let new = result(folder.path(), "new.json", &["--precondition", "trace"]);
     let new = changed(folder.path(), &new, "worse.json", |run| {
         run["verdict"]["valid"] = false.into();
         run["verdict"]["reasons"] = vec!["too short"].into();
@@ -115,7 +115,7 @@ fn a_run_that_is_valid_no_more_fails() {
 #[test]
 fn a_run_that_became_light_or_a_first_replay_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let old = result(folder.path(), "run.json", &["--repeat", "4"]);
+    let old = result(folder.path(), "run.json", &["--precondition", "trace"]);
     let old = changed(folder.path(), &old, "old.json", |run| {
         run["verdict"]["light"] = Value::Null;
         run["verdict"]["first_replay"] = Value::Null;

@@ -60,8 +60,8 @@ pub fn of(
         .chain(sequential.iter().flat_map(|pages| pages.runs()))
         .flatten()
         .for_each(|page| timeline.write(page));
-    for _ in 0..spec.replay.repeat {
-        spec.trace.for_each(|batch| {
+    for replay in 0..spec.replay.repeat {
+        spec.trace.for_each_of(replay.into(), |batch| {
             folding.fold(batch);
             for request in batch.iter().filter(|r| r.length > 0) {
                 let end = request.offset + request.length;

@@ -5,31 +5,22 @@ use crate::closed_form::{alpha_of_spare, known_rates};
 use crate::fold::Folding;
 use crate::run_spec::Precondition;
 use isotherm::build::Plan;
-use isotherm_trace::synth::Workload;
 
 /// See [`RunResult::write_amplification_known_rates`](crate::results::RunResult::write_amplification_known_rates).
 pub fn of(prepared: &Prepared<'_>, plan: &Plan) -> Option<f64> {
     let spec = &prepared.device_spec;
     let passes_writes_on = spec.ftl.name.name == "page" && spec.log.is_none() && !spec.dram.has_buffer();
-    if !passes_writes_on || !prepared.spec.trace.is_synthetic() {
-        return None;
-    }
-    let workload = Workload::parse(prepared.spec.trace.name.strip_prefix("synth:")?).ok()?;
+    let workload = passes_writes_on.then(|| prepared.spec.trace.pattern()).flatten()?;
     let pages = u64::from(workload.pages());
-    // Pages that share an address, or were left out because they are never drawn, have other rates than the workload says.
+    // Pages that share an address have other rates than the workload says.
     let is_whole = match &prepared.folding {
-        Folding::Refuse => true,
+        Folding::Refuse | Folding::Compact(_) => true,
         Folding::Wrap(bytes) => *bytes >= pages * workload.page_bytes(),
-        Folding::Compact(touched) => touched.count() == pages,
     };
     if !is_whole || workload.page_bytes() != u64::from(plan.geometry.page_bytes()) {
         return None;
     }
-    // A drive is as large as what is drawn, which may leave out the last pages; where it leaves out more, the workload has hardly begun.
     let logical = u64::from(plan.logical_pages);
-    if logical < pages - pages / 100 {
-        return None;
-    }
     // Beside its pages, filler and what preconditioning wrote stay as they are. Filler also lies in pages that are drawn next to never.
     let live = match prepared.spec.replay.precondition {
         Precondition::Sequential | Precondition::Random => logical,

@@ -32,6 +32,14 @@ impl Pages {
         self.count += length;
     }
 
+    /// Those of its pages whose addresses lie below `end`.
+    #[must_use]
+    pub fn below(&self, end: u64) -> Self {
+        let mut pages = Self::default();
+        self.runs().for_each(|run| pages.push(run.start.min(end)..run.end.min(end)));
+        pages
+    }
+
     /// Number of pages.
     pub fn count(&self) -> u64 {
         self.count

@@ -65,7 +65,16 @@ pub fn write(
             Some(writer.until_steady(RANDOM_ROUNDS_MAX, |w| w.random(active, round, &mut random))?.0)
         }
         Precondition::Trace => {
-            let (steady, rounds) = writer.until_steady(TRACE_ROUNDS_MAX, |w| w.trace(spec, folding))?;
+            // What is rarely drawn holds data on a device that has seen the pattern for long, though a replay may not write it.
+            if let Some(named) = spec.trace.pattern_pages(page_bytes) {
+                writer.sequential(&active.below(named))?;
+            }
+            // Whatever is measured after them is numbered from 0: it is the same however many came before.
+            let mut replay = u64::MAX;
+            let (steady, rounds) = writer.until_steady(TRACE_ROUNDS_MAX, |w| {
+                replay -= 1;
+                w.trace(spec, folding, replay)
+            })?;
             // A trace without writes has no write amplification.
             replays = rounds.into_iter().map(|wa| Some(wa).filter(|wa| wa.is_finite())).collect();
             Some(steady)
@@ -132,9 +141,9 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Replays the trace once. Arrival times are dropped: how fast the device was filled is of no interest.
-    fn trace(&mut self, spec: &RunSpec, folding: &Folding) -> Result<(), EvalError> {
-        spec.trace.for_each(|batch| {
+    /// Replays the trace once, as replay number `replay`. Arrival times are dropped: how fast the device was filled is of no interest.
+    fn trace(&mut self, spec: &RunSpec, folding: &Folding, replay: u64) -> Result<(), EvalError> {
+        spec.trace.for_each_of(replay, |batch| {
             folding.fold(batch);
             batch.iter_mut().for_each(|r| r.arrival_ns = 0);
             self.submit(batch)

@@ -21,7 +21,7 @@ pub struct Prepared<'a> {
     pub(super) folding: Folding,
     /// Pages that the trace may touch, and filler, of the logical pages that the specification asks for.
     pub(super) layout: Layout,
-    /// Logical pages that the trace reads or writes, where that was surveyed.
+    /// Logical pages that the trace reads or writes, where that was surveyed, or that the pattern names which it is drawn from.
     pub(super) touched_pages: Option<u64>,
     /// Host page writes of one replay, where that was surveyed.
     pub(super) page_writes: u64,
@@ -45,7 +45,7 @@ fn is_by_writer(spec: &RunSpec) -> bool {
 }
 
 /// Whether it needs to know which pages its trace reads or writes: to fold addresses or to fill, and where the trace is read for
-/// its span in any case, since what the verdict advises goes by them. A synthetic workload touches about what it spans.
+/// its span in any case, since what the verdict advises goes by them. A synthetic workload names what it spans.
 pub(super) fn needs_touched(spec: &RunSpec) -> bool {
     let is_read_for_its_span = spec.device.device.logical_size.is_none() && !spec.trace.is_synthetic();
     spec.replay.address == AddressMode::Compact || spec.replay.fill.0 > 0.0 || is_read_for_its_span
@@ -163,9 +163,10 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
         None => 0,
     };
     memory::admit("the device", plan.memory_bytes, "give a smaller device.logical_size, or replay.address compact")?;
+    let surveyed = survey.and_then(|s| s.touched.as_ref()).map(|touched| touched.count());
     // Folded addresses are no more pages than there are.
     let touched_pages =
-        survey.and_then(|s| s.touched.as_ref()).map(|touched| touched.count().min(u64::from(plan.logical_pages)));
+        surveyed.or_else(|| spec.trace.pattern_pages(page_bytes)).map(|pages| pages.min(plan.logical_pages.into()));
     Ok(Prepared { spec, device_spec, plan, folding, layout, touched_pages, page_writes, last_window_from })
 }
 

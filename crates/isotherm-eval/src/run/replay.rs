@@ -188,10 +188,10 @@ impl Session<'_> {
     fn replay(&mut self, base_ns: u64) -> Result<Stopped, EvalError> {
         let prepared = self.prepared;
         let mut batch = Vec::with_capacity(BATCH);
-        for replays in 0..prepared.spec.replay.repeat {
-            let mut reader = prepared.spec.trace.open()?;
+        for replays in 0..u64::from(prepared.spec.replay.repeat) {
+            let mut reader = prepared.spec.trace.open_replay(replays)?;
             // A request of the next replay comes after the last of this one.
-            let shift_ns = base_ns + self.duration_ns + u64::from(replays);
+            let shift_ns = base_ns + self.duration_ns + replays;
             let (mut first_ns, mut last_ns) = (None, 0);
             loop {
                 batch.clear();

@@ -1,6 +1,6 @@
 //! What of a run is compared to tell whether it is steady, and whether its beginning is like the rest.
 
-use super::{DIFFERENCE_MAX, Setting, Source};
+use super::{Setting, Source};
 use crate::recorder::Recording;
 use crate::run_spec::Precondition;
 use crate::steady;
@@ -110,7 +110,12 @@ impl Beginning {
         let (within, has_first) = recording.replays(start);
         match within.as_slice() {
             // Replayed until it was steady, it begins as it goes on.
-            _ if !has_first || setting.replay.precondition == Precondition::Trace => None,
+            _ if setting.replay.precondition == Precondition::Trace => None,
+            // A later part of what is drawn from a pattern may begin before the device is steady too.
+            _ if !has_first && setting.source == Source::Pattern => {
+                second_half().map(|beginning| Self { fills: false, ..beginning })
+            }
+            _ if !has_first => None,
             [_, later @ ..] if !later.is_empty() => {
                 Some(Self { share: 1.0 / within.len() as f64, fills, later: mean(later)?, what: "replays after it" })
             }
@@ -124,7 +129,7 @@ impl Beginning {
     pub fn caveat(&self, whole: f64, setting: &Setting<'_>) -> Option<String> {
         let Self { later, what, fills, .. } = *self;
         let it = if fills { "filling of an empty device" } else { "beginning, before the device was steady" };
-        ((whole - later).abs() > DIFFERENCE_MAX * later).then(|| {
+        ((whole - later).abs() > setting.difference_max() * later).then(|| {
             format!(
                 "with the {it}: write amplification is {whole:.3} with it and {later:.3} in the {what}; {}",
                 setting.without_beginning()

@@ -1,5 +1,6 @@
 //! How a trace came to a device, and what follows from it for advice: nothing that is in force is advised again.
 
+use super::{DIFFERENCE_MAX, PATTERN_DIFFERENCE_MAX};
 use crate::fold::AddressMode;
 use crate::run_spec::{Precondition, Replay};
 use crate::steady;
@@ -28,7 +29,7 @@ pub struct Setting<'a> {
     pub log_fills: bool,
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// Logical pages that the trace reads or writes, where that was looked at.
+    /// Logical pages that the trace reads or writes, where that was looked at, or that the pattern names.
     pub touched_pages: Option<u64>,
     /// Logical pages that hold filler.
     pub filler_pages: u64,
@@ -37,6 +38,11 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
+    /// Largest difference of write amplification between parts of a run that is steady.
+    pub(super) fn difference_max(&self) -> f64 {
+        if self.source == Source::Pattern { PATTERN_DIFFERENCE_MAX } else { DIFFERENCE_MAX }
+    }
+
     /// Whether nothing of the trace's own was written before it was first replayed.
     pub(super) fn began_empty(&self) -> bool {
         self.replay.precondition == Precondition::None
@@ -61,7 +67,12 @@ impl Setting<'_> {
         if self.source == Source::Host {
             return "let the host write on, and begin to count anew".to_owned();
         }
-        let repeat = format!("--repeat {}", self.replay.repeat.saturating_add(2));
+        let repeat = match self.source {
+            // To be steady takes several drive writes, and a pattern may be drawn from for less at a time.
+            Source::Pattern => self.replay.repeat.saturating_add(1).saturating_mul(4),
+            _ => self.replay.repeat.saturating_add(2),
+        };
+        let repeat = format!("--repeat {repeat}");
         match self.replay.precondition {
             Precondition::Trace => format!("use {repeat}"),
             _ => format!("use --precondition trace, which replays it until it is, or {repeat}"),

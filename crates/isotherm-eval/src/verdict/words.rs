@@ -21,7 +21,8 @@ impl Verdict {
         if !has_caveats {
             return "";
         }
-        "light is valid, but the device was less than 80 % live on the mean, so that cleaning was cheap; first is valid, but \
+        "light is valid, but the device was less than 80 % live on the mean, or pages of the workload were still to be written for the \
+         first time, so that cleaning was cheap; first is valid, but \
          counts in how it began, with an empty device or with one that was not steady yet, and what comes later costs more or less"
     }
 

@@ -2,4 +2,5 @@
 
 mod clustering;
 mod experiments;
+mod patterns;
 mod windows;

@@ -8,6 +8,9 @@ use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use std::collections::VecDeque;
 
+/// Sets the draws of one replay apart from those of the others, of which the seeds lie far apart: an odd number of many bits.
+const REPLAY_SALT: u64 = 0x9e6c_63d0_876a_3f6b;
+
 /// A workload under way.
 pub struct SynthReader {
     shape: Shape,
@@ -95,11 +98,11 @@ impl Clock {
 }
 
 impl SynthReader {
-    pub(crate) fn new(workload: Workload) -> Self {
+    pub(crate) fn new(workload: Workload, replay: u64) -> Self {
         let Workload { pages, page_bytes, writes, seed, reads, trims, size, rate, arrivals, phases } = workload;
         Self {
             shape: Shape { pages, page_bytes, writes, reads, reads_and_trims: reads + trims, size },
-            random: Random::new(seed),
+            random: Random::new(seed ^ replay.wrapping_mul(REPLAY_SALT)),
             clock: Clock::new(rate, arrivals),
             pattern: Pattern::Uniform(Uniform { pages }),
             phases: phases.into(),

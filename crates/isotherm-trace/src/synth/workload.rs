@@ -112,7 +112,13 @@ impl Workload {
 
     /// Starts the workload from its beginning.
     pub fn reader(&self) -> SynthReader {
-        SynthReader::new(self.clone())
+        self.reader_of(0)
+    }
+
+    /// Starts replay number `replay` from its beginning: the same pages are popular, but what is drawn from them is drawn anew. Replay 0 is
+    /// that of [`reader`](Self::reader).
+    pub fn reader_of(&self, replay: u64) -> SynthReader {
+        SynthReader::new(self.clone(), replay)
     }
 
     /// Pages of its address space.
