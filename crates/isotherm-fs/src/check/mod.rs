@@ -109,8 +109,23 @@ fn scan(device: &Arc<dyn Device>, options: Options) -> Report {
         );
         report.find(Severity::Error, Place::Log, text);
     }
+    if recovery.rebuilt_pages > 0 {
+        let count = recovery.rebuilt_pages;
+        let text = format!("damaged copies of pages in these writes, whose content the redo log tells: {count}");
+        report.find(Severity::Note, Place::Log, text);
+    }
+    if recovery.unreadable_pages > 0 {
+        let count = recovery.unreadable_pages;
+        let text =
+            format!("damaged pages that these writes change: {count}; what the writes say of them is not seen here");
+        report.find(Severity::Error, Place::Log, text);
+    }
     let census = log.census(options.verifies_data);
-    log::check_counts(&log, &census, &mut report);
+    log::check_faults(&census, &mut report);
+    // Where a page was passed over its blocks were not counted, and where a table page is lost nothing below it is.
+    if recovery.unreadable_pages == 0 && !census.lacks_tables() {
+        log::check_counts(&log, &census, &mut report);
+    }
     log::check_summaries(&**device, &mut log, &census, &mut report);
     if census.lacks_tables() {
         report.find(Severity::Error, Place::Volume, "the tree is not checked: nobody knows which pages exist");

@@ -122,8 +122,11 @@ impl Log {
         true
     }
 
-    /// The durable copy of a block, if it is whole.
+    /// The durable copy of a block, if it is whole. One whose content roll-forward has put into memory is not looked at.
     fn durable_copy(&self, census: &mut Census, name: BlockName, entry: Entry) -> Option<Arc<Page>> {
+        if self.rebuilt.contains(&entry.position) {
+            return None;
+        }
         let content = self.read_block(entry.position, entry.checksum, true).ok();
         if content.is_none() {
             census.faults.push(Fault { kind: FaultKind::Unreadable, name, position: entry.position });
