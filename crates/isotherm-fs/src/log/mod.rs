@@ -432,6 +432,9 @@ impl Store for Log {
     fn waiting(&self, owner: u64) -> u64 {
         self.waiting.count_of(owner)
     }
+    fn waiting_holes(&self, owner: u64) -> u64 {
+        self.waiting.holes_of(owner) - self.holes_filled_by_transaction(owner)
+    }
     fn now(&self) -> u32 {
         self.clock() as u32
     }
