@@ -237,6 +237,12 @@ impl Log {
         if is_new(entry) { Some(Arc::new([0; BLOCK_BYTES])) } else { self.read_block(entry.position, 0, false).ok() }
     }
 
+    /// Whether a page is newer in memory than where its entry leads.
+    #[must_use]
+    pub fn is_newer(&self, id: PageId) -> bool {
+        self.cache.is_dirty(id)
+    }
+
     /// The entries of table pages, and how many pages each is said to have.
     pub fn page_roots(&self) -> &[Root] {
         self.tables.roots()

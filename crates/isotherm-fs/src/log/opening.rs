@@ -8,6 +8,7 @@ use crate::format::checkpoint::{Checkpoint, TABLE_ENTRIES};
 use crate::format::entry::Entry;
 use crate::format::superblock::{Superblock, SuperblockError};
 use crate::store::{BLOCK_BYTES, PageId, StoreError};
+use crate::tree::ROOT_PAGES;
 use isotherm_sfs::machine::Machine;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -19,16 +20,25 @@ use std::sync::Arc;
 pub enum OpenError {
     #[error(transparent)]
     Superblock(#[from] SuperblockError),
-    #[error("neither checkpoint is whole; run fsck.sfs to see what is left")]
+    #[error("neither checkpoint is whole, and without one nothing tells what is in use")]
     NoCheckpoint,
     #[error("the volume is damaged: {0}")]
     Damaged(String),
-    #[error("page {id}, which roll-forward changes, is damaged: the checksum of block {} is wrong; fsck.sfs -y mends it, or goes on without it", entry.position)]
+    #[error("page {id}, which roll-forward changes, is damaged: the checksum of block {} is wrong; {}", entry.position, helps(*id))]
     UnreadablePage { id: PageId, entry: Entry },
     #[error("{0}; fsck.sfs -y mends that write, or gives up what came after it")]
     LostWrites(LostWrites),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// What to do about a page that roll-forward cannot read.
+fn helps(id: PageId) -> &'static str {
+    if ROOT_PAGES.contains(&id) {
+        "fsck.sfs -y mends it if a single bit has turned"
+    } else {
+        "fsck.sfs -y mends it, or goes on without it"
+    }
 }
 
 /// What opening has found.
