@@ -196,7 +196,7 @@ impl Log {
                 {
                     return damaged(format!("page {id} was written in another state than the redo log leads to"));
                 }
-                self.cache.set_clean(id, position);
+                self.cache.set_clean(id, position, entry.heat);
                 Ok(Some(before))
             }
             BlockName::Table(number) => {

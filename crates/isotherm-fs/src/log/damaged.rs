@@ -83,8 +83,7 @@ impl Log {
         let before = self.tables.set(id, entry);
         self.tables.set_dirty(id / TABLE_ENTRIES);
         if known.is_some() {
-            self.cache.set_clean(id, entry.position);
-            *self.cache.heat_mut(id) = entry.heat;
+            self.cache.set_clean(id, entry.position, entry.heat);
             self.cache.set_dirty(id, false);
             self.rebuilt.insert(entry.position);
             recovery.rebuilt_pages += 1;
