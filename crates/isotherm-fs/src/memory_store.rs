@@ -300,7 +300,11 @@ impl Store for MemoryStore {
         for index in slots {
             let slot = Slot { page, index: index as u8 };
             assert!(crate::tree::is_entry(&*self.page(page)?, slot.index), "{slot:?} is no entry");
-            if !self.blocks.contains_key(&slot) {
+            if let Some(Block::Waiting { content, owner, before: None }) = self.blocks.get(&slot).cloned() {
+                let before = Some(Box::new(Block::Reserved));
+                let hole = self.set_block(slot, Some(Block::Waiting { content, owner, before }));
+                self.undo().blocks.entry(slot).or_insert(hole);
+            } else if !self.blocks.contains_key(&slot) {
                 if !matches!(self.undo().blocks.get(&slot), Some(Some(_))) {
                     self.take_space()?;
                 }
@@ -314,6 +318,11 @@ impl Store for MemoryStore {
 
     fn waiting(&self, owner: u64) -> u64 {
         self.waiting.get(&owner).copied().unwrap_or(0)
+    }
+
+    fn waiting_holes(&self, owner: u64) -> u64 {
+        let is_one = |block: &&Block| matches!(block, Block::Waiting { owner: of, before: None, .. } if *of == owner);
+        self.blocks.values().filter(is_one).count() as u64
     }
 
     fn now(&self) -> u32 {

@@ -200,6 +200,8 @@ pub trait Store {
 
     /// Blocks of a file that wait to be written.
     fn waiting(&self, owner: u64) -> u64;
+    /// Of these, those whose entries are holes until then. What the transaction under way has released or set aside is not among them.
+    fn waiting_holes(&self, owner: u64) -> u64;
     /// Host block writes so far: the clock of hotness, modulo 2^32.
     fn now(&self) -> u32;
     /// Space of the volume.

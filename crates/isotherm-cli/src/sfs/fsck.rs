@@ -69,9 +69,13 @@ pub fn run(args: &FsckArgs) -> anyhow::Result<ExitCode> {
         text += &format!("{action}\n");
     }
     let name = args.device.display();
+    let clean = if report.has_crashed() { "clean when its log is rolled forward, as a mount does" } else { "clean" };
     text += &match report.exit_code() {
-        0 => format!("{name}: clean, {} pages of metadata, {} blocks of data\n", report.pages, report.data_blocks),
+        0 => format!("{name}: {clean}, {} pages of metadata, {} blocks of data\n", report.pages, report.data_blocks),
         1 => format!("{name}: errors were corrected\n"),
+        4 if !repairs && report.is_beyond_repair => {
+            format!("{name}: errors were found, and among them some that `-y` cannot repair\n")
+        }
         4 if !repairs => format!("{name}: errors were found; `-y` repairs what can be repaired\n"),
         4 => format!("{name}: errors are left\n"),
         _ => format!("{name}: the check could not be carried out\n"),

@@ -253,6 +253,13 @@ pub fn warn_of_damage(source: &str, recovery: &Recovery) {
         let count = recovery.unreadable_blocks;
         eprintln!("{source}: damaged blocks of file data since the last checkpoint: {count}; reading them is an error");
     }
+    if recovery.unreadable_pages > 0 {
+        let count = recovery.unreadable_pages;
+        eprintln!(
+            "{source}: damaged pages of metadata that were changed since the last checkpoint: {count}; what depends on them is not seen, \
+             or an error, and fsck.sfs -y may mend that"
+        );
+    }
     if let Some(lost) = recovery.lost {
         eprintln!("{source}: {lost}; what came after it is not seen, and fsck.sfs -y may mend that");
     }

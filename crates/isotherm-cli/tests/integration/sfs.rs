@@ -202,6 +202,7 @@ fn what_was_synced_is_there_after_the_server_was_killed() {
         server.kill();
         let check = stage.run(&["fsck", "-n", "--data", &stage.text("disk")]);
         assert_eq!(check.status.code(), Some(0), "round {round}: {}", said(&check));
+        assert!(said(&check).contains("clean when its log is rolled forward"), "round {round}: {}", said(&check));
     }
 }
 

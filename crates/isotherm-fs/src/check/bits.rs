@@ -12,7 +12,7 @@ use crate::format::summary::Summary;
 use crate::format::superblock::Superblock;
 use crate::log::census::{Census, FaultKind};
 use crate::log::{Log, LostWrites, read_checkpoints, read_superblock};
-use crate::store::{BLOCK_BYTES, StoreError};
+use crate::store::{BLOCK_BYTES, Page, StoreError};
 use std::ops::Range;
 
 /// The polynomial of crc32c, lowest bit first.
@@ -28,17 +28,25 @@ fn turned_bit(bytes: &[u8], checksum: u32) -> Option<(usize, u32)> {
     Some((bytes.len() - 1 - from_end / 8, 7 - from_end as u32 % 8))
 }
 
+/// The block that an entry leads to as it was before a bit of it turned; `None` if none has, or more than one.
+fn mended(device: &dyn Device, entry: Entry) -> Option<Page> {
+    let mut block = [0; BLOCK_BYTES];
+    device.read(u64::from(entry.position) * BLOCK_BYTES as u64, &mut block).ok()?;
+    let (byte, bit) = turned_bit(&block, entry.checksum)?;
+    block[byte] ^= 1 << bit;
+    Some(block)
+}
+
+/// Whether a single bit of the block that an entry leads to has turned.
+pub(super) fn can_mend(device: &dyn Device, entry: Entry) -> bool {
+    mended(device, entry).is_some()
+}
+
 /// Turns it back where it lies. Whatever a crash leaves of this write is the block of before or the right one. Returns whether there was one.
 pub(super) fn mend(device: &dyn Device, entry: Entry) -> Result<bool, StoreError> {
     let failed = |error: std::io::Error| StoreError::Device(error.to_string());
-    let offset = u64::from(entry.position) * BLOCK_BYTES as u64;
-    let mut block = [0; BLOCK_BYTES];
-    if device.read(offset, &mut block).is_err() {
-        return Ok(false);
-    }
-    let Some((byte, bit)) = turned_bit(&block, entry.checksum) else { return Ok(false) };
-    block[byte] ^= 1 << bit;
-    device.write(offset, &block).map_err(failed)?;
+    let Some(block) = mended(device, entry) else { return Ok(false) };
+    device.write(u64::from(entry.position) * BLOCK_BYTES as u64, &block).map_err(failed)?;
     device.flush().map_err(failed)?;
     Ok(true)
 }
@@ -113,16 +121,24 @@ fn mended_summary(
     })
 }
 
+/// Numbers and entries of the table pages of the newest checkpoint.
+fn tables(device: &dyn Device) -> Result<Vec<(u32, Entry)>, StoreError> {
+    let Ok(superblock) = read_superblock(device) else { return Ok(Vec::new()) };
+    let found = read_checkpoints(device, &superblock)?;
+    let newest = found.into_iter().flatten().max_by_key(|checkpoint| checkpoint.number);
+    let entries = (0..).zip(newest.iter().flat_map(|checkpoint| &checkpoint.roots).map(|root| root.entry));
+    Ok(entries.filter(|(_, entry)| superblock.segment_of(entry.position).is_some()).collect())
+}
+
+/// Whether [`mend_tables`] would find something.
+pub(super) fn can_mend_tables(device: &dyn Device) -> bool {
+    tables(device).is_ok_and(|tables| tables.into_iter().any(|(_, entry)| can_mend(device, entry)))
+}
+
 /// Mends the table pages of the newest checkpoint: without them the log may not open.
 pub(super) fn mend_tables(device: &dyn Device, actions: &mut Vec<Action>) -> Result<(), StoreError> {
-    let Ok(superblock) = read_superblock(device) else { return Ok(()) };
-    let found = read_checkpoints(device, &superblock)?;
-    let Some(checkpoint) = found.into_iter().flatten().max_by_key(|checkpoint| checkpoint.number) else {
-        return Ok(());
-    };
-    for (number, root) in (0..).zip(&checkpoint.roots) {
-        let is_within = superblock.segment_of(root.entry.position).is_some();
-        if root.entry.is_stored() && is_within && mend(device, root.entry)? {
+    for (number, entry) in tables(device)? {
+        if mend(device, entry)? {
             actions.push(action(Place::Table(number)));
         }
     }
@@ -150,7 +166,6 @@ pub(super) fn mend_blocks(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Page;
 
     #[test]
     fn a_bit_that_turned_is_found_wherever_it_is_and_never_in_two() {

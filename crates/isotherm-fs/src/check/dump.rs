@@ -92,8 +92,10 @@ pub fn dump(device: Arc<dyn Device>, what: What, out: &mut impl Write) -> Result
             let entry = log.page_entry(id)?;
             let page = log.raw_page(id).ok_or_else(|| DumpError::Missing(format!("page {id}")))?;
             writeln!(out, "page {id}: {}", describe_entry(entry))?;
-            if entry.is_stored() && crc32c::crc32c(&*page) != entry.checksum {
-                writeln!(out, "its checksum is wrong, or it is newer in the log")?;
+            if log.is_newer(id) {
+                writeln!(out, "as the log since the last checkpoint leads to, which is not written there yet:")?;
+            } else if entry.is_stored() && crc32c::crc32c(&*page) != entry.checksum {
+                writeln!(out, "its checksum is wrong")?;
             }
             Ok(describe_page(&page, out)?)
         }

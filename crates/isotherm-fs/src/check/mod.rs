@@ -14,11 +14,12 @@ mod report;
 pub use report::{Action, Finding, Place, Report, Severity};
 
 use crate::device::Device;
-use crate::log::census::Census;
+use crate::format::summary::BlockName;
+use crate::log::census::{Census, FaultKind};
 use crate::log::{Log, LogSettings, OpenError};
 use crate::store::StoreError;
-use crate::tree::Tree;
 use crate::tree::check::FindingKind;
+use crate::tree::{ROOT_PAGES, Tree};
 use isotherm_vfs::Time;
 use std::sync::Arc;
 
@@ -83,21 +84,23 @@ fn settings(repair: Repair) -> LogSettings {
 /// Checks without changing anything.
 fn scan(device: &Arc<dyn Device>, options: Options) -> Report {
     let mut report = Report::default();
-    let Some(superblock) = places::check_superblocks(&**device, &mut report) else { return report };
-    if !places::check_checkpoints(&**device, &superblock, &mut report) {
+    let superblock = places::check_superblocks(&**device, &mut report);
+    if !superblock.is_some_and(|superblock| places::check_checkpoints(&**device, &superblock, &mut report)) {
+        report.is_beyond_repair = true;
         return report;
     }
     let (mut log, recovery) = match Log::open(device.clone(), settings(Repair::No)) {
         Ok(opened) => opened,
         Err(error) => {
             report.find(severity(&error), Place::Log, error.to_string());
+            report.is_beyond_repair = !bits::can_mend_tables(&**device);
             return report;
         }
     };
     report.recovery = Some(recovery);
     if recovery.writes > 0 {
         let text = format!("{} writes since the last checkpoint are rolled forward", recovery.writes);
-        report.find(Severity::Note, Place::Log, text);
+        report.find(Severity::Crash, Place::Log, text);
     }
     if let Some(lost) = recovery.lost {
         report.find(Severity::Error, Place::Log, format!("{lost}; what came after it is not seen here"));
@@ -109,8 +112,24 @@ fn scan(device: &Arc<dyn Device>, options: Options) -> Report {
         );
         report.find(Severity::Error, Place::Log, text);
     }
+    if recovery.rebuilt_pages > 0 {
+        let count = recovery.rebuilt_pages;
+        let text = format!("damaged copies of pages in these writes, whose content the redo log tells: {count}");
+        report.find(Severity::Note, Place::Log, text);
+    }
+    if recovery.unreadable_pages > 0 {
+        let count = recovery.unreadable_pages;
+        let text =
+            format!("damaged pages that these writes change: {count}; what the writes say of them is not seen here");
+        report.find(Severity::Error, Place::Log, text);
+    }
     let census = log.census(options.verifies_data);
-    log::check_counts(&log, &census, &mut report);
+    log::check_faults(&census, &mut report);
+    report.is_beyond_repair = is_beyond_repair(&**device, &mut log, &census);
+    // Where a page was passed over its blocks were not counted, and where a table page is lost nothing below it is.
+    if recovery.unreadable_pages == 0 && !census.lacks_tables() {
+        log::check_counts(&log, &census, &mut report);
+    }
     log::check_summaries(&**device, &mut log, &census, &mut report);
     if census.lacks_tables() {
         report.find(Severity::Error, Place::Volume, "the tree is not checked: nobody knows which pages exist");
@@ -120,22 +139,45 @@ fn scan(device: &Arc<dyn Device>, options: Options) -> Report {
     report
 }
 
+/// Whether the table of pages or a root page is lost: without these there is no tree.
+fn is_beyond_repair(device: &dyn Device, log: &mut Log, census: &Census) -> bool {
+    census.faults.iter().any(|fault| {
+        let is_vital = match fault.name {
+            BlockName::Table(_) => true,
+            BlockName::Page(id) => ROOT_PAGES.contains(&id),
+            BlockName::Data(..) => false,
+        };
+        let entry = log.entry_named(fault.name).ok().flatten();
+        is_vital && !(fault.kind == FaultKind::Unreadable && entry.is_some_and(|entry| bits::can_mend(device, entry)))
+    })
+}
+
 fn check_tree(log: Log, census: &Census, report: &mut Report) {
     (report.pages, report.data_blocks) = (census.pages, census.stored);
     let mut tree = match Tree::open_store(log) {
         Ok(tree) => tree,
         Err(error) => {
             report.find(Severity::Error, Place::Volume, format!("the tree cannot be opened: {error}"));
+            let may_be_mended =
+                census.faults.iter().any(|fault| matches!(fault.name, BlockName::Page(id) if ROOT_PAGES.contains(&id)));
+            report.is_beyond_repair |= !may_be_mended;
             return;
         }
     };
+    // Where the list of these cannot be read, the check says so.
+    let mut recounted = tree.listed().unwrap_or_default();
+    recounted.extend(tree.store_mut().take_replayed_owners().unwrap_or_default());
     match tree.check() {
         Ok(findings) => {
             for finding in findings {
-                // Blocks of files that were written when power failed are counted at their next change.
-                let is_harmless = finding.kind == FindingKind::BlockCount;
-                let severity = if is_harmless { Severity::Note } else { Severity::Error };
-                report.find(severity, finding.place.into(), finding.text);
+                let place = finding.place.into();
+                match place {
+                    Place::Inode(ino) if finding.kind == FindingKind::BlockCount && recounted.contains(&ino) => {
+                        let text = format!("{}; a mount counts them anew", finding.text);
+                        report.find(Severity::Crash, place, text);
+                    }
+                    _ => report.find(Severity::Error, place, finding.text),
+                }
             }
         }
         Err(error) => {

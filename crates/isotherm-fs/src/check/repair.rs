@@ -76,9 +76,8 @@ fn open(
                 } else if ROOT_PAGES.contains(&id) {
                     return Err(OpenError::UnreadablePage { id, entry });
                 } else {
+                    // A later copy may tell all of it: if none does, the census finds that it cannot be read.
                     given_up.pages.insert(id);
-                    let what = "what stood in it at the last checkpoint is lost".into();
-                    actions.push(Action { place: Place::Page(id), what });
                 }
             }
             Err(OpenError::LostWrites(lost)) => {

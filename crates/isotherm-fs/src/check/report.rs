@@ -9,7 +9,9 @@ use std::fmt;
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
-    /// Nothing is lost, and a mount puts it right.
+    /// What a crash leaves: no damage, and the next mount puts it right.
+    Crash,
+    /// Something is wrong, and nothing is lost: a mount puts it right, or does without it.
     Note,
     /// Something is wrong.
     Error,
@@ -84,7 +86,11 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let end = if self.is_repaired { " (repaired)" } else { "" };
+        let end = match self.severity {
+            _ if !self.is_repaired => "",
+            Severity::Crash => " (done)",
+            _ => " (repaired)",
+        };
         write!(f, "{}: {}{end}", self.place, self.what)
     }
 }
@@ -113,6 +119,8 @@ pub struct Report {
     pub actions: Vec<Action>,
     /// What roll-forward came to, if it was reached.
     pub recovery: Option<Recovery>,
+    /// Among what is wrong is something that no repair can help.
+    pub is_beyond_repair: bool,
     /// Pages of metadata.
     pub pages: u64,
     /// Blocks of file data.
@@ -123,15 +131,22 @@ impl Report {
     /// Whether nothing is wrong. There may be notes.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.findings.iter().all(|finding| finding.severity == Severity::Note)
+        self.findings.iter().all(|finding| finding.severity <= Severity::Note)
     }
 
-    /// As fsck(8) has it: 0 clean, 1 corrected, 4 left uncorrected, 8 not carried out.
+    /// Whether a crash has left something to be done by the next mount.
+    #[must_use]
+    pub fn has_crashed(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Crash && !finding.is_repaired)
+    }
+
+    /// As fsck(8) has it: 0 clean, 1 something was repaired, 4 errors were left, 8 not carried out. What a crash leaves is none.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         let code = |finding: &Finding| match finding.severity {
+            Severity::Crash => 0,
+            Severity::Note | Severity::Error if finding.is_repaired => 1,
             Severity::Note => 0,
-            Severity::Error if finding.is_repaired => 1,
             Severity::Error => 4,
             Severity::Operation => 8,
         };
@@ -159,6 +174,7 @@ impl Report {
                 self.findings.push(finding);
             }
         }
+        self.is_beyond_repair = after.is_beyond_repair;
         (self.pages, self.data_blocks) = (after.pages, after.data_blocks);
         self
     }

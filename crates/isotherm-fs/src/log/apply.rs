@@ -28,11 +28,13 @@ impl Log {
         let segment = self.superblock.segment_of(summary.position).expect("it was read there");
         if summary.is_first {
             replay.queue.pop_front();
+            replay.forget_copies(|position| self.superblock.segment_of(position) == Some(segment));
+            self.rebuilt.retain(|position| self.superblock.segment_of(*position) != Some(segment));
             replay.is_held[segment as usize] = true;
             let state = if summary.stays_open { OPEN } else { WRITTEN };
             let group = summary.group.map_or(0, |group| group + 1);
             let referenced = replay.segments[segment as usize].referenced;
-            if referenced > 0 {
+            if referenced > 0 && replay.is_exact() {
                 return damaged(format!(
                     "segment {segment} was written again while {referenced} of its blocks were in use"
                 ));
@@ -70,9 +72,12 @@ impl Log {
         }
         let first = summary.position + (taken - summary.records.len()) as u32;
         for ((position, record), content) in (first..).zip(&summary.records).zip(contents) {
-            match content {
+            let before = match content {
                 Some(content) => self.apply_record(replay, record, position, content)?,
-                None => recovery.unreadable_blocks += u64::from(self.apply_unreadable(replay, record, position)?),
+                None => self.apply_damaged(replay, record, position, recovery)?,
+            };
+            if let Some(before) = before {
+                self.count(replay, before, record.entry(position))?;
             }
         }
         recovery.writes += 1;
@@ -83,9 +88,12 @@ impl Log {
     fn apply_operation(&mut self, replay: &mut Replay, operation: Operation<'_>) -> Result<(), OpenError> {
         match operation {
             Operation::Change { page, offset, bytes } => {
-                self.replayed_page(replay, page)?[offset..offset + bytes.len()].copy_from_slice(bytes);
+                if let Some(page) = self.replayed_page(replay, page)? {
+                    page[offset..offset + bytes.len()].copy_from_slice(bytes);
+                }
             }
             Operation::Allocate(id) => {
+                replay.lost_pages.remove(&id);
                 self.load_table(id / TABLE_ENTRIES)?;
                 if exists(self.tables.set(id, Entry::RESERVED)) {
                     return damaged(format!("page {id} was allocated twice"));
@@ -96,6 +104,7 @@ impl Log {
                 self.cache.set_dirty(id, false);
             }
             Operation::Free(id) => {
+                replay.lost_pages.remove(&id);
                 self.load_table(id / TABLE_ENTRIES)?;
                 let entry = self.tables.set(id, Entry::default());
                 if !exists(entry) {
@@ -108,7 +117,7 @@ impl Log {
             }
             Operation::Release(id, slots) => self.replay_release(replay, id, slots)?,
             Operation::Reserve(id, slots) => {
-                let page = self.replayed_page(replay, id)?;
+                let Some(page) = self.replayed_page(replay, id)? else { return Ok(()) };
                 let mut reserved = 0;
                 for index in slots.map(usize::from) {
                     if Entry::at(page, index).position == HOLE {
@@ -131,7 +140,7 @@ impl Log {
 
     fn replay_release(&mut self, replay: &mut Replay, id: PageId, slots: Range<u16>) -> Result<(), OpenError> {
         let mut released = Vec::new();
-        let page = self.replayed_page(replay, id)?;
+        let Some(page) = self.replayed_page(replay, id)? else { return Ok(()) };
         for index in slots.map(usize::from) {
             released.push(Entry::at(page, index));
             Entry::default().put(page, index);
@@ -149,42 +158,36 @@ impl Log {
         Ok(())
     }
 
-    /// A block that was durable and is not what its record says. Pages are as the redo log leads to, or as they were where cleaning took
-    /// them from, and so is file data that was moved; what the host wrote is lost. Returns whether it was that.
-    fn apply_unreadable(&mut self, replay: &mut Replay, record: &Record, position: u32) -> Result<bool, OpenError> {
-        let BlockName::Data(id, index) = record.name else { return Ok(false) };
-        let before = Entry::at(self.replayed_page(replay, id)?, index.into());
-        if before.is_stored() && before.checksum == record.checksum {
-            return Ok(false);
-        }
-        let before = self.apply_data(replay, Slot { page: id, index }, record.entry(position))?;
-        self.count(replay, before, record.entry(position))?;
-        Ok(true)
-    }
-
-    /// File data lies elsewhere. Returns its entry of before.
-    fn apply_data(&mut self, replay: &Replay, slot: Slot, entry: Entry) -> Result<Entry, OpenError> {
-        let page = self.replayed_page(replay, slot.page)?;
+    /// File data lies elsewhere. Returns its entry of before; `None` if it stands in a page that is lost.
+    pub(super) fn apply_data(
+        &mut self,
+        replay: &mut Replay,
+        slot: Slot,
+        entry: Entry,
+    ) -> Result<Option<Entry>, OpenError> {
+        let Some(page) = self.replayed_page(replay, slot.page)? else { return Ok(None) };
         let before = Entry::at(page, slot.index.into());
         entry.put(page, slot.index.into());
         let was_reserved = u64::from(before.position == RESERVED);
         self.usage.reserved = self.usage.reserved.saturating_sub(was_reserved);
         self.usage.stored += u64::from(!before.is_stored());
         self.replayed.insert(slot);
-        Ok(before)
+        Ok(Some(before))
     }
 
+    /// Lets the entry of a block lead to it. Returns the entry of before; `None` if it stands in a page that is lost.
     fn apply_record(
         &mut self,
         replay: &mut Replay,
         record: &Record,
         position: u32,
         content: &Arc<Page>,
-    ) -> Result<(), OpenError> {
+    ) -> Result<Option<Entry>, OpenError> {
         let entry = record.entry(position);
-        let before = match record.name {
-            BlockName::Data(id, index) => self.apply_data(replay, Slot { page: id, index }, entry)?,
+        match record.name {
+            BlockName::Data(page, index) => self.apply_data(replay, Slot { page, index }, entry),
             BlockName::Page(id) => {
+                replay.lost_pages.remove(&id);
                 self.load_table(id / TABLE_ENTRIES)?;
                 let before = self.tables.set(id, entry);
                 self.tables.set_dirty(id / TABLE_ENTRIES);
@@ -193,8 +196,8 @@ impl Log {
                 {
                     return damaged(format!("page {id} was written in another state than the redo log leads to"));
                 }
-                self.cache.set_clean(id, position);
-                before
+                self.cache.set_clean(id, position, entry.heat);
+                Ok(Some(before))
             }
             BlockName::Table(number) => {
                 let before = self.tables.root(number);
@@ -206,14 +209,13 @@ impl Log {
                 }
                 self.tables.set_root(number, entry);
                 self.tables.set_clean(number);
-                before
+                Ok(Some(before))
             }
-        };
-        self.count(replay, before, entry)
+        }
     }
 
     /// A block has left one place for another.
-    fn count(&self, replay: &mut Replay, before: Entry, entry: Entry) -> Result<(), OpenError> {
+    pub(super) fn count(&self, replay: &mut Replay, before: Entry, entry: Entry) -> Result<(), OpenError> {
         self.leave(replay, before)?;
         let segment = &mut replay.segments[self.segment_of(entry.position) as usize];
         segment.youngest =
@@ -224,20 +226,25 @@ impl Log {
         Ok(())
     }
 
-    /// A page that roll-forward changes.
-    fn replayed_page(&mut self, replay: &Replay, id: PageId) -> Result<&mut Page, OpenError> {
+    /// A page that roll-forward changes; `None` if it is lost.
+    fn replayed_page(&mut self, replay: &mut Replay, id: PageId) -> Result<Option<&mut Page>, OpenError> {
+        if replay.lost_pages.contains(&id) {
+            return Ok(None);
+        }
         if let Err(error) = self.load_page(id) {
             let entry = self.page_entry(id)?;
-            if !entry.is_stored() || !matches!(error, StoreError::Damaged(_)) {
+            let is_damage = matches!(error, StoreError::Damaged(_));
+            if !entry.is_stored() || !is_damage && !self.settings.read_only {
                 return Err(error.into());
             }
-            if !replay.lost_pages.contains(&id) {
+            if !self.settings.read_only && !replay.given_up.contains(&id) {
                 return Err(OpenError::UnreadablePage { id, entry });
             }
-            self.cache.insert(id, Arc::new([0; BLOCK_BYTES]), entry.heat, entry.position);
+            replay.lose(id);
+            return Ok(None);
         }
         self.cache.set_dirty(id, false);
-        Ok(Arc::make_mut(self.cache.content_mut(id)))
+        Ok(Some(Arc::make_mut(self.cache.content_mut(id))))
     }
 
     /// The newest copy of a block is no longer where `entry` says.
@@ -245,11 +252,13 @@ impl Log {
         if !entry.is_stored() {
             return Ok(());
         }
+        let is_exact = replay.is_exact();
         let number = self.superblock.segment_of(entry.position);
         let segment =
             number.map(|number| &mut replay.segments[number as usize]).filter(|segment| segment.referenced > 0);
         let Some(segment) = segment else {
-            return damaged(format!("block {} was in use, and its segment holds nothing", entry.position));
+            let problem = damaged(format!("block {} was in use, and its segment holds nothing", entry.position));
+            return if is_exact { problem } else { Ok(()) };
         };
         segment.referenced -= 1;
         segment.writes = segment.writes.saturating_sub(entry.heat.writes.into());

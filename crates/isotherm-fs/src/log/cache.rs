@@ -112,10 +112,10 @@ impl Cache {
         self.pages[&id].heat
     }
 
-    /// A page was written to `home`: it is dirty no more.
-    pub fn set_clean(&mut self, id: u32, home: u32) {
+    /// A page was written to `home`, with this heat: it is dirty no more.
+    pub fn set_clean(&mut self, id: u32, home: u32, heat: Heat) {
         if let Some(cached) = self.pages.get_mut(&id) {
-            cached.home = home;
+            (cached.home, cached.heat) = (home, heat);
             self.dirty -= usize::from(cached.is_dirty);
             (cached.is_dirty, cached.is_cleaned) = (false, false);
         }

@@ -122,8 +122,11 @@ impl Log {
         true
     }
 
-    /// The durable copy of a block, if it is whole.
+    /// The durable copy of a block, if it is whole. One whose content roll-forward has put into memory is not looked at.
     fn durable_copy(&self, census: &mut Census, name: BlockName, entry: Entry) -> Option<Arc<Page>> {
+        if self.rebuilt.contains(&entry.position) {
+            return None;
+        }
         let content = self.read_block(entry.position, entry.checksum, true).ok();
         if content.is_none() {
             census.faults.push(Fault { kind: FaultKind::Unreadable, name, position: entry.position });
@@ -232,6 +235,12 @@ impl Log {
         }
         let entry = self.page_entry(id).ok().filter(|entry| exists(*entry))?;
         if is_new(entry) { Some(Arc::new([0; BLOCK_BYTES])) } else { self.read_block(entry.position, 0, false).ok() }
+    }
+
+    /// Whether a page is newer in memory than where its entry leads.
+    #[must_use]
+    pub fn is_newer(&self, id: PageId) -> bool {
+        self.cache.is_dirty(id)
     }
 
     /// The entries of table pages, and how many pages each is said to have.

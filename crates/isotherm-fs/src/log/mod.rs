@@ -18,6 +18,7 @@ mod cache;
 pub mod census;
 mod checkpointing;
 mod cleaning;
+mod damaged;
 mod load;
 mod observing;
 mod opening;
@@ -143,6 +144,9 @@ pub struct Log {
     partly_written: HashSet<u64>,
     /// Blocks that roll-forward has let lie where they were written.
     replayed: HashSet<Slot>,
+    /// Where roll-forward has found damaged copies of pages and pages of the table whose content is in memory: nobody reads them there
+    /// before they are written anew.
+    rebuilt: HashSet<u32>,
     /// Why nothing can be written any more.
     failure: Option<String>,
     /// Segments with blocks that cannot be read: never cleaned.
@@ -427,6 +431,9 @@ impl Store for Log {
     }
     fn waiting(&self, owner: u64) -> u64 {
         self.waiting.count_of(owner)
+    }
+    fn waiting_holes(&self, owner: u64) -> u64 {
+        self.waiting.holes_of(owner) - self.holes_filled_by_transaction(owner)
     }
     fn now(&self) -> u32 {
         self.clock() as u32

@@ -8,8 +8,9 @@ use crate::format::checkpoint::{Checkpoint, TABLE_ENTRIES};
 use crate::format::entry::Entry;
 use crate::format::superblock::{Superblock, SuperblockError};
 use crate::store::{BLOCK_BYTES, PageId, StoreError};
+use crate::tree::ROOT_PAGES;
 use isotherm_sfs::machine::Machine;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Why a volume cannot be opened.
@@ -19,16 +20,25 @@ use std::sync::Arc;
 pub enum OpenError {
     #[error(transparent)]
     Superblock(#[from] SuperblockError),
-    #[error("neither checkpoint is whole; run fsck.sfs to see what is left")]
+    #[error("neither checkpoint is whole, and without one nothing tells what is in use")]
     NoCheckpoint,
     #[error("the volume is damaged: {0}")]
     Damaged(String),
-    #[error("page {id}, which roll-forward changes, is damaged: the checksum of block {} is wrong; fsck.sfs -y mends it, or goes on without it", entry.position)]
+    #[error("page {id}, which roll-forward changes, is damaged: the checksum of block {} is wrong; {}", entry.position, helps(*id))]
     UnreadablePage { id: PageId, entry: Entry },
     #[error("{0}; fsck.sfs -y mends that write, or gives up what came after it")]
     LostWrites(LostWrites),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// What to do about a page that roll-forward cannot read.
+fn helps(id: PageId) -> &'static str {
+    if ROOT_PAGES.contains(&id) {
+        "fsck.sfs -y mends it if a single bit has turned"
+    } else {
+        "fsck.sfs -y mends it, or goes on without it"
+    }
 }
 
 /// What opening has found.
@@ -44,6 +54,11 @@ pub struct Recovery {
     pub transactions: u64,
     /// Blocks of file data in them that cannot be read, although they were durable.
     pub unreadable_blocks: u64,
+    /// Copies of pages and pages of the table in them that are damaged, and whose content the redo log tells.
+    pub rebuilt_pages: u64,
+    /// Pages that they change and that cannot be read as they were before: changes of these were passed over, and counters are not what
+    /// entries say. None where the volume is opened to be written, unless they are given up.
+    pub unreadable_pages: u64,
     /// Writes that were durable and cannot be reached.
     pub lost: Option<LostWrites>,
 }
@@ -76,7 +91,7 @@ impl std::fmt::Display for LostWrites {
 /// What fsck lets go of so that a log can be opened.
 #[derive(Clone, Default, Debug)]
 pub struct GivenUp {
-    /// Pages that are taken for zeros where roll-forward cannot read them.
+    /// Pages that roll-forward passes over where it cannot read them.
     pub pages: BTreeSet<PageId>,
     /// Whether the log ends where a summary is not whole, though later writes were durable.
     pub lost_writes: bool,
@@ -188,12 +203,16 @@ impl Log {
             sequence: checkpoint.sequence,
             now: checkpoint.now,
             incarnation: checkpoint.incarnation,
-            lost_pages: given_up.pages.clone(),
+            given_up: given_up.pages.clone(),
+            lost_pages: BTreeSet::new(),
+            damaged: BTreeMap::new(),
+            unreadable_pages: BTreeSet::new(),
         };
         let mut recovery = Recovery { was_clean: checkpoint.is_clean, ..Recovery::default() };
         while let Some((summary, contents)) = log.next_write(&replay) {
             log.apply(&mut replay, &summary, &contents, &mut recovery)?;
         }
+        log.settle_damaged(&mut replay, &mut recovery)?;
         if !recovery.was_clean {
             recovery.lost = log.lost_writes(&replay);
             if let Some(lost) = recovery.lost.filter(|_| !log.settings.read_only && !given_up.lost_writes) {
@@ -232,6 +251,7 @@ impl Log {
             view: super::planning::View::Blocks,
             partly_written: std::collections::HashSet::new(),
             replayed: std::collections::HashSet::new(),
+            rebuilt: std::collections::HashSet::new(),
             chosen: std::collections::HashSet::new(),
             shown: Vec::new(),
             is_changed: true,

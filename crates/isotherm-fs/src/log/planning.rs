@@ -536,7 +536,7 @@ impl Log {
         let checksum = crc32c::crc32c(&*content);
         self.tables.set(id, Entry { position, heat, checksum });
         self.dirty_table_with(machine, id / TABLE_ENTRIES);
-        self.cache.set_clean(id, position);
+        self.cache.set_clean(id, position, heat);
         self.tell_placed(self.home_of(before), heat, is_cleaned);
         machine.on_written(write, self.home_of(before), heat, heat.time);
         self.counters.page_blocks += 1;

@@ -62,6 +62,15 @@ impl Log {
         self.transaction.as_ref().is_some_and(|transaction| transaction.dropped.contains(&slot))
     }
 
+    /// Blocks of a file that wait, and that were holes before the transaction under way released them or set their space aside.
+    pub(super) fn holes_filled_by_transaction(&self, owner: u64) -> u64 {
+        let Some(transaction) = &self.transaction else { return 0 };
+        let dropped = transaction.dropped.iter().filter_map(|slot| self.waiting.number(*slot));
+        let numbers: HashSet<u32> = dropped.chain(transaction.adopted.iter().copied()).collect();
+        let blocks = numbers.into_iter().map(|number| self.waiting.get(number));
+        blocks.filter(|block| block.owner == owner && block.home == HOLE).count() as u64
+    }
+
     /// Space that the transaction under way gives back.
     pub(super) fn released_by_transaction(&self) -> u64 {
         self.transaction.as_ref().map_or(0, |transaction| (transaction.released.len() + transaction.freed.len()) as u64)
@@ -176,7 +185,7 @@ impl Log {
     pub(super) fn commit_transaction(&mut self) {
         let transaction = self.transaction.take().expect("a transaction is under way");
         for number in transaction.adopted {
-            self.waiting.get_mut(number).home = RESERVED;
+            self.waiting.set_aside(number);
             self.usage.waiting -= 1;
             self.usage.reserved += 1;
         }

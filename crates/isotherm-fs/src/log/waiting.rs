@@ -1,6 +1,6 @@
 //! Blocks of file data whose newest content is in memory and waits to be written, by number, by slot and by file.
 
-use crate::format::entry::Entry;
+use crate::format::entry::{Entry, HOLE, RESERVED};
 use crate::store::{Heat, Page, Slot};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,6 +56,8 @@ struct Owned {
     first: u32,
     last: u32,
     count: u64,
+    /// Of these, those that are holes.
+    holes: u64,
 }
 
 /// See the module's text. Numbers are small, and used again.
@@ -111,6 +113,19 @@ impl Waiting {
         self.by_owner.get(&owner).map_or(0, |owned| owned.count)
     }
 
+    /// Blocks of a file that are holes until they are written.
+    pub fn holes_of(&self, owner: u64) -> u64 {
+        self.by_owner.get(&owner).map_or(0, |owned| owned.holes)
+    }
+
+    /// Space is set aside for a block that was a hole.
+    pub fn set_aside(&mut self, number: u32) {
+        let block = self.get_mut(number);
+        let was_hole = std::mem::replace(&mut block.home, RESERVED) == HOLE;
+        let owner = block.owner;
+        self.by_owner.get_mut(&owner).expect("its file has blocks").holes -= u64::from(was_hole);
+    }
+
     /// Numbers of a file's blocks, in the order in which they began to wait.
     pub fn of(&self, owner: u64) -> impl Iterator<Item = u32> + '_ {
         let mut at = self.by_owner.get(&owner).map_or(NONE, |owned| owned.first);
@@ -148,9 +163,11 @@ impl Waiting {
 
     /// Appends a block to the list of a file's blocks.
     fn link(&mut self, number: u32, owner: u64) {
-        let owned = self.by_owner.entry(owner).or_insert(Owned { first: number, last: NONE, count: 0 });
+        let is_hole = self.get(number).home == HOLE;
+        let owned = self.by_owner.entry(owner).or_insert(Owned { first: number, last: NONE, count: 0, holes: 0 });
         let previous = std::mem::replace(&mut owned.last, number);
         owned.count += 1;
+        owned.holes += u64::from(is_hole);
         let block = self.get_mut(number);
         (block.owner, block.previous, block.next) = (owner, previous, NONE);
         if previous != NONE {
@@ -160,9 +177,10 @@ impl Waiting {
 
     /// Takes a block out of the list of its file's blocks.
     fn unlink(&mut self, number: u32) {
-        let Block { owner, previous, next, .. } = *self.get(number);
+        let Block { owner, previous, next, home, .. } = *self.get(number);
         let owned = self.by_owner.get_mut(&owner).expect("its file has blocks");
         owned.count -= 1;
+        owned.holes -= u64::from(home == HOLE);
         match previous {
             NONE => owned.first = next,
             previous => self.blocks[previous as usize].as_mut().expect("neighbours wait").next = next,
@@ -238,6 +256,12 @@ mod tests {
         assert_eq!((of(&waiting, 1), of(&waiting, 0)), (vec![1, 5], vec![4]));
         waiting.insert(beginning(slot(3), 1, page));
         assert_eq!((of(&waiting, 1), waiting.count_of(1), waiting.len()), (vec![1, 5, 3], 3, 4));
+        let number = waiting.number(slot(5)).expect("it waits");
+        (0..2).for_each(|_| waiting.set_aside(number));
+        assert_eq!((waiting.holes_of(1), waiting.holes_of(0)), (2, 1));
+        waiting.set_owner(number, 0);
+        waiting.remove(waiting.number(slot(1)).expect("it waits"));
+        assert_eq!((waiting.holes_of(1), waiting.holes_of(0), waiting.count_of(0)), (1, 1, 2));
         assert_eq!(waiting.numbers().len(), 4);
     }
 }

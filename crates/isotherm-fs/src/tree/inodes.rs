@@ -76,7 +76,8 @@ impl<S: Store> Tree<S> {
         Ok(Inode::decode(&page, at)?.ok_or(Errno::STALE)?)
     }
 
-    /// Saves an inode, in a transaction. A file's size that waits for its data does not get into the page.
+    /// Saves an inode, in a transaction. A file's size that waits for its data does not get into the page, and blocks that are holes until
+    /// their data is written are not counted there.
     pub(super) fn save_inode(&mut self, ino: Ino, inode: &Inode) -> Result<()> {
         let (id, at) = place(ino).ok_or(Errno::STALE)?;
         let mut stored = *inode;
@@ -84,6 +85,7 @@ impl<S: Store> Tree<S> {
             // That of a directory is the number of its names, which waits for nothing.
             if inode.kind == FileKind::Regular {
                 stored.size = stored.size.min(self.stored_inode(ino)?.size);
+                stored.blocks = stored.blocks.saturating_sub(self.store.waiting_holes(ino));
             }
             self.nodes.keep(ino, inode);
         }

@@ -1,6 +1,8 @@
 //! What is left to be freed: nodes without a name that are still referred to, and files that were cut and have too many blocks
 //! for one transaction. Both stand in a tree of records by inode number, so that a crash leaks nothing.
 
+use std::collections::BTreeSet;
+
 use isotherm_vfs::{FileKind, Ino};
 
 use super::Tree;
@@ -286,6 +288,18 @@ impl<S: Store> Tree<S> {
             inode.blocks = blocks;
             tree.save_inode(ino, &inode)
         })
+    }
+
+    /// Inodes on the list of what is left to be freed or counted anew.
+    ///
+    /// # Errors
+    /// Of the store, damage.
+    pub fn listed(&mut self) -> Result<BTreeSet<Ino>> {
+        let mut listed = BTreeSet::new();
+        while let Some((ino, ..)) = self.next_orphan(listed.last().map_or(0, |last| last + 1))? {
+            listed.insert(ino);
+        }
+        Ok(listed)
     }
 
     /// The first record of the list whose inode is not lower.

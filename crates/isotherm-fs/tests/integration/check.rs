@@ -20,11 +20,12 @@ fn a_volume_in_order_is_clean() {
         let report = check(device.clone(), Options { verifies_data: true, ..Options::default() });
         assert!(report.is_clean(), "{:#?}", report.findings);
         assert_eq!(report.findings.is_empty(), closes, "{:#?}", report.findings);
-        assert_eq!((report.exit_code(), device.bytes() == bytes), (0, true));
+        assert_eq!((report.exit_code(), report.has_crashed(), device.bytes() == bytes), (0, !closes, true));
         assert!(report.pages > 20 && report.data_blocks > 300, "{report:?}");
         let all = read_all(&device);
         let report = check(device.clone(), Repair::Yes);
-        assert_eq!(report.exit_code(), 0, "{:#?}", report.findings);
+        assert_eq!((report.exit_code(), report.has_crashed()), (0, false), "{:#?}", report.findings);
+        assert!(!report.findings.iter().any(|finding| finding.to_string().contains("repaired")));
         assert_eq!(check(device.clone(), Repair::No).findings, []);
         assert_eq!(read_all(&device), all);
     }
@@ -152,7 +153,16 @@ fn a_damaged_checkpoint_is_a_note_and_two_are_the_end() {
     let report = check(device.clone(), Repair::No);
     assert_eq!(report.exit_code(), 0, "{:#?}", report.findings);
     assert_eq!(report.findings[0].place, Place::Checkpoint(older as u8));
+    let repaired = Arc::new(MemoryDevice::of(device.bytes()));
+    let report = check(repaired.clone(), Repair::Yes);
+    assert!(
+        report.exit_code() == 1 && report.findings[0].to_string().ends_with("(repaired)"),
+        "{:#?}",
+        report.findings
+    );
+    assert_eq!(check(repaired, Repair::No).findings, []);
     flip(&device, u64::from(superblock.checkpoints[1 - older]) * 4096 + 20, 1);
+    assert!(check(device.clone(), Repair::No).is_beyond_repair);
     assert_eq!(check(device, Repair::Yes).exit_code(), 4);
 }
 

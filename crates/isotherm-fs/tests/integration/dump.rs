@@ -79,6 +79,14 @@ fn every_page_is_shown_by_its_kind_and_a_damaged_one_says_so() {
     assert!(text(&device, What::Page(0)).contains("its checksum is wrong"));
 }
 
+/// What roll-forward has changed is shown changed, and its checksum is not compared with that of the page before.
+#[test]
+fn after_a_crash_pages_are_as_the_log_leads_to() {
+    let Sample { device, .. } = sample(false);
+    let shown: Vec<String> = [0, 1].map(|id| text(&device, What::Page(id))).into();
+    assert!(shown.iter().all(|text| text.contains("as the log since") && !text.contains("is wrong")), "{shown:?}");
+}
+
 #[test]
 fn what_there_is_not_is_an_error() {
     let Sample { device, large, .. } = sample(true);

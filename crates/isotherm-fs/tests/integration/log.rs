@@ -4,6 +4,7 @@ use crate::support::driver::{carry_out, clean, commit};
 use crate::support::random::Random;
 use crate::support::recording::{Content, Event, RecordingDevice};
 use crate::support::volumes::superblock;
+use isotherm_fs::device::Device as _;
 use isotherm_fs::log::{Goal, Log, LogSettings, Pressure, read_checkpoints};
 use isotherm_fs::store::{Found, Heat, Purpose, Slot, Store, page_kind};
 use std::collections::{BTreeMap, HashSet};
@@ -139,18 +140,22 @@ fn transact(log: &mut Log, random: &mut Random, model: &mut Model, versions: u64
     Some(())
 }
 
-/// Runs random operations on a recording device.
-fn run(seed: u64, steps: u32) -> Run {
+/// What a device holds that has a log without pages.
+fn empty_log() -> Content {
     let superblock = superblock(DEVICE_BYTES, 256 << 10);
     let device = Arc::new(RecordingDevice::new(DEVICE_BYTES, Content::default()));
-    use isotherm_fs::device::Device as _;
     let mut log = Log::create(device.clone(), superblock.clone(), settings());
     log.begin(Purpose::Grow).expect("it can be written");
     log.commit();
     commit(&mut log, false);
     device.write(0, &*superblock.encode()).expect("memory");
     device.write(4096, &*superblock.encode()).expect("memory");
-    let (start, _) = device.parts();
+    device.parts().0
+}
+
+/// Runs random operations on a recording device.
+fn run(seed: u64, steps: u32) -> Run {
+    let start = empty_log();
     let device = Arc::new(RecordingDevice::new(DEVICE_BYTES, start.clone()));
     let (mut log, _) = Log::open(device.clone(), settings()).expect("a new volume");
     commit(&mut log, false);
@@ -386,4 +391,31 @@ fn whatever_a_crash_leaves_of_a_log_is_a_state_that_it_was_in() {
     }
     println!("{states} states of crashes, {cleaned} segments cleaned");
     assert!(cleaned > 20 * seeds, "{cleaned} segments cleaned: the runs are too short");
+}
+
+/// Roll-forward left a page that it had in memory as hot as it had been before the write.
+#[test]
+fn a_page_that_was_written_after_the_checkpoint_keeps_its_heat() {
+    let device = Arc::new(RecordingDevice::new(DEVICE_BYTES, empty_log()));
+    let change = |log: &mut Log, id| {
+        log.begin(Purpose::Grow).expect("it can be written");
+        log.page_mut(id).expect("it is there")[100] += 1;
+        log.commit();
+    };
+    let (mut log, _) = Log::open(device.clone(), settings()).expect("a new volume");
+    log.begin(Purpose::Grow).expect("it can be written");
+    let id = log.allocate().expect("there is room");
+    log.commit();
+    commit(&mut log, false);
+    let writes = |log: &mut Log| log.page_entry(id).expect("it is there").heat.writes;
+    let before = writes(&mut log);
+    (0..3).for_each(|_| change(&mut log, id));
+    carry_out(&mut log, &Goal::Pages);
+    assert_eq!(writes(&mut log), before + 3);
+    drop(log);
+    let (mut log, recovery) = Log::open(device, settings()).expect("a crash is no damage");
+    assert!(recovery.writes > 0 && writes(&mut log) == before + 3);
+    change(&mut log, id);
+    carry_out(&mut log, &Goal::Pages);
+    assert_eq!(writes(&mut log), before + 4);
 }

@@ -4,6 +4,7 @@ mod access;
 mod attended;
 mod check;
 mod crash;
+mod damaged_copies;
 mod damaged_log;
 mod decisions;
 mod dump;

@@ -105,6 +105,7 @@ fn every_page_that_is_lost_leaves_a_volume_that_can_be_used() {
             continue;
         }
         if id < 2 {
+            assert!(before.is_beyond_repair, "{:#?}", before.findings);
             assert_eq!(check(device, Repair::Yes).exit_code(), 4);
             continue;
         }
@@ -198,14 +199,15 @@ fn entries_that_lead_astray_become_holes() {
 fn what_is_wrong_in_the_tree_is_mended() {
     type Change = fn(&Sample, &mut [u8; 4096]);
     type Which = fn(&Sample) -> u64;
-    let changes: [(&str, Which, Change); 9] = [
+    let changes: [(&str, Which, Change); 10] = [
         ("links", |s| s.with_xattrs, |s, page| page[field(s.with_xattrs, 4)] = 9),
         ("parent", |s| s.inner, |s, page| page[field(s.inner, 112)] ^= 1),
         ("links of a directory", |s| s.directory, |s, page| page[field(s.directory, 4)] = 1),
         ("mode", |s| s.large, |s, page| page[field(s.large, 1)] = 0x30),
         ("kind", |s| s.large, |s, page| page[field(s.large, 1)] = 0x10),
         ("deleted", |s| s.inner, |s, page| page[field(s.inner, 0)..][..144].fill(0)),
-        ("blocks", |s| s.large, |s, page| page[field(s.large, 100)] = 9),
+        ("map", |s| s.large, |s, page| page[field(s.large, 100)] = 9),
+        ("number of blocks", |s| s.large, |s, page| page[field(s.large, 24)] ^= 1),
         ("target", |s| s.link, |s, page| page[field(s.link, 16)] ^= 1),
         ("ring", |_| 16, |_, page| page[8] ^= 3),
     ];
@@ -271,11 +273,12 @@ fn whatever_stands_in_a_page_is_found_and_mended() {
         let before = check(device.clone(), Repair::No);
         let report = check(device.clone(), Repair::Yes);
         if before.exit_code() == 0 {
-            assert_eq!(report.exit_code(), 0, "seed {seed}: {:#?}", report.findings);
+            assert!(report.exit_code() <= 1, "seed {seed}: {:#?}", report.findings);
             continue;
         }
         found += 1;
         if report.exit_code() == 1 {
+            assert!(!before.is_beyond_repair, "seed {seed}: {:#?}", before.findings);
             mended += 1;
             let options = Options { verifies_data: false, ..Options::default() };
             assert_eq!(check(device.clone(), options).findings, [], "seed {seed}");

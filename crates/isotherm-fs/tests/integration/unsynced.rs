@@ -1,8 +1,8 @@
 //! What a crash leaves of data that reached the log before anybody made it durable.
 
 use crate::support::sample::{add, empty, mount, write};
-use isotherm_fs::check::{Options, check};
-use isotherm_vfs::{Allocation, Caller, FileKind, FileSystem, ROOT, SeekFrom};
+use isotherm_fs::check::{Options, Place, check};
+use isotherm_vfs::{Allocation, Caller, Change, FileKind, FileSystem, Handle, ROOT, SeekFrom};
 
 const BLOCK: u64 = 4096;
 
@@ -61,4 +61,55 @@ fn given_back_after_a_crash(has_checkpoint: bool) {
     drop(volume);
     let report = check(device, Options { verifies_data: true, ..Options::default() });
     assert_eq!(report.exit_code(), 0, "{:#?}", report.findings);
+}
+
+/// Blocks that wait in memory were counted in the inode that a later transaction logged, and after a crash nothing counted them
+/// anew: the log had no data of this file.
+#[test]
+fn blocks_that_waited_are_not_counted_after_a_crash() {
+    for has_checkpoint in [false, true] {
+        let device = empty();
+        let volume = mount(device.clone(), false);
+        let (file, other) =
+            (add(&volume, ROOT, "file", FileKind::Regular), add(&volume, ROOT, "other", FileKind::Regular));
+        let punch = |volume: &dyn FileSystem, first: u64, blocks: u64| {
+            let (caller, handle) = (Caller::default(), Handle::default());
+            volume
+                .allocate(caller, file, handle, first * BLOCK, blocks * BLOCK, Allocation::PunchHole)
+                .expect("there is room");
+        };
+        write(&volume, file, 0, &[1; 40 * BLOCK as usize]);
+        punch(&volume, 0, 20);
+        volume.close().expect("the device works");
+        drop(volume);
+
+        let volume = mount(device.clone(), false);
+        write(&volume, file, 3 * BLOCK, &[2; 5 * BLOCK as usize]);
+        punch(&volume, 30, 2);
+        // One of those that wait, and space for two more of them and a hole.
+        punch(&volume, 3, 1);
+        let reserve = Allocation::Reserve { keep_size: true };
+        volume
+            .allocate(Caller::default(), file, Handle::default(), 6 * BLOCK, 3 * BLOCK, reserve)
+            .expect("there is room");
+        let blocks = |volume: &dyn FileSystem| volume.attributes(file).expect("it is there").blocks_512 / 8;
+        assert_eq!(blocks(&volume), 18 + 4 + 1);
+        write(&volume, other, 0, b"synced");
+        volume.fsync(other, false).expect("the device works");
+        if has_checkpoint {
+            // One that writes no data.
+            volume.discard_free(0..u64::MAX, 1).expect("the device works");
+        }
+        drop(volume);
+
+        let report = check(device.clone(), Options::default());
+        assert!(report.findings.iter().all(|finding| finding.place == Place::Log), "{:#?}", report.findings);
+        let volume = mount(device.clone(), false);
+        assert_eq!(blocks(&volume), 18 + 3);
+        volume.change(Caller::default(), file, Change { size: Some(0), ..Change::default() }).expect("it is there");
+        assert_eq!(blocks(&volume), 0);
+        volume.close().expect("the device works");
+        drop(volume);
+        assert_eq!(check(device, Options::default()).findings, []);
+    }
 }

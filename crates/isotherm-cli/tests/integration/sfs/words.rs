@@ -2,7 +2,7 @@
 
 use super::{Stage, can_mount, said};
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::process::Command;
 
@@ -151,6 +151,35 @@ fn a_remount_changes_flags_alone_and_says_what_it_cannot_change() {
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
     assert!(said(&refused).contains("-o ro") && has("ro"), "{}", said(&refused));
     server.unmount();
+}
+
+/// `-y` is named where it helps.
+#[test]
+fn a_check_does_not_promise_a_repair_that_fails() {
+    let stage = Stage::new();
+    let disk = stage.text("disk");
+    let dumped = stage.ok(&["dump", &disk, "superblock"]);
+    let places = dumped.split("checkpoints at blocks ").nth(1).expect("they are told");
+    let places =
+        places.split(',').next().expect("two").split(" and ").map(|block| block.parse::<u64>().expect("a block"));
+    let places: Vec<u64> = places.collect();
+    let spoil = |blocks: &[u64]| {
+        let file = fs::File::options().write(true).open(&disk).expect("it is there");
+        blocks.iter().for_each(|block| file.write_all_at(b"spoilt", block * 4096 + 20).expect("it can be written"));
+    };
+    let checked = |words: &[&str]| {
+        let output = stage.run(&[&["fsck"], words, &[&disk]].concat());
+        (output.status.code(), said(&output))
+    };
+    spoil(&[0]);
+    let (code, said) = checked(&["-n"]);
+    assert!(code == Some(4) && said.contains("`-y` repairs"), "{said}");
+    let (code, said) = checked(&["-y"]);
+    assert!(code == Some(1) && said.contains("(repaired)"), "{said}");
+    spoil(&places);
+    let (code, said) = checked(&["-n"]);
+    assert!(code == Some(4) && said.contains("cannot repair") && !said.contains("`-y` repairs"), "{said}");
+    assert_eq!(checked(&["-y"]).0, Some(4));
 }
 
 #[test]

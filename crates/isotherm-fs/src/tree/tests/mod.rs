@@ -73,8 +73,9 @@ impl Tree<MemoryStore> {
         Ok(found)
     }
 
-    /// Settles, and opens the store anew.
+    /// Writes all that waits, settles, and opens the store anew.
     fn reopen(mut self) -> Self {
+        self.store.write_out(|_| true);
         self.settle_all().unwrap();
         let now = self.now;
         let mut tree = Self::open_store(self.into_store()).unwrap();

@@ -304,6 +304,7 @@ impl Pair {
             }
             Operation::Settle { node } => {
                 let ino = self.any(node);
+                self.tree().store_mut().write_out(|_| true);
                 self.tree().settle(ino).unwrap();
             }
             Operation::Reopen => {
