@@ -17,7 +17,7 @@ use crate::nand::array::NandArray;
 use crate::nand::clock::Clock as _;
 use crate::nand::content::Nothing;
 use crate::nand::payload::{AnyPayload, HeapBytes, NoBytes, Payload};
-use crate::nand::timing::{Latency, TIMINGS, Timed};
+use crate::nand::timing::{Latency, TIMINGS, TimeMode, Timed};
 use crate::placement::{AnyPlacement, Future, Placement, PlacementContext, SharedPlacement, build_placement};
 use crate::registry::{SpecError, find};
 use crate::spec::{self, DeviceSpec, Specification as _, TimingSection};
@@ -164,6 +164,18 @@ fn check_uses(spec: &DeviceSpec, uses: Uses) -> Result<(), SpecError> {
     Ok(())
 }
 
+/// Refuses cleaning in idle time where no time passes between requests.
+fn check_idle(spec: &DeviceSpec) -> Result<(), SpecError> {
+    if spec.gc.idle && matches!(spec.timing.mode, TimeMode::None | TimeMode::Serial) {
+        return Err(SpecError::new(
+            "gc.idle",
+            "no time passes between requests in timing.mode none and serial",
+            "set timing.mode open or closed, or leave gc.idle out",
+        ));
+    }
+    Ok(())
+}
+
 /// The flash translation layer that a specification asks for.
 ///
 /// # Errors
@@ -181,6 +193,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
     spec::check(spec)?;
     let ftl = ftl_design(spec)?;
     check_uses(spec, ftl.uses())?;
+    check_idle(spec)?;
     let (mut geometry, logical_pages) = shape(spec, environment.logical_bytes)?;
     let context = PlacementContext {
         logical_pages,

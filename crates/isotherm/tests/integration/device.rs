@@ -280,6 +280,12 @@ fn idle_cleaning_takes_collections_out_of_the_way_of_requests() {
     assert_eq!(foreground.background_collections, 0);
     assert!(background.background_collections > background.collections / 2);
     assert!(fast < slow, "{fast} {slow}");
+    for mode in ["none", "serial"] {
+        let spec = DeviceSpec::from_toml("", &["gc.idle=true".to_owned(), format!("timing.mode={mode}")]).unwrap();
+        let environment = Environment { logical_bytes: MIB, ..Environment::default() };
+        let refused = plan(&spec, &environment).expect_err("there is no idle time").to_string();
+        assert!(refused.contains("gc.idle") && refused.contains("timing.mode"), "{refused}");
+    }
 }
 
 #[test]
