@@ -110,14 +110,14 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     if drive_writes < DRIVE_WRITES_MIN {
         reasons.push(format!(
             "too short: {} drive writes in all, at least {DRIVE_WRITES_MIN} are needed{}",
-            below(drive_writes, DRIVE_WRITES_MIN),
+            unlike(drive_writes, DRIVE_WRITES_MIN, 2),
             advice(&setting.longer())
         ));
     }
     if drive_writes_window < WINDOW_DRIVE_WRITES_MIN {
         reasons.push(format!(
             "the measured window is too short: {} drive writes, at least {WINDOW_DRIVE_WRITES_MIN} is needed{}",
-            below(drive_writes_window, WINDOW_DRIVE_WRITES_MIN),
+            unlike(drive_writes_window, WINDOW_DRIVE_WRITES_MIN, 2),
             advice(&setting.wider())
         ));
     }
@@ -140,9 +140,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     match Comparison::of(&window) {
         Some(compared) if compared.difference() > setting.difference_max() => {
             let [difference, allowed] = [compared.difference(), setting.difference_max()].map(|share| share * 100.0);
+            let difference = unlike(difference, allowed, 1);
             let Comparison { earlier, later, names: [first, second], .. } = compared;
             reasons.push(format!(
-                "not steady: write amplification is {earlier:.3} {first} and {later:.3} {second}, {difference:.1} % apart where \
+                "not steady: write amplification is {earlier:.3} {first} and {later:.3} {second}, {difference} % apart where \
                  {allowed} % are allowed{}",
                 advice(&again)
             ));
@@ -197,9 +198,9 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
 }
 
-/// `value`, which lies below `bound`, in so many digits that this can be seen.
-fn below(value: f64, bound: f64) -> String {
-    let digits = (2..9).find(|digits| format!("{value:.digits$}") != format!("{bound:.digits$}")).unwrap_or(9);
+/// `value`, which lies on the wrong side of `bound`, with `least` digits or as many as it takes to see that.
+fn unlike(value: f64, bound: f64, least: usize) -> String {
+    let digits = (least..9).find(|digits| format!("{value:.digits$}") != format!("{bound:.digits$}")).unwrap_or(9);
     format!("{value:.digits$}")
 }
 
