@@ -35,6 +35,8 @@ pub enum Goal {
     CleanedGroups,
     /// Blocks whose newest durable copy lies in a segment that was freed, and all transactions.
     Cleaned,
+    /// All transactions.
+    Transactions,
     /// All pages, so that a checkpoint can follow.
     Pages,
 }
@@ -44,7 +46,7 @@ impl Goal {
     pub(crate) fn is_of_files(&self) -> bool {
         match self {
             Self::Files(_) | Self::FilesAlone(_) | Self::Groups | Self::Coldest | Self::Everything => true,
-            Self::CleanedGroups | Self::Cleaned | Self::Pages => false,
+            Self::CleanedGroups | Self::Cleaned | Self::Transactions | Self::Pages => false,
         }
     }
 }
@@ -213,6 +215,10 @@ impl Log {
                 (self.view, self.shown) = (View::Some, taken);
                 self.pass(machine, Extent::Everything)
             }
+            Goal::Transactions => {
+                self.check_room(machine, 0)?;
+                self.pass_chosen(machine)
+            }
             Goal::Pages => self.plan_pages(machine),
         }
     }
@@ -284,7 +290,7 @@ impl Log {
         }
     }
 
-    fn room(&self) -> Room {
+    pub(super) fn room(&self) -> Room {
         Room::of(self.superblock.segment_blocks)
     }
 

@@ -17,6 +17,12 @@ impl Room {
         Self { limit: segment_blocks as usize * BLOCK_BYTES / 4 }
     }
 
+    /// Bytes of transactions that one write takes at most.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Whether transactions of so many bytes go into one write.
     #[must_use]
     pub fn takes(&self, transaction_bytes: usize) -> bool {

@@ -18,6 +18,8 @@ pub enum Pressure {
     Blocks,
     /// As many pages are dirty as may.
     Pages,
+    /// The transactions that are in no write yet fill one.
+    Transactions,
 }
 
 /// Segments that stay free for a checkpoint beside those of its pages: the table's, one that is begun, and some for blocks that make a
@@ -39,11 +41,11 @@ impl Log {
     /// What is to be done before what waits is planned, a segment of it at a time, where room becomes short: segments are cleaned
     /// several at a time, since a checkpoint for each would write more pages than it gains where a volume is nearly full.
     ///
-    /// As many segments stay free as if all pages that may be dirty were: where nothing but pages is written, the next checkpoint takes
-    /// segments of its own, and after it another one must have room to clean for.
+    /// As many segments stay free as if all pages that may be dirty were, and as many transactions waited as may: where nothing but these is
+    /// written, the next checkpoint takes segments of its own, and after it another one must have room to clean for.
     pub fn ahead(&self) -> Planned {
         let portion = self.portion_of(self.waiting.len() as u64);
-        let to_come = self.segments_of_pages_to_come();
+        let to_come = self.segments_to_come();
         let has = |spare: usize| self.has_room(self.machine(), portion, spare + to_come);
         // Most often there is more than could be asked for.
         if has(CLEANED_AT_A_TIME) {
@@ -62,14 +64,16 @@ impl Log {
     /// Reusable segments below which [`Log::ahead`] asks for something, with what waits now.
     pub fn segments_wanted_ahead(&self) -> usize {
         let portion = self.portion_of(self.waiting.len() as u64);
-        self.segments_needed(portion, self.batch(self.machine()).headroom + self.segments_of_pages_to_come())
+        self.segments_needed(portion, self.batch(self.machine()).headroom + self.segments_to_come())
     }
 
-    /// Segments of the pages that are not dirty and may be at the next checkpoint, and one of the redo log until then.
-    fn segments_of_pages_to_come(&self) -> usize {
-        let pages = self.usage.pages.min(self.dirty_pages_bound() as u64);
-        let segments = pages.saturating_sub(self.cache.dirty() as u64).div_ceil(self.payload_of_segment()) as usize;
-        segments + usize::from(segments > 0)
+    /// Segments of the pages that are not dirty and may be at the next checkpoint, and of the transactions until then.
+    fn segments_to_come(&self) -> usize {
+        let payload = self.payload_of_segment();
+        let pages = self.dirty_pages_bound() + self.touched_limit();
+        let pages = self.usage.pages.min(pages as u64).saturating_sub(self.cache.dirty() as u64);
+        let redo = self.redo_bound().saturating_sub(self.redo.len()) as u64;
+        (pages.div_ceil(payload) + redo.div_ceil(payload * BLOCK_BYTES as u64)) as usize
     }
 
     /// Blocks of so many that are planned at a time: what comes later must not keep segments free now.
@@ -173,6 +177,8 @@ impl Log {
             Pressure::Blocks
         } else if self.holds_requests || self.cache.dirty() >= self.dirty_pages_limit() {
             Pressure::Pages
+        } else if self.redo.len() > self.redo_limit() {
+            Pressure::Transactions
         } else {
             Pressure::None
         }
@@ -200,7 +206,9 @@ impl Log {
         let files = share(self.waiting_of_files(), from, bound);
         let taken_out = self.taken_out_limit().min(bound);
         let all = share(self.waiting.len() + self.under_way.len(), from + taken_out, bound + taken_out);
-        files.max(all).max(share(self.cache.dirty(), self.dirty_pages_limit(), self.dirty_pages_bound()))
+        let pages = share(self.cache.dirty(), self.dirty_pages_limit(), self.dirty_pages_bound());
+        let redo = share(self.redo.len(), self.redo_limit(), self.redo_bound());
+        files.max(all).max(pages).max(redo)
     }
 
     /// Whether the blocks of another segment may be taken out, as far as memory goes.
@@ -254,6 +262,22 @@ impl Log {
     fn dirty_pages_bound(&self) -> usize {
         let limit = self.dirty_pages_limit();
         limit + limit / 4
+    }
+
+    /// Inodes that may be changed in memory alone by being read: each may make a page dirty when it is settled.
+    pub fn touched_limit(&self) -> usize {
+        (self.dirty_pages_limit() / 8).max(1)
+    }
+
+    /// Bytes of transactions that may wait for a write: what one takes. Changes of the same few pages dirty no more of these, and
+    /// would otherwise wait until no checkpoint has room for all that was said of them.
+    fn redo_limit(&self) -> usize {
+        self.room().limit()
+    }
+
+    /// Bytes of transactions that wait at most: while they are written, requests go on.
+    fn redo_bound(&self) -> usize {
+        self.payload_of_segment() as usize * BLOCK_BYTES
     }
 
     /// Whether blocks can be written and a checkpoint after them, with so many segments to spare.

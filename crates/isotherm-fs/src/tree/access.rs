@@ -110,7 +110,7 @@ impl<S: Store> Tree<S> {
         if sets {
             let mut inode = *inode;
             inode.accessed = self.now;
-            self.nodes.keep(ino, &inode);
+            self.nodes.touch(ino, &inode);
         }
         sets
     }

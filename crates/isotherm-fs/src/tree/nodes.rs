@@ -66,6 +66,8 @@ pub(super) struct Nodes {
     table: HashMap<Ino, Node>,
     /// Those with something lazy.
     dirty: BTreeSet<Ino>,
+    /// How many became lazy by being read since all that can be settled was.
+    touched: usize,
     /// What was lazy before the transaction under way, if there is one.
     undo: Option<Vec<(Ino, Option<Lazy>)>>,
 }
@@ -79,6 +81,12 @@ impl Nodes {
     /// Keeps what an inode says in memory.
     pub(super) fn keep(&mut self, ino: Ino, inode: &Inode) {
         self.set_lazy(ino, Some(Lazy::of(inode)));
+    }
+
+    /// The same for one that was only read.
+    pub(super) fn touch(&mut self, ino: Ino, inode: &Inode) {
+        self.touched += usize::from(self.lazy(ino).is_none());
+        self.keep(ino, inode);
     }
 
     /// An inode goes, in a transaction: nothing of it is to be settled.
@@ -209,7 +217,13 @@ impl<S: Store> Tree<S> {
         for some in idle.chunks(SETTLED_AT_ONCE) {
             self.settle_some(some)?;
         }
+        self.nodes.touched = 0;
         Ok(idle.len())
+    }
+
+    /// How many inodes were only read since [`Tree::settle_idle`].
+    pub fn touched(&self) -> usize {
+        self.nodes.touched
     }
 
     /// Brings all that memory knows into pages. Call it when all data is written.

@@ -127,6 +127,18 @@ impl Volume {
         }
     }
 
+    /// Brings times of access into pages, where there is room for these: what all that was read would make dirty at the next checkpoint is
+    /// more than a full volume has room for.
+    pub(super) fn settle_touched(&self) -> Result<(), StoreError> {
+        self.wait_for_room(0)?;
+        let mut tree = lock(&self.tree)?;
+        // Another request may have done it.
+        if tree.touched() >= tree.store().touched_limit() && tree.store().failure().is_none() {
+            tree.settle_idle()?;
+        }
+        Ok(())
+    }
+
     /// Writes some of what waits in memory, if so much does that it is to be written.
     fn relieve(&self) -> Result<(), StoreError> {
         let pressure = lock(&self.tree)?.store().pressure();
@@ -146,6 +158,7 @@ impl Volume {
                     self.make_room(writer)?;
                     self.commit_and_make_room(writer)
                 }
+                Pressure::Transactions => self.carry_out(writer, &Goal::Transactions),
             }
         })
     }

@@ -3,7 +3,7 @@
 use super::places::{EXTENTS_MAX, EXTENTS_XATTR, extents_text};
 use super::statistics::{STATISTICS_XATTR, SYNC_XATTR};
 use super::{Patience, Volume, Wanted, lock};
-use crate::log::Log;
+use crate::log::{Log, Pressure};
 use crate::store::{BLOCK_BYTES, StoreError};
 use crate::tree::{self, Tree, TreeError};
 use isotherm_vfs::{
@@ -19,9 +19,17 @@ fn errno(error: StoreError) -> Errno {
 impl Volume {
     /// Lets a request have the tree, at the time it is made.
     fn ask<T>(&self, request: impl FnOnce(&mut Tree<Log>) -> tree::Result<T>) -> Result<T> {
-        let mut tree = lock(&self.tree).map_err(errno)?;
-        tree.set_now((self.clock)());
-        request(&mut tree).map_err(Errno::from)
+        let (done, is_much_touched) = {
+            let mut tree = lock(&self.tree).map_err(errno)?;
+            tree.set_now((self.clock)());
+            let done = request(&mut tree);
+            (done, tree.touched() >= tree.store().touched_limit())
+        };
+        if is_much_touched {
+            // Should that fail, whoever wants something durable is told.
+            let _ = self.settle_touched();
+        }
+        done.map_err(Errno::from)
     }
 
     /// The same for one that changes something: waits until there is room in memory.
@@ -39,6 +47,19 @@ impl Volume {
             Err(TreeError::Store(StoreError::NoSpace)) if tree.free_doomed()? > 0 => request(tree),
             done => done,
         })
+    }
+
+    /// A reference is gone, or an opening. A node that nobody refers to any more, and that has no name, is deleted: a change, however many
+    /// come at once. It cannot be refused, so that room is made after it, for the next one.
+    fn let_go(&self, request: impl FnOnce(&mut Tree<Log>) -> tree::Result<()>) {
+        let has_room = self.ask(|tree| {
+            // What could not be freed is found when the volume is mounted.
+            let _ = request(tree);
+            Ok(tree.store().pressure() == Pressure::None)
+        });
+        if has_room == Ok(false) {
+            let _ = self.wait_for_room(0);
+        }
     }
 
     fn durable(&self, wanted: Wanted) -> Result<()> {
@@ -59,8 +80,7 @@ impl FileSystem for Volume {
         self.ask(|tree| tree.lookup(parent, name))
     }
     fn forget(&self, ino: Ino, references: u64) {
-        // A node that nobody refers to any more, and that has no name, is deleted: a change.
-        let _ = self.ask(|tree| tree.forget(ino, references));
+        self.let_go(|tree| tree.forget(ino, references));
     }
     fn attributes(&self, ino: Ino) -> Result<Attributes> {
         self.ask(|tree| tree.attributes(ino))
@@ -111,7 +131,7 @@ impl FileSystem for Volume {
         self.change_tree(|tree| tree.create(caller, parent, name, node, flags))
     }
     fn release(&self, ino: Ino, _handle: Handle) {
-        let _ = self.ask(|tree| tree.release(ino));
+        self.let_go(|tree| tree.release(ino));
     }
     fn read(&self, ino: Ino, handle: Handle, offset: u64, length: u32, out: &mut Vec<u8>) -> Result<()> {
         self.read_file(ino, handle, offset, length, out).map_err(Errno::from)
@@ -172,7 +192,7 @@ impl FileSystem for Volume {
         self.ask(|tree| tree.open_directory(ino))
     }
     fn release_directory(&self, ino: Ino, _handle: Handle) {
-        let _ = self.ask(|tree| tree.release_directory(ino));
+        self.let_go(|tree| tree.release_directory(ino));
     }
     fn fsync_directory(&self, ino: Ino) -> Result<()> {
         self.ask(|tree| tree.expect_directory(ino))?;

@@ -47,7 +47,7 @@ fn settle(tree: &mut Tree<Log>, goal: &Goal) -> Result<(), StoreError> {
         Goal::Files(files) | Goal::FilesAlone(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
         Goal::Groups | Goal::Coldest => drop(tree.settle_idle()?),
         Goal::Everything => tree.settle_all()?,
-        Goal::Pages | Goal::CleanedGroups | Goal::Cleaned => {}
+        Goal::Pages | Goal::Transactions | Goal::CleanedGroups | Goal::Cleaned => {}
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use isotherm_fs::memory_device::MemoryDevice;
 use isotherm_fs::volume::{Background, Intervals, Volume};
 use isotherm_vfs::{Caller, Errno, FileKind, FileSystem, NewNode, OpenFlags, ROOT, Time, WriteFlags};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 /// The largest write that the kernel sends.
@@ -147,6 +147,89 @@ fn fill_with_names(is_attended: bool, pause: Duration) {
         // The table of pages stays as long as it was: an entry of 16 bytes for each page.
         let table = free / 250 + 1;
         assert!(left + table + 2 >= free, "{place}: {left} of {free} blocks are free when everything is deleted");
+    }
+}
+
+/// Small files that are all deleted, faster than anything is written, once made a redo log that had no room in what was free before the
+/// next checkpoint: the volume, most segments of which held nothing, could not be written any more.
+#[test]
+fn small_files_fill_a_volume_and_are_deleted_at_once() {
+    fill_with_small_files(&[(128, 256), (24, 256), (160, 256), (64, 512), (96, 1024)], 3000, false);
+}
+
+/// The same while the volume is looked after.
+#[test]
+fn small_files_fill_a_volume_that_is_looked_after() {
+    fill_with_small_files(&[(128, 256), (8, 256), (64, 512)], 3000, true);
+}
+
+/// Files that hold nothing, more of which have room.
+#[test]
+fn empty_files_that_are_held_without_a_name_are_let_go_at_once() {
+    fill_with_small_files(&[(32, 256)], 0, false);
+}
+
+/// On volumes of so many MiB with segments of so many KiB.
+fn fill_with_small_files(shapes: &[(u64, u64)], bytes: usize, is_attended: bool) {
+    for (device_mib, segment_kib) in shapes {
+        let device = make_on(MemoryDevice::new(device_mib << 20), segment_kib << 10);
+        let seconds = AtomicI64::new(1);
+        let clock = move || Time { seconds: seconds.fetch_add(1, Ordering::Relaxed), nanoseconds: 0 };
+        let volume = Arc::new(Volume::open(device, LogSettings::default(), clock).expect("it can be opened").0);
+        let intervals = Intervals { write: Duration::from_millis(300), ..Intervals::default() };
+        let background = is_attended.then(|| Background::start(volume.clone(), intervals).expect("a thread"));
+        let free = volume.statistics().expect("it answers").blocks_free;
+        let flags = OpenFlags { read: true, write: true, ..OpenFlags::default() };
+        let node = |kind| NewNode { kind, permissions: 0o755, umask: 0, device: 0 };
+        for round in 0..2 {
+            let place =
+                || format!("{device_mib} MiB, segments of {segment_kib} KiB, round {round}: {:?}", failure(&volume));
+            let mut files = Vec::new();
+            loop {
+                let name = format!("sm{}", files.len());
+                let made = volume.create(Caller::default(), ROOT, name.as_bytes(), node(FileKind::Regular), flags);
+                let written = made.and_then(|(found, opened)| {
+                    files.push(found.ino);
+                    let content = vec![1; bytes];
+                    let written = volume.write(found.ino, opened.handle, 0, &content, WriteFlags::default());
+                    volume.release(found.ino, opened.handle);
+                    written
+                });
+                if let Err(error) = written {
+                    assert_eq!(error, Errno::NOSPC, "{}", place());
+                    break;
+                }
+            }
+            assert!(files.len() as u64 > free / 2, "{}", place());
+            // Each is read once, which sets its time of access.
+            for ino in &files {
+                let opened = volume.open(*ino, OpenFlags { read: true, ..OpenFlags::default() });
+                volume.release(*ino, opened.expect("it is there").handle);
+            }
+            if round > 0 {
+                assert_eq!(volume.checkpoint(), Ok(()), "{}", place());
+            }
+            // The kernel refers to a file until it has no name, and to one that a program has open for longer.
+            let is_held = |number: usize| number % 2 < round;
+            for (number, ino) in files.iter().enumerate() {
+                assert_eq!(volume.unlink(ROOT, format!("sm{number}").as_bytes()), Ok(()), "file {number}, {}", place());
+                if !is_held(number) {
+                    volume.forget(*ino, 1);
+                }
+            }
+            for (_, ino) in files.iter().enumerate().filter(|(number, _)| is_held(*number)) {
+                volume.forget(*ino, 1);
+            }
+            let name = format!("d{round}");
+            let made = volume.make_node(Caller::default(), ROOT, name.as_bytes(), node(FileKind::Directory));
+            assert!(made.is_ok(), "{}", place());
+            assert_eq!(volume.sync(), Ok(()), "{}", place());
+            assert_eq!(volume.checkpoint(), Ok(()), "{}", place());
+            let left = volume.statistics().expect("it answers").blocks_free;
+            assert!(left + free / 250 + 8 >= free, "{left} of {free} blocks are free, {}", place());
+        }
+        drop(background);
+        assert_eq!(volume.close(), Ok(()), "{}", device_mib);
     }
 }
 

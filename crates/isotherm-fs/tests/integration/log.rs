@@ -174,6 +174,7 @@ fn run(seed: u64, steps: u32) -> Run {
             Pressure::None => {}
             Pressure::Blocks => carry_out(&mut log, &Goal::Groups),
             Pressure::Pages => commit(&mut log, false),
+            Pressure::Transactions => carry_out(&mut log, &Goal::Transactions),
         }
         if log.wants_cleaning() && random.chance(30) {
             clean(&mut log);

@@ -33,6 +33,13 @@ const BACKGROUND: u16 = 64;
 /// How long the kernel may remember names and attributes: all changes pass through it.
 const LASTS: Duration = Duration::from_secs(86_400);
 
+/// How long it may remember those of a node: a file whose set-user-ID or set-group-ID works loses it when it is written, which the kernel
+/// leaves to the server and does not learn from the answer. It asks whenever it needs them, before it starts a program too.
+fn lasts(found: &Attributes) -> Duration {
+    let is_privileged = u32::from(found.permissions) & (libc::S_ISUID | libc::S_ISGID) != 0;
+    if found.kind == FileKind::Regular && is_privileged { Duration::ZERO } else { LASTS }
+}
+
 /// See the module's text.
 pub(super) struct Adapter<F> {
     files: Arc<F>,
@@ -74,7 +81,7 @@ impl<F: FileSystem> Adapter<F> {
 
     fn answer_entry(&self, found: Result<Attributes>, reply: ReplyEntry) {
         match found {
-            Ok(found) => reply.entry(&LASTS, &attributes(&found), Generation(found.generation.into())),
+            Ok(found) => reply.entry(&lasts(&found), &attributes(&found), Generation(found.generation.into())),
             Err(error) => reply.error(errno(error)),
         }
     }
@@ -169,7 +176,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         match self.ask("getattr", |files| files.attributes(ino.0)) {
-            Ok(found) => reply.attr(&LASTS, &attributes(&found)),
+            Ok(found) => reply.attr(&lasts(&found), &attributes(&found)),
             Err(error) => reply.error(errno(error)),
         }
     }
@@ -204,7 +211,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
                 && (uid.is_some() || gid.is_some() || size.is_some() && request.uid() != 0),
         };
         match self.ask("setattr", |files| files.change(caller(request), ino.0, change)) {
-            Ok(found) => reply.attr(&LASTS, &attributes(&found)),
+            Ok(found) => reply.attr(&lasts(&found), &attributes(&found)),
             Err(error) => reply.error(errno(error)),
         }
     }
@@ -308,7 +315,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         match made {
             Ok((found, opened)) => {
                 let (handle, flags) = self.opened(opened);
-                reply.created(&LASTS, &attributes(&found), Generation(found.generation.into()), handle, flags);
+                reply.created(&lasts(&found), &attributes(&found), Generation(found.generation.into()), handle, flags);
             }
             Err(error) => reply.error(errno(error)),
         }
@@ -478,7 +485,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
             files.read_directory_plus(ino.0, cookie, &mut |entry, found| {
                 let name = OsStr::from_bytes(entry.name);
                 let generation = Generation(found.generation.into());
-                !reply.add(INodeNo(entry.ino), entry.cookie, name, &LASTS, &attributes(found), generation)
+                !reply.add(INodeNo(entry.ino), entry.cookie, name, &lasts(found), &attributes(found), generation)
             })
         });
         match listed {
