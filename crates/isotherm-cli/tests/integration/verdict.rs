@@ -198,7 +198,7 @@ fn a_mean_that_counts_the_filling_in_is_never_just_valid() {
     let skewed = folder.path().join("skewed.csv");
     let page = |i: u64| {
         let drawn = (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 50;
-        drawn * drawn >> 14
+        (drawn * drawn) >> 14
     };
     let rows: String = (0..60_000).map(|i| format!("{i},W,{},4096\n", page(i) << 12)).collect();
     std::fs::write(&skewed, format!("ts_ns,op,offset,length\n{rows}")).unwrap();

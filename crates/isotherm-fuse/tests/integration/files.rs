@@ -214,7 +214,7 @@ fn times_and_attributes_are_what_was_set() {
     for (seconds, nanoseconds) in [(-3, 250_000_000), (-1, 0), (0, 1), (1 << 33, 999_999_999)] {
         let time = Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
         let times = Timestamps { last_access: time, last_modification: time };
-        utimensat(CWD, &path, &times, rustix::fs::AtFlags::empty()).unwrap();
+        utimensat(CWD, &path, &times, AtFlags::empty()).unwrap();
         let is = fs::metadata(&path).unwrap();
         assert_eq!((is.mtime(), is.mtime_nsec()), (seconds, nanoseconds));
         assert_eq!((is.atime(), is.atime_nsec()), (seconds, nanoseconds));
