@@ -21,8 +21,7 @@ pub(crate) struct Block {
     pub owner: u64,
     pub content: Arc<Page>,
     pub origin: Origin,
-    /// Position of its newest durable copy, or [`HOLE`], or
-    /// [`RESERVED`].
+    /// Position of its newest durable copy, or [`HOLE`], or [`RESERVED`].
     pub home: u32,
     /// The heat that stands in its entry.
     pub stored_heat: Heat,

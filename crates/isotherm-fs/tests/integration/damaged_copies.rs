@@ -2,18 +2,17 @@
 //!
 //! Once such a volume could not be mounted at all, nor repaired: "table page 0 was written in another state than the redo log leads to".
 
-use crate::support::damage::{flip, spoil};
+use crate::support::damage::{flip, newest_checkpoint, spoil, writes_since_checkpoint};
 use crate::support::driver::{carry_out, clean};
-use crate::support::sample::{add, empty, mount, read_all, write};
+use crate::support::sample::{add, empty, mount, open, read_all, write};
 use isotherm_fs::check::{Options, Repair, check};
 use isotherm_fs::device::Device;
 use isotherm_fs::format::entry::Entry;
 use isotherm_fs::format::summary::{BlockName, Summary};
-use isotherm_fs::log::segment_reader::SegmentReader;
-use isotherm_fs::log::{Goal, LogSettings, OpenError, read_checkpoints, read_superblock};
+use isotherm_fs::log::{Goal, OpenError};
 use isotherm_fs::memory_device::MemoryDevice;
 use isotherm_fs::volume::Volume;
-use isotherm_vfs::{Errno, FileKind, FileSystem, Handle, ROOT, Time};
+use isotherm_vfs::{Errno, FileKind, FileSystem, Handle, ROOT};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -58,14 +57,7 @@ fn crashed() -> Crashed {
         volume.fsync(ino, false).expect("the device works");
     }
     drop(volume);
-    let superblock = read_superblock(&*device).expect("it is whole");
-    let found = read_checkpoints(&*device, &superblock).expect("the device works");
-    let newest = found.into_iter().flatten().max_by_key(|found| found.number).expect("there is one");
-    let reader = SegmentReader::new(&*device, &superblock);
-    let mut writes: Vec<Summary> =
-        (0..superblock.segments).flat_map(|segment| reader.scan_summaries(segment, 0)).collect();
-    writes.retain(|summary| summary.incarnation == newest.incarnation && summary.sequence > newest.sequence);
-    writes.sort_by_key(|summary| summary.sequence);
+    let writes = writes_since_checkpoint(&*device);
     Crashed { bytes: device.bytes(), all: read_all(&device).expect("a crash is no damage"), writes }
 }
 
@@ -86,11 +78,6 @@ impl Crashed {
         }
         blocks
     }
-}
-
-fn open(device: &Arc<MemoryDevice>, read_only: bool) -> Result<Volume, OpenError> {
-    let settings = LogSettings { read_only, cache_bytes: 1 << 20, ..LogSettings::default() };
-    Volume::open(device.clone(), settings, Time::default).map(|(volume, _)| volume)
 }
 
 #[test]
@@ -116,7 +103,7 @@ fn no_damaged_copy_of_a_page_or_a_moved_block_costs_anything() {
             let report = check(repaired.clone(), Repair::Yes);
             assert_eq!((report.exit_code() <= 1, report.actions), (true, Vec::new()), "{name:?} at {position}");
             assert_eq!(read_all(&repaired).as_ref(), Ok(&crashed.all), "{name:?} at {position}");
-            let volume = open(&device, false).expect("it can be opened");
+            let volume = open(device.clone(), false).expect("it can be opened");
             add(&volume, ROOT, "later", FileKind::Regular);
             volume.close().expect("the device works");
             let after = check(device, Options { verifies_data: true, ..Options::default() });
@@ -137,9 +124,7 @@ fn no_damaged_copy_of_a_page_or_a_moved_block_costs_anything() {
 
 /// Pages of the last checkpoint, and where they lie.
 fn pages_of_checkpoint(device: &MemoryDevice) -> Vec<(u32, u32)> {
-    let superblock = read_superblock(device).expect("it is whole");
-    let found = read_checkpoints(device, &superblock).expect("the device works");
-    let newest = found.into_iter().flatten().max_by_key(|found| found.number).expect("there is one");
+    let (_, newest) = newest_checkpoint(device);
     let mut table = [0; 4096];
     device.read(u64::from(newest.roots[0].entry.position) * 4096, &mut table).expect("it is within the device");
     let pages = (0..256).map(|id| (id, Entry::at(&table, id as usize)));
@@ -168,7 +153,7 @@ fn read_files<'a>(
 fn a_page_that_is_lost_costs_what_depends_on_it() {
     let crashed = crashed();
     let names: Vec<Vec<u8>> = crashed.all.keys().filter(|path| !path.is_empty()).cloned().collect();
-    let whole = read_files(&open(&crashed.device(), true).expect("it is whole"), &names);
+    let whole = read_files(&open(crashed.device(), true).expect("it is whole"), &names);
     let (mut healed, mut lost, mut passed_over) = (0, 0, 0);
     for (id, position) in pages_of_checkpoint(&crashed.device()).into_iter().filter(|(id, _)| *id > 1) {
         let copies = crashed.blocks().into_iter().filter(|(name, ..)| *name == BlockName::Page(id));
@@ -178,13 +163,13 @@ fn a_page_that_is_lost_costs_what_depends_on_it() {
         for count in 1..=places.len() {
             let device = crashed.device();
             places[..count].iter().for_each(|position| spoil(&device, u64::from(*position) * 4096 + 400));
-            let volume = open(&device, true).expect("what is there can be read");
+            let volume = open(device.clone(), true).expect("what is there can be read");
             let found = read_files(&volume, &names);
             for (name, content) in &found {
                 assert!(content.is_err() || Some(content) == whole.get(name), "page {id}: {}", name.escape_ascii());
             }
             drop(volume);
-            let is_refused = match open(&Arc::new(MemoryDevice::of(device.bytes())), false) {
+            let is_refused = match open(Arc::new(MemoryDevice::of(device.bytes())), false) {
                 Ok(_) => false,
                 Err(OpenError::UnreadablePage { id: refused, .. }) => refused == id,
                 Err(error) => panic!("page {id}: {error}"),
@@ -199,7 +184,7 @@ fn a_page_that_is_lost_costs_what_depends_on_it() {
             assert_eq!((before.exit_code(), report.exit_code()), (4, 1), "page {id}: {:?}", report.findings);
             let after = check(device.clone(), Options { verifies_data: true, ..Options::default() });
             assert_eq!(after.findings, [], "page {id}");
-            let volume = open(&device, false).expect("it was repaired");
+            let volume = open(device.clone(), false).expect("it was repaired");
             let repaired = read_files(&volume, &names);
             // Files end where their map ends.
             let is_rest = |name, content: &Result<Vec<u8>, Errno>| match (content, &whole[name]) {

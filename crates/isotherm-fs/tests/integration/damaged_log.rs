@@ -1,14 +1,13 @@
 //! Damage in what roll-forward reads: writes that were durable are not mistaken for the torn end of the log.
 
-use crate::support::damage::{errors, flip, position_of_page, spoil};
-use crate::support::sample::{add, empty, mount, read_all, write};
+use crate::support::damage::{errors, flip, position_of_page, spoil, writes_since_checkpoint};
+use crate::support::sample::{add, empty, mount, open, read_all, write};
 use isotherm_fs::check::{Options, Repair, check};
 use isotherm_fs::format::summary::{BlockName, Summary};
-use isotherm_fs::log::segment_reader::SegmentReader;
-use isotherm_fs::log::{LogSettings, OpenError, read_checkpoints, read_superblock};
+use isotherm_fs::log::OpenError;
 use isotherm_fs::memory_device::MemoryDevice;
 use isotherm_fs::volume::Volume;
-use isotherm_vfs::{Errno, FileKind, FileSystem, Handle, Ino, ROOT, Time};
+use isotherm_vfs::{Errno, FileKind, FileSystem, Handle, Ino, ROOT};
 use std::sync::Arc;
 
 const FILES: usize = 12;
@@ -41,14 +40,7 @@ fn crashed() -> Crashed {
         .collect();
     drop(volume);
     let bytes = device.bytes();
-    let superblock = read_superblock(&*device).expect("it is whole");
-    let found = read_checkpoints(&*device, &superblock).expect("the device works");
-    let newest = found.into_iter().flatten().max_by_key(|found| found.number).expect("there is one");
-    let reader = SegmentReader::new(&*device, &superblock);
-    let mut writes: Vec<Summary> =
-        (0..superblock.segments).flat_map(|segment| reader.scan_summaries(segment, 0)).collect();
-    writes.retain(|summary| summary.incarnation == newest.incarnation && summary.sequence > newest.sequence);
-    writes.sort_by_key(|summary| summary.sequence);
+    let writes = writes_since_checkpoint(&*device);
     Crashed { bytes, files, writes }
 }
 
@@ -56,11 +48,6 @@ impl Crashed {
     fn device(&self) -> Arc<MemoryDevice> {
         Arc::new(MemoryDevice::of(self.bytes.clone()))
     }
-}
-
-fn open(device: &Arc<MemoryDevice>, read_only: bool) -> Result<Volume, OpenError> {
-    let settings = LogSettings { read_only, cache_bytes: 1 << 20, ..LogSettings::default() };
-    Volume::open(device.clone(), settings, Time::default).map(|(volume, _)| volume)
 }
 
 /// The first byte of each file that is whole; the error of reading it.
@@ -81,7 +68,7 @@ fn whole() -> Vec<Result<u8, Errno>> {
 #[test]
 fn a_block_that_was_durable_costs_itself_alone() {
     let crashed = crashed();
-    assert_eq!(read_files(&open(&crashed.device(), false).expect("a crash is no damage"), &crashed.files), whole());
+    assert_eq!(read_files(&open(crashed.device(), false).expect("a crash is no damage"), &crashed.files), whole());
     let (mut lost, mut torn) = (0, 0);
     for summary in &crashed.writes {
         for (position, record) in (summary.first_block()..).zip(&summary.records) {
@@ -90,7 +77,7 @@ fn a_block_that_was_durable_costs_itself_alone() {
             let is_data = matches!(record.name, BlockName::Data(..));
             let is_last = summary.sequence == crashed.writes.last().expect("there are some").sequence;
             let report = check(device.clone(), Repair::No);
-            let volume = open(&device, false).expect("it can be opened");
+            let volume = open(device.clone(), false).expect("it can be opened");
             let found = read_files(&volume, &crashed.files);
             if is_last {
                 // Nothing says that it was ever durable.
@@ -142,10 +129,10 @@ fn without_a_summary_later_writes_are_not_given_up_silently() {
                 assert_eq!(check(device.clone(), Repair::No).exit_code(), 0, "byte {byte}");
                 continue;
             }
-            let refused = open(&device, false).err();
+            let refused = open(device.clone(), false).err();
             let refused = refused.unwrap_or_else(|| panic!("write {index} of {count}, byte {byte}: opened"));
             assert!(matches!(refused, OpenError::LostWrites(_)), "byte {byte}: {refused}");
-            assert!(open(&device, true).is_ok(), "what is there can be read");
+            assert!(open(device.clone(), true).is_ok(), "what is there can be read");
             assert_eq!(check(device.clone(), Repair::No).exit_code(), 4);
             let report = check(device.clone(), Repair::Yes);
             assert_eq!(report.exit_code(), 1, "byte {byte}: {:?} {:?}", report.findings, report.actions);
@@ -189,7 +176,7 @@ fn pages_that_roll_forward_changes_are_mended_or_given_up() {
     for byte in (0..4096).step_by(97) {
         let device = Arc::new(MemoryDevice::of(bytes.clone()));
         flip(&device, at + byte, byte as u32 % 8);
-        let refused = open(&device, false).err();
+        let refused = open(device.clone(), false).err();
         assert!(
             matches!(refused, Some(OpenError::UnreadablePage { id, .. }) if id == page),
             "byte {byte}: {refused:?}"

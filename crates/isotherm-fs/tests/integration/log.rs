@@ -1,11 +1,12 @@
 //! The log alone: transactions on pages and blocks of data, crashed at every write, against a model of what happened.
 
+use crate::support::damage::newest_checkpoint;
 use crate::support::driver::{carry_out, clean, commit};
 use crate::support::random::Random;
 use crate::support::recording::{Content, Event, RecordingDevice};
 use crate::support::volumes::superblock;
 use isotherm_fs::device::Device as _;
-use isotherm_fs::log::{Goal, Log, LogSettings, Pressure, read_checkpoints};
+use isotherm_fs::log::{Goal, Log, LogSettings, Pressure};
 use isotherm_fs::store::{Found, Heat, Purpose, Slot, Store, page_kind};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -291,8 +292,7 @@ fn is_some_state(log: &mut Log, run: &Run, least: usize, kept: &BTreeMap<Slot, u
 
 /// Until there is another checkpoint, nothing is written over that the last one and the writes after it are read from.
 fn spares_what_the_checkpoint_needs(log: &Log) {
-    let found = read_checkpoints(&**log.device(), log.superblock()).expect("memory");
-    let newest = found.into_iter().flatten().max_by_key(|found| found.number).expect("the log was opened");
+    let (_, newest) = newest_checkpoint(&**log.device());
     let was_free: HashSet<u32> =
         newest.queue.iter().copied().filter(|segment| newest.segments[*segment as usize].referenced == 0).collect();
     let segments = log.machine().segments();

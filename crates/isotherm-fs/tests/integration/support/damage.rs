@@ -5,7 +5,8 @@ use isotherm_fs::check::{Finding, Options, Repair, Report, Severity, check};
 use isotherm_fs::device::Device;
 use isotherm_fs::format::checkpoint::Checkpoint;
 use isotherm_fs::format::entry::Entry;
-use isotherm_fs::format::summary::{BlockName, blocks};
+use isotherm_fs::format::summary::{BlockName, Summary, blocks};
+use isotherm_fs::format::superblock::Superblock;
 use isotherm_fs::log::segment_reader::SegmentReader;
 use isotherm_fs::log::{Log, LogSettings, read_checkpoints, read_superblock};
 use isotherm_fs::memory_device::MemoryDevice;
@@ -48,11 +49,28 @@ pub fn assert_repairs(device: &Arc<MemoryDevice>) -> Report {
     report
 }
 
-/// The newest checkpoint is another one, as a fault of the program would have left it.
-pub fn forge(device: &MemoryDevice, change: impl FnOnce(&mut Checkpoint)) {
+/// The newest checkpoint, and where it says that everything lies.
+pub fn newest_checkpoint(device: &dyn Device) -> (Superblock, Checkpoint) {
     let superblock = read_superblock(device).expect("it is whole");
     let found = read_checkpoints(device, &superblock).expect("the device works");
-    let mut checkpoint = found.into_iter().flatten().max_by_key(|found| found.number).expect("there is one");
+    let newest = found.into_iter().flatten().max_by_key(|found| found.number).expect("there is one");
+    (superblock, newest)
+}
+
+/// The writes since the last checkpoint, in order.
+pub fn writes_since_checkpoint(device: &dyn Device) -> Vec<Summary> {
+    let (superblock, newest) = newest_checkpoint(device);
+    let reader = SegmentReader::new(device, &superblock);
+    let mut writes: Vec<Summary> =
+        (0..superblock.segments).flat_map(|segment| reader.scan_summaries(segment, 0)).collect();
+    writes.retain(|summary| summary.incarnation == newest.incarnation && summary.sequence > newest.sequence);
+    writes.sort_by_key(|summary| summary.sequence);
+    writes
+}
+
+/// The newest checkpoint is another one, as a fault of the program would have left it.
+pub fn forge(device: &MemoryDevice, change: impl FnOnce(&mut Checkpoint)) {
+    let (superblock, mut checkpoint) = newest_checkpoint(device);
     change(&mut checkpoint);
     let place = superblock.checkpoints[(checkpoint.number % 2) as usize];
     device.write(u64::from(place) * 4096, &checkpoint.encode()).expect("it fits");
@@ -105,13 +123,11 @@ pub fn position_of_page(device: &Arc<MemoryDevice>, id: u32) -> u32 {
 /// A page is changed where it lies, and what leads to it: its entry, the entry of its table page, the checkpoint, the summary.
 pub fn forge_raw_page(device: &Arc<MemoryDevice>, id: u32, change: impl FnOnce(&mut [u8; 4096])) {
     let position = position_of_page(device, id);
-    let superblock = read_superblock(&**device).expect("it is whole");
     let mut page = [0; 4096];
     device.read(u64::from(position) * 4096, &mut page).expect("it is within the device");
     change(&mut page);
     device.write(u64::from(position) * 4096, &page).expect("it is within the device");
-    let found = read_checkpoints(&**device, &superblock).expect("the device works");
-    let newest = found.into_iter().flatten().max_by_key(|found| found.number).expect("there is one");
+    let (_, newest) = newest_checkpoint(&**device);
     let root = newest.roots[(id / 256) as usize].entry;
     let mut table = [0; 4096];
     device.read(u64::from(root.position) * 4096, &mut table).expect("it is within the device");

@@ -2,7 +2,7 @@
 
 use super::volumes::make_on;
 use isotherm_fs::device::Device;
-use isotherm_fs::log::LogSettings;
+use isotherm_fs::log::{LogSettings, OpenError};
 use isotherm_fs::memory_device::MemoryDevice;
 use isotherm_fs::volume::Volume;
 use isotherm_vfs::{
@@ -20,8 +20,13 @@ pub fn empty() -> Arc<MemoryDevice> {
 
 /// Mounts.
 pub fn mount(device: Arc<dyn Device>, read_only: bool) -> Volume {
+    open(device, read_only).expect("it can be opened")
+}
+
+/// Mounts what may be damaged.
+pub fn open(device: Arc<dyn Device>, read_only: bool) -> Result<Volume, OpenError> {
     let settings = LogSettings { read_only, cache_bytes: 1 << 20, ..LogSettings::default() };
-    Volume::open(device, settings, Time::default).expect("it can be opened").0
+    Volume::open(device, settings, Time::default).map(|(volume, _)| volume)
 }
 
 pub fn node(kind: FileKind) -> NewNode {
