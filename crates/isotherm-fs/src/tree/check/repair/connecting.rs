@@ -132,21 +132,11 @@ fn circles(parents: &BTreeMap<Ino, Ino>, nameless: &[Ino]) -> Vec<(Ino, Ino)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::{Duration, Instant};
 
     #[test]
     fn a_directory_of_each_circle_is_found() {
         // A circle of two with one below it, one below the root, one below a directory without a name.
         let parents = BTreeMap::from([(4, 5), (5, 4), (6, 4), (7, ROOT), (9, 8)]);
         assert_eq!(circles(&parents, &[8]), [(4, 5)]);
-    }
-
-    /// The set of those that were passed was once built again for each directory.
-    #[test]
-    fn many_directories_are_passed_once() {
-        let parents: BTreeMap<Ino, Ino> = (2..200_000).map(|ino| (ino, ROOT)).collect();
-        let start = Instant::now();
-        assert!(circles(&parents, &[]).is_empty());
-        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     }
 }
