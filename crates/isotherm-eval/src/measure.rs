@@ -168,13 +168,13 @@ pub fn erases(before: &[u32], after: &[u32]) -> (EraseCount, BlockHistogram) {
     let total: u64 = each.iter().map(|&e| u64::from(e)).sum();
     let min = each.iter().copied().min().unwrap_or(0);
     let max = each.iter().copied().max().unwrap_or(0);
-    let in_all = || after.iter().copied();
+    let least_and_most = after.iter().min().zip(after.iter().max());
     let count = EraseCount {
         total,
         min: u64::from(min),
         mean: total as f64 / each.len().max(1) as f64,
         max: u64::from(max),
-        spread: u64::from(in_all().max().unwrap_or(0) - in_all().min().unwrap_or(0)),
+        spread: least_and_most.map_or(0, |(least, most)| u64::from(most - least)),
     };
     // Whole numbers of erases per bucket, so that no bucket is favoured.
     let width = (u64::from(max - min) + 1).div_ceil(32);
@@ -212,6 +212,14 @@ pub fn victims(from: &Snapshot, to: &Snapshot) -> VictimHistogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn erases_are_those_of_the_run_and_their_spread_is_since_new() {
+        let (count, histogram) = erases(&[100, 90, 40], &[103, 91, 42]);
+        assert_eq!((count.total, count.min, count.max, count.mean, count.spread), (6, 1, 3, 2.0, 61));
+        assert_eq!(histogram.count.iter().sum::<u64>(), 3);
+        assert_eq!(erases(&[], &[]).0.spread, 0);
+    }
 
     #[test]
     fn latency_buckets_are_powers_of_two_of_a_microsecond_and_hold_every_request() {

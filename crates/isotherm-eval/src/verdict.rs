@@ -5,19 +5,20 @@
 //! trace skipped, and requests that begin and end with whole sectors, most of them.
 //!
 //! Steady means within 5 % from some replays of the trace to as many after them, since a trace has phases and parts of it are not
-//! alike: the quarters of one replay differ where the trace does. Parts of a pattern are alike, so that 2.5 % are allowed there. Of many replays five and five are compared, since a steady device
-//! swings from one to the next. Replays that preconditioned the device count as the ones before. The first
-//! replay on a device that holds nothing of the trace fills it: it is compared with none, and where there are two replays alone, their
-//! second halves are compared. One replay that there is nothing to compare with, and a synthetic workload that is brought once, which has
-//! no period, are judged by the last two quarters of the window, between which the device may not be filling either.
+//! alike: the quarters of one replay differ where the trace does. Parts of a pattern are alike, so that 2.5 % are allowed there. Of
+//! many replays five and five are compared, since a steady device swings from one to the next. Replays that preconditioned the device
+//! count as the ones before. The first replay on a device that holds nothing of the trace fills it: it is compared with none, and
+//! where there are two replays alone, their second halves are compared. One replay that there is nothing to compare with, and a
+//! synthetic workload that is brought once, which has no period, are judged by the last two quarters of the window, between which the
+//! device may not be filling either.
 //!
-//! A valid result can have caveats. That of a device that was less than 80 % live on the mean is light: cleaning is cheap there. So is
-//! that of a pattern of which pages are still to be written for the first time, where they are more than a twentieth of the spare space.
-//! That of the first replay of an empty device alone is below what later replays cost, as a part of it was written while there
-//! was room, and so is the mean over replays that counts it in: where it lies further from that of the others than is steady, the verdict gives
-//! both. The same holds for a host that filled its device while it was measured, and for what comes right after a preconditioning that
-//! is unlike the workload. Such a result stays valid, since an experiment may begin on an empty device on purpose, but nowhere is it called valid
-//! without a further word.
+//! A valid result can have caveats. That of a device that was less than 80 % live on the mean is light: cleaning is cheap there. So
+//! is that of a pattern of which pages are still to be written for the first time, where they are more than a twentieth of the spare
+//! space. That of the first replay of an empty device alone is below what later replays cost, as a part of it was written while there
+//! was room, and so is the mean over replays that counts it in: where it lies further from that of the others than is steady, the
+//! verdict gives both. The same holds for a host that filled its device while it was measured, and for what comes right after a
+//! preconditioning that is unlike the workload. Such a result stays valid, since an experiment may begin on an empty device on
+//! purpose, but nowhere is it called valid without a further word.
 
 mod compared;
 mod light;
@@ -323,6 +324,13 @@ mod tests {
         assert_eq!((wrong[2].valid, wrong[2].words()), (true, vec!["first"]), "{}", says(&wrong[2]));
         let full = run_from(&snapshot(0, 0), &host, 20_000, |i| (i / 2).saturating_sub(2_500));
         assert_eq!(full.words(), ["yes"], "nothing was filled: {}", says(&full));
+    }
+
+    /// What differs by a little more than is allowed does not read as what is allowed.
+    #[test]
+    fn a_bound_that_is_missed_by_little_is_told_in_enough_digits() {
+        assert_eq!((unlike(2.53, 2.5, 1), unlike(2.501, 2.5, 1)), ("2.53".to_owned(), "2.501".to_owned()));
+        assert_eq!((unlike(12.3, 5.0, 1), unlike(1.9999, 2.0, 2)), ("12.3".to_owned(), "1.9999".to_owned()));
     }
 
     #[test]

@@ -126,6 +126,24 @@ fn addresses_are_wrapped_or_compacted_when_asked() {
 }
 
 /// A device that wears out in the middle of a run has results up to there, and the verdict says where it ended.
+/// A run that is too short for wear levelling to act does not tell what it costs, and says how far from that it is.
+#[test]
+fn a_run_that_wear_levelling_left_alone_says_so() {
+    let said = |wear: &str| {
+        let output = isotherm(&["run", ZIPF, "--set", wear]);
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let short = said("wear.threshold=200");
+    assert!(
+        short.contains("wear levelling moved nothing: blocks are ") && short.contains("200 are allowed"),
+        "{short}"
+    );
+    for other in ["wear.threshold=1", "wear.leveling=false"] {
+        assert!(!said(other).contains("wear levelling"), "{other}");
+    }
+}
+
 #[test]
 fn a_worn_out_device_has_results_and_says_so() {
     for options in [&[][..], &["--ftl", "dftl"], &["--ftl", "fast"], &["--dram", "1MiB", "--buffer", "lru"]] {

@@ -40,6 +40,7 @@ fn a_device_that_never_cleans_is_filled_or_made_smaller() {
 #[test]
 fn a_device_that_was_filling_is_preconditioned_or_the_trace_is_repeated() {
     let filling = ["synth:uniform,pages=16Ki,writes=40k"];
+    assert!(complaints(&run(&filling)).contains("--repeat 8"), "what is tried is what is advised");
     helps(&filling, "not steady", &[&["--repeat", "8"], &["--precondition", "trace"]]);
 }
 

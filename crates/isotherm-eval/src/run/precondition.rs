@@ -36,7 +36,7 @@ pub struct Outcome {
     pub replays: Vec<Option<f64>>,
 }
 
-/// Writes the filler and the preconditioning of `spec`.
+/// Writes the filler and the preconditioning of `spec`. Of a pattern, `pattern_pages` are those that it names.
 ///
 /// # Errors
 /// The trace cannot be read, a request does not fit the device, the user stopped.
@@ -45,6 +45,7 @@ pub fn write(
     spec: &RunSpec,
     folding: &Folding,
     layout: &Layout,
+    pattern_pages: Option<u64>,
     control: &Control,
 ) -> Result<Outcome, EvalError> {
     let page_bytes = u64::from(device.page_bytes());
@@ -66,8 +67,8 @@ pub fn write(
         }
         Precondition::Trace => {
             // What is rarely drawn holds data on a device that has seen the pattern for long, though a replay may not write it.
-            if let Some(named) = spec.trace.pattern_pages(page_bytes) {
-                writer.sequential(&active.below(named))?;
+            if let Some(pages) = pattern_pages {
+                writer.sequential(&active.below(pages))?;
             }
             // Whatever is measured after them is numbered from 0: it is the same however many came before.
             let mut replay = u64::MAX;

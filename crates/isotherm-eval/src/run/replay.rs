@@ -99,7 +99,9 @@ impl Prepared<'_> {
         let spec = self.spec;
         let plan = isotherm_sfs::plan(device_spec, environment)?;
         let mut device = isotherm_sfs::build(device_spec, environment)?;
-        let prepared = precondition::write(&mut *device, spec, &self.folding, &self.layout, control)?;
+        let is_pattern = spec.trace.is_synthetic();
+        let pattern_pages = self.touched_pages.filter(|_| is_pattern);
+        let prepared = precondition::write(&mut *device, spec, &self.folding, &self.layout, pattern_pages, control)?;
         device.reset_latencies();
         let start = device.snapshot();
         let erases_before = device.block_erases();
@@ -142,7 +144,7 @@ impl Prepared<'_> {
             seed: spec.seed,
             setting: Setting {
                 replay: &spec.replay,
-                source: if spec.trace.is_synthetic() { Source::Pattern } else { Source::Trace },
+                source: if is_pattern { Source::Pattern } else { Source::Trace },
                 size_given: spec.device.device.logical_size.is_some(),
                 log_fills: spec.log_filler() > 0.0,
                 page_bytes: u64::from(plan.geometry.page_bytes()),
