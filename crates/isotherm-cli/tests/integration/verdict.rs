@@ -317,6 +317,9 @@ fn a_drive_that_the_trace_does_not_fit_is_refused_with_advice() {
         said(&short).contains("wrap or compact") && compact.contains("wrap") && !compact.contains("or compact"),
         "{compact}"
     );
+    // No page of a pattern can be left out, so that compacting does not help.
+    let pattern = said(&["synth:uniform,pages=2Ki,writes=20k", "--logical-size", "4MiB", "--measure-last", "1k"]);
+    assert!(pattern.contains("replay.address (--address) wrap") && !pattern.contains("compact"), "{pattern}");
     for more in [&[][..], &["--address", "compact"]] {
         let nothing = said(&[&[trims.as_str()], more].concat());
         assert!(nothing.contains("reads and writes nothing"), "{nothing}");

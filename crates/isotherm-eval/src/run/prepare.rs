@@ -141,8 +141,9 @@ pub fn prepare<'a>(spec: &'a RunSpec, survey: Option<&Survey>) -> Result<Prepare
                 "give a larger device.logical_size",
             )
         };
-        // Whoever is told has not chosen wrap.
-        let others = if spec.replay.address == AddressMode::Compact { "wrap" } else { "wrap or compact" };
+        // Whoever is told has not chosen wrap. A pattern leaves none of its pages out.
+        let is_compact = spec.replay.address == AddressMode::Compact || spec.trace.is_synthetic();
+        let others = if is_compact { "wrap" } else { "wrap or compact" };
         let fix = format!("{fix}, or fold addresses with replay.address {others}");
         return Err(SpecError::new(&spec.trace.name, problem, fix).into());
     }
