@@ -96,7 +96,8 @@ section! {
 section! {
     /// Static wear levelling.
     pub struct WearSection("wear") {
-        /// Move the content of the least worn block when it falls `wear.threshold` erases behind the most worn one.
+        /// Move data that rests on a little worn block to a much worn one before blocks are `wear.threshold` erases apart: from an eighth
+        /// less on, one block at a time.
         leveling: bool = "true", Kind::Boolean;
         /// Allowed difference of erase counts.
         threshold: u32 = "256", Kind::integer(1..=u32::MAX as u64), unit "erases";

@@ -7,7 +7,7 @@ use crate::blocks::BlockState;
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Kind, Medium, MediumError, Oob, Owner, PageRef};
-use crate::placement::{Placement, Reclaim};
+use crate::placement::Placement;
 use crate::store::tombstones::TombstoneSpace;
 use crate::victim::{VictimPolicy, Written};
 
@@ -172,9 +172,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
 
     /// Gives `stream` a free block; where none is left, names another stream that has room.
     pub(super) fn open_block(&mut self, stream: StreamId) -> Result<StreamId, DeviceError> {
-        let (first, second) =
-            if self.is_meta(stream) { (&mut self.parked, &mut self.free) } else { (&mut self.free, &mut self.parked) };
-        let Some(block) = first.pop_front().or_else(|| second.pop_front()) else {
+        let is_levelled = stream == self.levelled_slot();
+        let taken = if is_levelled {
+            self.free.pop_back()
+        } else if self.is_meta(stream) {
+            self.parked.pop_front().or_else(|| self.free.pop_front())
+        } else {
+            self.free.pop_front().or_else(|| self.parked.pop_front())
+        };
+        let Some(block) = taken else {
             let other = (0..self.open.len()).find(|s| self.open[*s].next < self.open[*s].end);
             self.counters.displaced_pages += 1;
             return other.map(|s| StreamId(s as u16)).ok_or_else(|| self.no_space());
@@ -192,7 +198,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             ..OpenBlock::default()
         };
         self.blocks.validity.set_state(block, BlockState::Open);
-        self.blocks.validity.set_stream(block, stream);
+        self.blocks.validity.set_stream(block, if is_levelled { self.levelled_stream } else { stream });
         if self.is_meta(stream) {
             self.meta_blocks.push(block);
         }
@@ -212,11 +218,13 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             AgeBase::Youngest => open.youngest,
             AgeBase::LastInvalidation | AgeBase::Sealed => self.now,
         };
+        // What a block that closes early does not hold, nothing can hold before it is erased.
+        self.used_pages += u64::from(open.end - open.next);
         *open = OpenBlock::default();
         self.blocks.validity.set_state(block, state);
         if state == BlockState::Closed {
             self.victim.on_close(block, &self.blocks);
-            self.placement.on_close(block, stream);
+            self.placement.on_close(block, self.blocks.stream(block));
         }
     }
 
@@ -238,15 +246,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         }
     }
 
-    /// Erases a block whose `valid` pages have moved, and frees it, or retires it if it failed.
-    pub(super) fn release(&mut self, block: BlockId, cause: Cause, valid: u32) -> Result<(), DeviceError> {
-        let index = block.0 as usize;
+    /// Erases a block whose valid pages have moved, and frees it, or retires it if it failed.
+    pub(super) fn release(&mut self, block: BlockId, cause: Cause) -> Result<(), DeviceError> {
         debug_assert_eq!(self.blocks.valid(block), 0);
-        let programmed = u64::from(self.medium.programmed_pages(block));
         let failing = self.blocks.state(block) == BlockState::Failing;
-        let is_meta = self.is_meta(self.blocks.stream(block));
-        // Neither a failing block nor one that is erased while a store is restored was ever told as closed.
-        let placement_knows = self.blocks.state(block) == BlockState::Collecting && !is_meta;
         let usable = match self.medium.erase(block, cause) {
             Ok(()) => !failing,
             Err(error) => match error.stop() {
@@ -254,12 +257,12 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
                 None => false,
             },
         };
-        self.used_pages -= programmed;
-        if is_meta {
+        self.used_pages -= u64::from(self.blocks.pages_per_block());
+        if self.is_meta(self.blocks.stream(block)) {
             self.meta_blocks.retain(|b| *b != block);
         }
-        self.blocks.pasts[index].erases = self.medium.erase_count(block);
-        self.erases_since_wear_check += 1;
+        self.blocks.pasts[block.0 as usize].erases = self.medium.erase_count(block);
+        self.levelling.on_erase();
         if usable {
             self.blocks.validity.set_state(block, BlockState::Free);
             self.free.push_back(block);
@@ -267,16 +270,6 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         } else {
             self.blocks.validity.set_state(block, BlockState::Retired);
             self.counters.retired_blocks += 1;
-        }
-        if placement_knows {
-            self.placement.on_reclaim(&Reclaim {
-                block,
-                stream: self.blocks.stream(block),
-                opened_at: self.blocks.pasts[index].opened_at,
-                stamp: self.blocks.stamp(block),
-                now: self.now,
-                valid,
-            });
         }
         Ok(())
     }

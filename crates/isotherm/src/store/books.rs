@@ -98,12 +98,14 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             })?;
             law(bits <= written, &|| format!("{block}: {bits} valid of {written} programmed"))?;
             law(state != BlockState::Free || written == 0, &|| format!("{block} is free with {written} pages"))?;
-            if state != BlockState::Retired {
-                used += u64::from(written);
-            }
+            used += match state {
+                BlockState::Retired => 0,
+                BlockState::Free | BlockState::Open => u64::from(written),
+                _ => u64::from(self.blocks.pages_per_block()),
+            };
         }
         law(valid == self.valid_pages, &|| format!("{valid} valid bits, {} valid pages", self.valid_pages))?;
-        law(used == self.used_pages, &|| format!("{used} pages programmed, {} accounted", self.used_pages))?;
+        law(used == self.used_pages, &|| format!("{used} pages used, {} accounted", self.used_pages))?;
         self.placement.check(&self.blocks)
     }
 }

@@ -3,13 +3,14 @@
 //! The steps are free functions over the block store and the map above it, because both change while a page moves.
 
 use super::BlockStore;
+use super::levelling::level_wear;
 use crate::address::{BlockId, Ppn, StreamId};
 use crate::blocks::{BlockState, Streams};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::clock::Clock as _;
 use crate::nand::{Medium, Move, Owner};
-use crate::placement::{Placement, VictimSource};
+use crate::placement::{Placement, Reclaim, VictimSource};
 use crate::store::tombstones::MapEntry;
 use crate::victim::VictimPolicy;
 
@@ -87,41 +88,7 @@ fn clean_for<M: Medium, P: Placement, V: VictimPolicy>(
         let Some(block) = store.failing.pop() else { break };
         collect(store, map, block, Cause::Gc)?;
     }
-    collect_worn(store, map)
-}
-
-/// Static wear levelling: empties the least worn blocks once they fall too far behind, so that they are used again.
-///
-/// # Errors
-/// No space, or faults of the medium.
-pub fn collect_worn<M: Medium, P: Placement, V: VictimPolicy>(
-    store: &mut BlockStore<M, P, V>,
-    map: &mut impl Mapping<M, P, V>,
-) -> Result<(), DeviceError> {
-    let Some(threshold) = store.options.wear_threshold else { return Ok(()) };
-    let blocks = store.blocks.blocks();
-    // A look at all blocks once in blocks/16 erases costs 16 blocks an erase.
-    if store.erases_since_wear_check < (blocks / 16).max(1) {
-        return Ok(());
-    }
-    store.erases_since_wear_check = 0;
-    let most = store.blocks.every_erases().max().unwrap_or(0);
-    let mut behind: Vec<(u32, BlockId)> = store
-        .blocks
-        .closed()
-        .map(|b| (store.blocks.erases(b), b))
-        .filter(|(erases, _)| most - erases > threshold)
-        .collect();
-    behind.sort_unstable();
-    for (_, block) in behind.into_iter().take((blocks / 64).max(1) as usize) {
-        // Moving a full block needs a free one, which comes out of the reserve as in ordinary cleaning, and gives one back. With one stream
-        // nothing more is ever free when cleaning ends.
-        if (store.free.len() as u32) < store.options.floor || store.blocks.state(block) != BlockState::Closed {
-            break;
-        }
-        collect(store, map, block, Cause::Wear)?;
-    }
-    Ok(())
+    level_wear(store, map)
 }
 
 /// Cleans in idle time, as long as `budget_ns` lasts and fewer than `wanted` blocks are free.
@@ -151,7 +118,7 @@ pub fn collect_idle<M: Medium, P: Placement, V: VictimPolicy>(
 }
 
 /// Empties `victim` and erases it.
-fn collect<M: Medium, P: Placement, V: VictimPolicy>(
+pub(super) fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     store: &mut BlockStore<M, P, V>,
     map: &mut impl Mapping<M, P, V>,
     victim: BlockId,
@@ -171,7 +138,12 @@ fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     let mut moves = std::mem::take(&mut store.moves);
     let released = empty(store, map, victim, &mut moves, cause).and_then(|valid| {
         let cause = store.cause_of_erase(victim, cause);
-        store.release(victim, cause, valid)
+        store.release(victim, cause)?;
+        // A failing block was never told as closed.
+        if state == BlockState::Closed {
+            store.tell_reclaim(victim, valid);
+        }
+        Ok(())
     });
     if released.is_err() {
         store.give_up(victim, state, &moves);
@@ -195,7 +167,8 @@ fn empty<M: Medium, P: Placement, V: VictimPolicy>(
     if store.foreseen != Some(victim) {
         store.prefetch_map(victim, map);
     }
-    if let Some(stream) = store.moves_data_only(victim)
+    if cause != Cause::Wear
+        && let Some(stream) = store.moves_data_only(victim)
         && let Some(entries) = map.entries()
     {
         let valid = store.blocks.valid(victim);
@@ -210,7 +183,11 @@ fn empty<M: Medium, P: Placement, V: VictimPolicy>(
         // The map has written pages of its own, and so invalidated some of these.
         moves.retain(|entry| store.is_valid(entry.from));
     }
-    store.copy_moves(victim, moves, cause)?;
+    if cause == Cause::Wear {
+        store.copy_levelled(victim, moves)?;
+    } else {
+        store.copy_moves(victim, moves, cause)?;
+    }
     map.relocate(store, moves)?;
     map.before_erase(store, victim)?;
     Ok(valid)
@@ -276,6 +253,22 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         }
         self.victim.refresh(&self.blocks, Streams::ALL, &self.history);
         self.victim.pick(&self.blocks, self.now)
+    }
+
+    /// The placement hears that `block`, which was closed and held so many valid pages, has been cleaned.
+    fn tell_reclaim(&mut self, block: BlockId, valid: u32) {
+        let stream = self.blocks.stream(block);
+        if self.is_meta(stream) {
+            return;
+        }
+        self.placement.on_reclaim(&Reclaim {
+            block,
+            stream,
+            opened_at: self.blocks.pasts[block.0 as usize].opened_at,
+            stamp: self.blocks.stamp(block),
+            now: self.now,
+            valid,
+        });
     }
 
     /// The erase of a block of translation pages belongs to their collection.

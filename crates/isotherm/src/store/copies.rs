@@ -64,7 +64,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     }
 
     /// Copies a run of pages to one stream, over as many open blocks as it takes.
-    fn copy_run(
+    pub(super) fn copy_run(
         &mut self,
         mut stream: StreamId,
         run: &mut [Move],
@@ -168,7 +168,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     }
 
     /// Nothing in `block` is valid any more: its pages have moved.
-    fn drop_all(&mut self, block: BlockId) {
+    pub(super) fn drop_all(&mut self, block: BlockId) {
         let dropped = u64::from(self.blocks.validity.clear_block(block));
         self.valid_pages -= dropped;
         self.counters.invalidated_pages += dropped;

@@ -9,10 +9,12 @@ mod books;
 mod collector;
 mod copies;
 mod foresight;
+mod levelling;
 mod restore;
 pub mod tombstones;
 
-pub use collector::{Mapping, collect_idle, collect_worn, make_room};
+pub use collector::{Mapping, collect_idle, make_room};
+pub(crate) use levelling::{Resting, WearLeveler};
 
 use crate::address::{BlockId, Lpn, Ppn, StreamId};
 use crate::blocks::{AgeBase, BlockState, BlockTable};
@@ -78,12 +80,15 @@ pub struct BlockStore<M, P, V> {
     meta_blocks: Vec<BlockId>,
     /// Free blocks that are kept for meta streams, until they fill as many as they may.
     parked: VecDeque<BlockId>,
-    /// Pages programmed in blocks that are not free, valid or not.
+    /// Pages that hold something, valid or not, and those that nothing can be programmed to before their block is erased, because it
+    /// closed early.
     used_pages: u64,
     /// Host page writes so far: the clock of every policy.
     now: u64,
     sequence: u64,
-    erases_since_wear_check: u32,
+    levelling: WearLeveler,
+    /// Stream of the block that levelled data fills.
+    levelled_stream: StreamId,
     counters: CollectorCounters,
     moves: Vec<Move>,
     /// The victim that the policy named in advance, whose map entries have been prefetched.
@@ -102,7 +107,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     pub fn new(medium: M, placement: P, victim: V, options: StoreOptions) -> Self {
         let geometry = *medium.geometry();
         let data_streams = placement.streams();
-        let streams = usize::from(data_streams) + usize::from(options.meta_streams);
+        // One more for what wear levelling moves.
+        let slots = usize::from(data_streams) + usize::from(options.meta_streams) + 1;
         let mut blocks = BlockTable::new(geometry.blocks, geometry.log2_pages_per_block, options.age);
         let mut free = VecDeque::with_capacity(geometry.blocks as usize);
         let mut counters = CollectorCounters::default();
@@ -124,7 +130,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             options,
             blocks,
             valid_pages: 0,
-            open: vec![OpenBlock::default(); streams],
+            open: vec![OpenBlock::default(); slots],
             data_streams,
             free,
             failing: Vec::new(),
@@ -133,7 +139,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             used_pages: 0,
             now: 0,
             sequence: 0,
-            erases_since_wear_check: 0,
+            levelling: WearLeveler::new(options.wear_threshold),
+            levelled_stream: StreamId(0),
             counters,
             moves: Vec::with_capacity(geometry.pages_per_block() as usize),
             foreseen: None,
@@ -255,7 +262,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
 
     /// Whether a stream is one of those beyond the placement's.
     fn is_meta(&self, stream: StreamId) -> bool {
-        stream.0 >= self.data_streams
+        (self.data_streams..self.data_streams + self.options.meta_streams).contains(&stream.0)
     }
 
     /// What a block is once `stream` has filled it.

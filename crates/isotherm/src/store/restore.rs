@@ -24,7 +24,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             if written == 0 || store.blocks.state(block) == BlockState::Retired {
                 continue;
             }
-            store.used_pages += u64::from(written);
+            store.used_pages += u64::from(pages_per_block);
             store.restore_sort(block);
             if written < pages_per_block {
                 partly_written.push((written, block));
@@ -56,12 +56,14 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     pub(super) fn reopen(&mut self, block: BlockId, written: u32) {
         let data_streams = usize::from(self.data_streams);
         let is_meta = self.is_meta(self.blocks.stream(block));
-        let mut streams = if is_meta { data_streams..self.open.len() } else { 0..data_streams };
+        let levelled = usize::from(self.levelled_slot().0);
+        let mut streams = if is_meta { data_streams..levelled } else { 0..data_streams };
         let Some(stream) = streams.find(|s| self.open[*s].next == self.open[*s].end) else { return };
         let geometry = self.medium.geometry();
         let first = geometry.first_page(block).0;
         let end = first + geometry.pages_per_block();
         self.open[stream] = OpenBlock { next: first + written, end, ..OpenBlock::default() };
+        self.used_pages -= u64::from(geometry.pages_per_block() - written);
         self.blocks.validity.set_state(block, BlockState::Open);
         self.blocks.validity.set_stream(block, StreamId(stream as u16));
     }
@@ -83,7 +85,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         self.counters.invalidated_pages = self.medium.counters().programmed().total() - self.valid_pages;
         for block in self.blocks.full().collect::<Vec<_>>() {
             if self.blocks.valid(block) == 0 && self.free.len() as u32 <= self.options.floor {
-                self.release(block, Cause::Recovery, 0)?;
+                self.release(block, Cause::Recovery)?;
             } else if self.blocks.state(block) == BlockState::Closed {
                 self.victim.on_close(block, &self.blocks);
                 self.placement.on_close(block, self.blocks.stream(block));

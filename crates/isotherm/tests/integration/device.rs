@@ -177,22 +177,31 @@ fn placements_that_divide_space_repeat_themselves_and_keep_to_their_counters() {
 }
 
 #[test]
-fn wear_levelling_narrows_the_spread_of_erases_and_can_be_switched_off() {
-    let spread = |leveling: &str, placement: &str| {
-        let sets = [leveling, "wear.threshold=20", "device.over_provisioning=0.2", placement];
+fn wear_levelling_keeps_to_its_threshold_and_copies_each_cold_block_once_in_a_while() {
+    const THRESHOLD: u32 = 40;
+    let run = |leveling: &str, placement: &str| {
+        let threshold = format!("wear.threshold={THRESHOLD}");
+        let sets = [leveling, &threshold, "device.over_provisioning=0.2", placement];
         let mut device = device(32 * MIB, &sets);
         device.submit(&[request(Op::Write, 0, 32 * MIB)]).unwrap();
         // Only an eighth of the device is ever overwritten.
         device.submit(&random_writes(5, 1024, 1_000_000)).unwrap();
         device.check().unwrap();
         let wear = device.wear();
-        (wear.max - wear.min, device.snapshot().medium.programmed()[Cause::Wear])
+        (wear.max - wear.min, device.snapshot().medium.programmed())
     };
-    // With one stream no block is free beyond the reserve when cleaning ends.
-    for placement in ["placement=host_gc", "placement=single"] {
-        let (with, moved) = spread("wear.leveling=true", placement);
-        let (without, none) = spread("wear.leveling=false", placement);
-        assert!(with < without / 4 && moved > 0 && none == 0, "{placement}: {with} {without} {moved} {none}");
+    for placement in
+        ["single", "host_gc", "dac", "multilog", "midas", "isotherm"].map(|name| format!("placement={name}"))
+    {
+        let (spread, with) = run("wear.leveling=true", &placement);
+        let (without_levelling, without) = run("wear.leveling=false", &placement);
+        let costs = with[Cause::Wear] as f64 / with.total() as f64;
+        let more = with.total() as f64 / without.total() as f64;
+        assert!(without_levelling > 5 * THRESHOLD && without[Cause::Wear] == 0, "{placement}: {without_levelling}");
+        assert!(spread <= THRESHOLD, "{placement}: blocks are {spread} erases apart");
+        // A block is copied once for each time that others come 35 erases ahead of it.
+        assert!((0.005..0.03).contains(&costs), "{placement}: {costs} of all programs");
+        assert!(more < 1.05, "{placement}: programs grow by {more}");
     }
 }
 

@@ -5,6 +5,7 @@ use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::nand::{Medium, MediumError};
 use crate::stats::WearSummary;
+use crate::store::WearLeveler;
 use std::collections::VecDeque;
 
 /// What a block is for.
@@ -23,7 +24,7 @@ pub(super) enum Role {
     Retired,
 }
 
-/// The medium with the state of its blocks. Free blocks are used in the order in which they fell free.
+/// The medium with the state of its blocks. Free blocks are used in the order in which they fell free, but for wear levelling.
 #[derive(Clone, Debug)]
 pub(super) struct BlockPool<M> {
     pub(super) medium: M,
@@ -32,7 +33,7 @@ pub(super) struct BlockPool<M> {
     /// Blocks in which a program failed: their content is moved, then they are retired. A handful at most.
     failing: Vec<BlockId>,
     retired: u32,
-    pub(super) erases_since_wear_check: u32,
+    pub(super) levelling: WearLeveler,
     /// Pages now valid, of every kind.
     pub(super) valid_pages: u64,
     /// Pages that became invalid, fillers (which never were valid) included.
@@ -56,14 +57,14 @@ pub(super) fn succeeded(result: Result<(), MediumError>) -> Result<bool, DeviceE
 
 impl<M: Medium> BlockPool<M> {
     /// Takes over `medium`. Blocks without pages are free; the rest wait for [`BlockPool::assign`].
-    pub(super) fn new(medium: M) -> Self {
+    pub(super) fn new(medium: M, wear_threshold: Option<u32>) -> Self {
         let blocks = medium.geometry().blocks;
         let mut pool = Self {
             roles: vec![Role::Free; blocks as usize],
             free: VecDeque::with_capacity(blocks as usize),
             failing: Vec::new(),
             retired: 0,
-            erases_since_wear_check: 0,
+            levelling: WearLeveler::new(wear_threshold),
             valid_pages: 0,
             invalidated_pages: 0,
             erased_pages: 0,
@@ -108,9 +109,25 @@ impl<M: Medium> BlockPool<M> {
         self.free.len() as u32
     }
 
-    /// Takes a free block for `role`.
+    /// The block that fell free last.
+    pub(super) fn last_free(&self) -> Option<BlockId> {
+        self.free.back().copied()
+    }
+
+    /// Takes the block that fell free first for `role`.
     pub(super) fn take(&mut self, role: Role) -> Result<BlockId, DeviceError> {
-        let block = self.free.pop_front().ok_or_else(|| self.no_space())?;
+        let block = self.free.pop_front();
+        self.give(block, role)
+    }
+
+    /// Takes the block that fell free last for `role`.
+    pub(super) fn take_last(&mut self, role: Role) -> Result<BlockId, DeviceError> {
+        let block = self.free.pop_back();
+        self.give(block, role)
+    }
+
+    fn give(&mut self, block: Option<BlockId>, role: Role) -> Result<BlockId, DeviceError> {
+        let block = block.ok_or_else(|| self.no_space())?;
         debug_assert_eq!(self.role(block), Role::Free);
         self.roles[block.0 as usize] = role;
         Ok(block)
@@ -119,8 +136,8 @@ impl<M: Medium> BlockPool<M> {
     /// Erases a block that holds nothing valid, and frees it, or retires it if it failed.
     pub(super) fn release(&mut self, block: BlockId, cause: Cause) -> Result<(), DeviceError> {
         self.erased_pages += u64::from(self.medium.programmed_pages(block));
-        self.erases_since_wear_check += 1;
         let erased = succeeded(self.medium.erase(block, cause))?;
+        self.levelling.on_erase();
         let failing = self.failing.iter().position(|b| *b == block).map(|at| self.failing.swap_remove(at)).is_some();
         if erased && !failing {
             self.roles[block.0 as usize] = Role::Free;

@@ -7,9 +7,9 @@
 //! Until a merge is complete all its sources stand, so that a loss of power at any point loses nothing. The map follows
 //! page by page: a target whose program fails is one more source for the next attempt.
 
-use super::block_pool::{Role, succeeded};
+use super::block_pool::{BlockPool, Role, succeeded};
 use super::log_blocks::SequentialBlock;
-use super::{FastFtl, LogObserver, NO_BLOCK};
+use super::{FastFtl, LogObserver, NO_BLOCK, RESERVE_BLOCKS};
 use crate::address::{BlockId, Lpn, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
@@ -17,6 +17,7 @@ use crate::memory;
 use crate::nand::clock::Clock as _;
 use crate::nand::{Kind, Medium, MediumError, Move, Owner};
 use crate::stats::VICTIM_BUCKETS;
+use crate::store::Resting;
 use crate::store::tombstones::MapEntry;
 
 impl<M: Medium, O: LogObserver> FastFtl<M, O> {
@@ -82,7 +83,11 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
             if !is_mapped {
                 break NO_BLOCK;
             }
-            let target = match self.log.pool.take(Role::Data) {
+            let taken = match cause {
+                Cause::Wear => self.log.pool.take_last(Role::Data),
+                _ => self.log.pool.take(Role::Data),
+            };
+            let target = match taken {
                 Ok(target) => target,
                 Err(error) => {
                     // What was copied is current where it is now, as in any block of the log.
@@ -98,8 +103,13 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         self.data_blocks[logical as usize] = target;
         self.merges.full += u64::from(cause == Cause::FullMerge);
         let sequential = self.log.sequential.take_if(|s| s.logical == logical).map(|s| s.block);
-        for block in abandoned.into_iter().chain(sequential).chain((old != NO_BLOCK).then_some(old)) {
-            self.release(block, cause)?;
+        let mut emptied = abandoned.into_iter().chain(sequential).chain((old != NO_BLOCK).then_some(old));
+        while let Some(block) = emptied.next() {
+            if let Err(error) = self.release(block, cause) {
+                // No room for the trims that must be written first: the log keeps these blocks until there is.
+                std::iter::once(block).chain(emptied).for_each(|block| self.log.adopt(block, false));
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -238,28 +248,44 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         self.log.pool.release(block, cause)
     }
 
-    /// Static wear levelling: moves the content of the least worn data blocks once they fall too far behind.
+    /// Static wear levelling ([`crate::store`]): the block that fell free last, if it is far ahead of others, takes over what one of
+    /// those holds as a data block.
     pub(super) fn level_wear(&mut self) -> Result<(), DeviceError> {
-        let Some(threshold) = self.options.wear_threshold else { return Ok(()) };
-        let blocks = self.log.pool.medium.geometry().blocks;
-        // A look at all blocks once in blocks/16 erases costs 16 blocks an erase.
-        if self.log.pool.erases_since_wear_check < (blocks / 16).max(1) {
+        let pool = &self.log.pool;
+        let Some(worn) = pool.last_free() else { return Ok(()) };
+        let Some(limit) = pool.levelling.limit_for(pool.medium.erase_count(worn)) else { return Ok(()) };
+        if pool.free_blocks() < RESERVE_BLOCKS {
             return Ok(());
         }
-        self.log.pool.erases_since_wear_check = 0;
-        let medium = &self.log.pool.medium;
-        let most = (0..blocks).map(|b| medium.erase_count(BlockId(b))).max().unwrap_or(0);
-        let owner = self.log.sequential.map(|s| s.logical);
-        let mut behind: Vec<(u32, u32)> = (0..self.data_blocks.len() as u32)
-            .filter(|logical| self.data_blocks[*logical as usize] != NO_BLOCK && owner != Some(*logical))
-            .map(|logical| (medium.erase_count(self.data_blocks[logical as usize]), logical))
-            .filter(|(erases, _)| most - erases > threshold)
-            .collect();
-        behind.sort_unstable();
-        for (_, logical) in behind.into_iter().take((blocks / 64).max(1) as usize) {
-            self.full_merge(logical, Cause::Wear)?;
+        match self.next_behind(limit) {
+            Some(logical) => self.full_merge(logical, Cause::Wear),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// The logical block whose data block has been erased least often, `limit` times at most.
+    fn next_behind(&mut self, limit: u32) -> Option<u32> {
+        let Self { data_blocks, log, .. } = self;
+        let owner = log.sequential.map(|s| s.logical);
+        let BlockPool { medium, levelling, .. } = &mut log.pool;
+        let erases = |logical: u32| medium.erase_count(data_blocks[logical as usize]);
+        let is_behind = |logical: u32| {
+            data_blocks[logical as usize] != NO_BLOCK && owner != Some(logical) && erases(logical) <= limit
+        };
+        if let Some(logical) = levelling.next(|at| is_behind(at.index) && erases(at.index) == at.erases) {
+            return Some(logical);
+        }
+        let blocks = medium.geometry().blocks;
+        if !levelling.must_look(blocks) {
+            return None;
+        }
+        let usable = (0..blocks).map(BlockId).filter(|block| !medium.is_bad(*block));
+        let least = usable.map(|block| medium.erase_count(block)).min().unwrap_or(0);
+        let mut behind: Vec<u32> = (0..data_blocks.len() as u32).filter(|logical| is_behind(*logical)).collect();
+        behind.sort_by_key(|logical| std::cmp::Reverse(erases(*logical)));
+        let resting = |logical| Resting { index: logical, erases: erases(logical) };
+        levelling.look(least, behind.into_iter().map(resting).collect());
+        levelling.next(|_| true)
     }
 
     /// Reclaims in idle time, so that one log block may be opened without a reclaim in the way of a request.

@@ -113,7 +113,7 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     /// # Panics
     /// If the medium is too small for the logical pages, one RW and one SW block and the reserve, or options are out of range.
     pub fn new(medium: M, logical_pages: u32, options: FastOptions, observer: O) -> Self {
-        Self::over(BlockPool::new(medium), logical_pages, options, observer, 0)
+        Self::over(BlockPool::new(medium, options.wear_threshold), logical_pages, options, observer, 0)
     }
 
     fn over(pool: BlockPool<M>, logical_pages: u32, options: FastOptions, observer: O, last_sequence: u64) -> Self {

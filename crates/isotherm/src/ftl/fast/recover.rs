@@ -169,7 +169,8 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
     /// If the medium does not record sequence numbers but holds data: it cannot be recovered. As [`FastFtl::new`] else.
     pub fn recover(mut medium: M, logical_pages: u32, options: FastOptions, observer: O) -> Result<Self, DeviceError> {
         let Found { mut versions, tombstones, last_sequence, .. } = scan(&mut medium, logical_pages, 0)?;
-        let mut ftl = Self::over(BlockPool::new(medium), logical_pages, options, observer, last_sequence);
+        let mut ftl =
+            Self::over(BlockPool::new(medium, options.wear_threshold), logical_pages, options, observer, last_sequence);
         let live = bury(&mut versions, &tombstones, &ftl.log.pool.medium);
         ftl.entries.copy_from_slice(&versions);
         let roles = assign_roles(&ftl.log.pool.medium, &versions, &mut ftl.entries)?;
