@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""How far a run whose verdict is plainly valid lies from one ten times as long.
+
+    cargo build --release --package isotherm-cli && experiments/verdicts.py
+
+A drive of 32 Ki pages of 4 KiB in blocks of 64, seed 1; seven patterns, four preconditionings, five pairs of placement and victims
+with their over-provisioning, and two lengths: 280 settings, each run once as it is and once with ten times the writes. Wear
+levelling is off, since a long run reaches it and a short one does not. A verdict is plainly valid if it is valid without reserve:
+steady, not light, and nothing said about the beginning of the window. Prints a table and the settings that lie furthest off.
+Needs about ten minutes on two cores.
+"""
+
+import argparse
+import concurrent.futures
+import itertools
+import json
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGES = 32 * 1024
+LONGER = 10
+DRIVE_WRITES = (2, 8)
+PATTERNS = (
+    "uniform",
+    "zipf,theta=0.8",
+    "zipf,theta=0.99",
+    "zipf,theta=1.2",
+    "hotcold,hot=0.1,hot_writes=0.9",
+    "hotcold,hot=0.5,hot_writes=0.95",
+    "hotcold,hot=0.2,hot_writes=0.99",
+)
+PRECONDITIONS = ("none", "sequential", "random", "trace")
+DRIVES = (
+    ("single", "greedy", "7%"),
+    ("single", "greedy", "28%"),
+    ("multilog", "greedy", "28%"),
+    ("host_gc", "cost_benefit", "14%"),
+    ("isotherm", "isotherm", "14%"),
+)
+
+
+def run(isotherm, setting, times):
+    """The result of `setting` with so many times its writes."""
+    drive_writes, pattern, precondition, (placement, victim, op) = setting
+    trace = f"synth:{pattern},pages={PAGES},writes={drive_writes * PAGES * times}"
+    command = [isotherm, "run", trace, "--op", op, "--precondition", precondition, "--placement", placement]
+    command += ["--victim", victim, "--set", "wear.leveling=false", "--seed", "1", "--json"]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def is_plain(verdict):
+    return verdict["valid"] and verdict["steady"] and not (
+        verdict["reasons"] or verdict["light"] or verdict["first_replay"]
+    )
+
+
+def judge(isotherm, setting):
+    short, long = (run(isotherm, setting, times) for times in (1, LONGER))
+    difference = short["write_amplification"] / long["write_amplification"] - 1
+    return setting, is_plain(short["verdict"]), difference, short, long
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--isotherm", default=ROOT / "target/release/isotherm", help="the program to run")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default 2)")
+    arguments = parser.parse_args()
+    settings = list(itertools.product(DRIVE_WRITES, PATTERNS, PRECONDITIONS, DRIVES))
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        judged = list(pool.map(lambda setting: judge(arguments.isotherm, setting), settings))
+    print("| verdict | runs | more than 2.5 % off | more than 5 % off | furthest off |")
+    print("|---|---|---|---|---|")
+    for name, plain in (("plainly valid", True), ("anything else", False)):
+        off = [abs(difference) for _, is_plain, difference, _, _ in judged if is_plain == plain]
+        counts = [sum(d > most for d in off) for most in (0.025, 0.05)]
+        print(f"| {name} | {len(off)} | {counts[0]} | {counts[1]} | {max(off, default=0):.1%} |")
+    print("\nPlainly valid and furthest off:")
+    for setting, _, difference, short, long in sorted(
+        (entry for entry in judged if entry[1]), key=lambda entry: -abs(entry[2])
+    )[:8]:
+        drive_writes, pattern, precondition, drive = setting
+        wa = f"{short['write_amplification']:.3f} for {long['write_amplification']:.3f}"
+        print(f"- {pattern}, {precondition}, {'/'.join(drive)}, {drive_writes} drive writes: {wa} ({difference:+.1%})")
+
+
+if __name__ == "__main__":
+    main()
