@@ -63,6 +63,11 @@ impl BlockQueues {
         self.numbers.get(block.0 as usize).is_some_and(|number| *number != NONE)
     }
 
+    /// When a block joined its queue, beside others; none is later for a block in no queue.
+    pub(crate) fn joined(&self, block: BlockId) -> u32 {
+        self.numbers.get(block.0 as usize).copied().unwrap_or(NONE)
+    }
+
     /// Appends a block that is in no queue.
     pub(crate) fn push(&mut self, queue: usize, block: BlockId) {
         debug_assert!(!self.contains(block));

@@ -71,16 +71,29 @@ fn clean_for<M: Medium, P: Placement, V: VictimPolicy>(
     map: &mut impl Mapping<M, P, V>,
     stream: StreamId,
 ) -> Result<(), DeviceError> {
+    // First, since it may close the block that a stream is filling.
+    level_wear(store, map)?;
     // Policies that do not look at valid pages may clean full blocks; one turn over the whole device frees a block if
     // anything can.
     let mut attempts = 2 * u64::from(store.blocks.blocks());
+    // A placement that names blocks itself may name full ones, which free nothing: as many as it has streams, since what one gives up may
+    // be too much for the next. Without a limit, every write might copy the whole device.
+    let mut full_blocks = store.data_streams;
     loop {
         while store.needs_collection(stream) {
-            let victim = if attempts > 0 { store.next_victim(stream) } else { None };
+            let victim = if attempts > 0 { store.next_victim(stream, full_blocks > 0) } else { None };
             let Some(victim) = victim else {
+                // The rest of the block that levelled data fills is the last to be had.
+                if let Some(block) = store.levelled_block() {
+                    store.close_block(store.levelled_slot(), block, BlockState::Closed);
+                    continue;
+                }
                 // Without garbage the reserve is the last resort: a device filled exactly to its brim is still usable.
                 return if store.has_room(stream) || store.free_blocks() > 0 { Ok(()) } else { Err(store.no_space()) };
             };
+            if store.blocks.valid(victim) == store.blocks.pages_per_block() {
+                full_blocks = full_blocks.saturating_sub(1);
+            }
             collect(store, map, victim, Cause::Gc)?;
             attempts -= 1;
         }
@@ -88,7 +101,7 @@ fn clean_for<M: Medium, P: Placement, V: VictimPolicy>(
         let Some(block) = store.failing.pop() else { break };
         collect(store, map, block, Cause::Gc)?;
     }
-    level_wear(store, map)
+    Ok(())
 }
 
 /// Cleans in idle time, as long as `budget_ns` lasts and fewer than `wanted` blocks are free.
@@ -103,7 +116,7 @@ pub fn collect_idle<M: Medium, P: Placement, V: VictimPolicy>(
 ) -> Result<(), DeviceError> {
     let mut left_ns = budget_ns;
     while (store.free.len() as u32) < wanted && store.used_pages > store.valid_pages {
-        let Some(victim) = store.choose_victim() else { break };
+        let Some(victim) = store.choose_victim(true) else { break };
         let valid = store.blocks.valid(victim);
         let cost_ns = store.medium.clock().collection_ns(valid);
         // A nearly full victim frees too little to be worth its wear: leave it until it has to be cleaned.
@@ -113,6 +126,7 @@ pub fn collect_idle<M: Medium, P: Placement, V: VictimPolicy>(
         left_ns -= cost_ns;
         collect(store, map, victim, Cause::Gc)?;
         store.counters.background_collections += 1;
+        left_ns = left_ns.saturating_sub(level_wear(store, map)?);
     }
     Ok(())
 }
@@ -183,7 +197,7 @@ fn empty<M: Medium, P: Placement, V: VictimPolicy>(
         // The map has written pages of its own, and so invalidated some of these.
         moves.retain(|entry| store.is_valid(entry.from));
     }
-    if cause == Cause::Wear {
+    if cause == Cause::Wear && !store.is_meta(store.blocks.stream(victim)) {
         store.copy_levelled(victim, moves)?;
     } else {
         store.copy_moves(victim, moves, cause)?;
@@ -230,15 +244,15 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     }
 
     /// The block to clean next so that `stream` can go on; `None` if nothing can be gained.
-    fn next_victim(&mut self, stream: StreamId) -> Option<BlockId> {
+    fn next_victim(&mut self, stream: StreamId, may_be_full: bool) -> Option<BlockId> {
         self.excess_meta_block(stream)
             .or_else(|| self.emergency_victim())
-            .or_else(|| if self.used_pages > self.valid_pages { self.choose_victim() } else { None })
+            .or_else(|| if self.used_pages > self.valid_pages { self.choose_victim(may_be_full) } else { None })
     }
 
     /// The victim policy's choice, where the placement lets it look. Streams that hold nothing but valid pages free nothing:
     /// then it looks everywhere.
-    fn choose_victim(&mut self) -> Option<BlockId> {
+    fn choose_victim(&mut self, may_be_full: bool) -> Option<BlockId> {
         let chosen = match self.placement.victim_source(self.now) {
             VictimSource::Everywhere => None,
             VictimSource::Within(streams) => {
@@ -246,7 +260,9 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
                 let block = self.victim.pick_within(&self.blocks, self.now, streams);
                 block.filter(|block| self.blocks.valid(*block) < self.blocks.pages_per_block())
             }
-            VictimSource::Block(block) => Some(block),
+            VictimSource::Block(block) => {
+                Some(block).filter(|block| may_be_full || self.blocks.valid(*block) < self.blocks.pages_per_block())
+            }
         };
         if chosen.is_some() {
             return chosen;

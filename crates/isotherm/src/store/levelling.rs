@@ -6,12 +6,13 @@
 //! least that keeps a bound, and never many at a time. Data that moves has blocks of its own: among what collections copy, it would
 //! be copied again with that.
 
-use super::BlockStore;
 use super::collector::{Mapping, collect};
+use super::{BlockStore, OpenBlock};
 use crate::address::{BlockId, Ppn, StreamId};
 use crate::blocks::BlockState;
 use crate::cause::Cause;
 use crate::device::DeviceError;
+use crate::nand::clock::Clock as _;
 use crate::nand::{Medium, Move};
 use crate::placement::Placement;
 use crate::victim::VictimPolicy;
@@ -32,7 +33,7 @@ pub(crate) struct Resting {
 #[derive(Clone, Debug)]
 pub(crate) struct WearLeveler {
     threshold: Option<u32>,
-    /// No block has been erased less often.
+    /// No block that is in use has been erased less often.
     least: u32,
     since_look: u32,
     since_move: u32,
@@ -53,15 +54,25 @@ impl WearLeveler {
         self.since_move = self.since_move.saturating_add(1);
     }
 
-    /// Erases that a block must at most have had for its content to move to a free block that was erased `worn` times; `None` if
-    /// nothing is to move now.
+    /// Erases that a block must at most have had for its content to move to a free block that was erased `worn` times; `None` if no
+    /// block had so few.
     #[inline(always)]
     pub(crate) fn limit_for(&self, worn: u32) -> Option<u32> {
         let threshold = self.threshold?;
         // Begins an eighth before the threshold: the blocks that are ahead come up to be levelled one after the other.
         let limit = worn.checked_sub((threshold - threshold / 8).max(1))?;
-        let is_paced = self.since_move >= ERASES_APART || worn - self.least > threshold;
-        (limit >= self.least && is_paced).then_some(limit)
+        (limit >= self.least).then_some(limit)
+    }
+
+    /// Whether content may move from a block with so many `erases` to one with `worn`: not too soon after the last, unless the two are
+    /// beyond the threshold.
+    pub(crate) fn is_time(&self, erases: u32, worn: u32) -> bool {
+        self.since_move >= ERASES_APART || self.threshold.is_some_and(|threshold| worn - erases > threshold)
+    }
+
+    /// Content moves now.
+    pub(crate) fn on_move(&mut self) {
+        self.since_move = 0;
     }
 
     /// Whether all of so many blocks should be looked at, to call [`WearLeveler::look`]: nothing is known to be behind. Once in
@@ -76,71 +87,94 @@ impl WearLeveler {
     }
 
     /// What should move next, of that which `rests` still.
-    pub(crate) fn next(&mut self, rests: impl Fn(Resting) -> bool) -> Option<u32> {
-        while let Some(next) = self.behind.pop() {
-            if rests(next) {
-                self.since_move = 0;
-                return Some(next.index);
+    pub(crate) fn next(&mut self, rests: impl Fn(Resting) -> bool) -> Option<Resting> {
+        while let Some(next) = self.behind.last() {
+            if rests(*next) {
+                return Some(*next);
             }
+            self.behind.pop();
         }
         None
     }
 }
 
-/// If the block that fell free last is far ahead of others, moves what one of those holds.
+/// If the block that fell free last is far ahead of others, moves what one of those holds. Returns the time that the flash takes for
+/// it, in nanoseconds.
 ///
 /// # Errors
 /// No space, or faults of the medium.
 pub(super) fn level_wear<M: Medium, P: Placement, V: VictimPolicy>(
     store: &mut BlockStore<M, P, V>,
     map: &mut impl Mapping<M, P, V>,
-) -> Result<(), DeviceError> {
-    let Some(worn) = store.free.back() else { return Ok(()) };
-    let Some(limit) = store.levelling.limit_for(store.blocks.erases(*worn)) else { return Ok(()) };
+) -> Result<u64, DeviceError> {
+    let Some(worn) = store.free.back().map(|block| store.blocks.erases(*block)) else { return Ok(0) };
+    let Some(limit) = store.levelling.limit_for(worn) else { return Ok(0) };
     // What a move takes comes out of the reserve as in ordinary cleaning, and it gives a block back.
-    if (store.free.len() as u32) < store.options.floor {
-        return Ok(());
+    if (store.free.len() as u32) < store.options.floor || store.exchange_parked(limit, worn) {
+        return Ok(0);
     }
-    let Some(block) = store.next_behind(limit) else { return Ok(()) };
+    let Some(block) = store.next_behind(limit) else { return Ok(0) };
+    if !store.levelling.is_time(store.blocks.erases(block), worn) {
+        return Ok(0);
+    }
+    store.levelling.on_move();
     if store.blocks.state(block) == BlockState::Open {
-        // A stream that is seldom written to keeps its block open for ever.
-        store.close_block(store.blocks.stream(block), block, BlockState::Closed);
+        let slot =
+            if Some(block) == store.levelled_block() { store.levelled_slot() } else { store.blocks.stream(block) };
+        store.close_block(slot, block, store.closed_state(slot));
     }
-    collect(store, map, block, Cause::Wear)
+    let cost_ns = store.medium.clock().collection_ns(store.blocks.valid(block));
+    collect(store, map, block, Cause::Wear)?;
+    Ok(cost_ns)
 }
 
 impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
-    /// The block of data that was erased `limit` times at most and holds what was written longest ago.
+    /// Of the blocks that were erased `limit` times at most, the one whose content has rested longest.
     fn next_behind(&mut self, limit: u32) -> Option<BlockId> {
-        let being_filled = self.levelled_block();
-        let Self { blocks, levelling, data_streams, .. } = self;
-        let is_behind = |block| {
-            let holds_data = match blocks.state(block) {
-                BlockState::Closed => true,
-                BlockState::Open => blocks.stream(block).0 < *data_streams && Some(block) != being_filled,
-                _ => false,
-            };
-            holds_data && blocks.erases(block) <= limit
-        };
+        let Self { blocks, levelling, open, medium, now, .. } = self;
+        let geometry = medium.geometry();
         let opened_at = |block: BlockId| match blocks.state(block) {
-            BlockState::Open => 0,
-            _ => blocks.pasts[block.0 as usize].opened_at,
+            BlockState::Closed | BlockState::ClosedMeta => Some(blocks.pasts[block.0 as usize].opened_at),
+            BlockState::Open => {
+                let is_this = |open: &&OpenBlock| open.next < open.end && geometry.block_of(Ppn(open.next)) == block;
+                open.iter().find(is_this).map(|open| open.opened_at)
+            }
+            _ => None,
         };
-        let rests = |at: Resting| is_behind(BlockId(at.index)) && blocks.erases(BlockId(at.index)) == at.erases;
-        if let Some(block) = levelling.next(rests) {
-            return Some(BlockId(block));
+        // What was written since the device could have been written once is as likely to be hot.
+        let rests = |block| opened_at(block).is_some_and(|at| *now - at >= u64::from(geometry.pages()));
+        let is_as_it_was = |at: Resting| {
+            let block = BlockId(at.index);
+            blocks.erases(block) == at.erases && at.erases <= limit && rests(block)
+        };
+        if let Some(next) = levelling.next(is_as_it_was) {
+            return Some(BlockId(next.index));
         }
         if !levelling.must_look(blocks.blocks()) {
             return None;
         }
         let every = || (0..blocks.blocks()).map(BlockId);
-        let usable = every().filter(|block| blocks.state(*block) != BlockState::Retired);
-        let least = usable.map(|block| blocks.erases(block)).min().unwrap_or(0);
-        let mut behind: Vec<BlockId> = every().filter(|block| is_behind(*block)).collect();
+        let in_use = every().filter(|block| blocks.state(*block) != BlockState::Retired);
+        let least = in_use.map(|block| blocks.erases(block)).min().unwrap_or(0);
+        let mut behind: Vec<BlockId> =
+            every().filter(|block| blocks.erases(*block) <= limit && rests(*block)).collect();
         behind.sort_by_key(|block| std::cmp::Reverse(opened_at(*block)));
         let resting = |block: BlockId| Resting { index: block.0, erases: blocks.erases(block) };
         levelling.look(least, behind.into_iter().map(resting).collect());
-        levelling.next(|_| true).map(BlockId)
+        levelling.next(|_| true).map(|next| BlockId(next.index))
+    }
+
+    /// Keeps the block that fell free last, erased `worn` times, for meta streams in the place of one that was erased `limit` times at
+    /// most, if there is one: what is kept for them rests too.
+    fn exchange_parked(&mut self, limit: u32, worn: u32) -> bool {
+        if !self.levelling.is_time(worn, worn) {
+            return false;
+        }
+        let Some(at) = self.parked.iter().position(|block| self.blocks.erases(*block) <= limit) else { return false };
+        let Some(last) = self.free.back_mut() else { return false };
+        std::mem::swap(last, &mut self.parked[at]);
+        self.levelling.on_move();
+        true
     }
 
     /// The slot of the block that levelled data fills: behind those of all streams. It is no stream of the placement, for whom the block
@@ -150,7 +184,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     }
 
     /// The block that levelled data fills.
-    fn levelled_block(&self) -> Option<BlockId> {
+    pub(super) fn levelled_block(&self) -> Option<BlockId> {
         let open = &self.open[usize::from(self.levelled_slot().0)];
         (open.next < open.end).then(|| self.medium.geometry().block_of(Ppn(open.next)))
     }

@@ -63,7 +63,7 @@ impl Greedy {
         self.lowest = self.lowest.min(valid);
     }
 
-    /// Sets the ceiling anew and queues the candidates below it, in order of their number.
+    /// Sets the ceiling anew and queues the candidates below it: those of before first, in their order, then in order of their number.
     fn scan(&mut self, blocks: &BlockTable) {
         let mut histogram = vec![0u32; blocks.pages_per_block() as usize + 1];
         let mut closed = 0;
@@ -82,13 +82,12 @@ impl Greedy {
                 break;
             }
         }
+        let mut found: Vec<BlockId> = blocks.closed().filter(|block| self.is_candidate(blocks.valid(*block))).collect();
+        found.sort_by_key(|block| self.queues.joined(*block));
         self.queues.clear();
         self.lowest = full;
-        for block in blocks.closed() {
-            let valid = blocks.valid(block);
-            if self.is_candidate(valid) {
-                self.insert(block, valid as usize);
-            }
+        for block in found {
+            self.insert(block, blocks.valid(block) as usize);
         }
         self.scanned = self.queues.length();
         self.picks_since_scan = 0;

@@ -109,9 +109,17 @@ impl<M: Medium> BlockPool<M> {
         self.free.len() as u32
     }
 
-    /// The block that fell free last.
-    pub(super) fn last_free(&self) -> Option<BlockId> {
-        self.free.back().copied()
+    /// Of the blocks that fell free last, the one that was erased most often, by its place among the free ones.
+    fn most_worn(&self) -> Option<usize> {
+        /// So many are looked at: on a device that is not full, most blocks are free.
+        const LAST: usize = 16;
+        let last = self.free.len().saturating_sub(LAST)..self.free.len();
+        last.max_by_key(|at| self.medium.erase_count(self.free[*at]))
+    }
+
+    /// Erases of the block that [`BlockPool::take_most_worn`] would take; 0 if none is free.
+    pub(super) fn most_erases(&self) -> u32 {
+        self.most_worn().map_or(0, |at| self.medium.erase_count(self.free[at]))
     }
 
     /// Takes the block that fell free first for `role`.
@@ -120,9 +128,9 @@ impl<M: Medium> BlockPool<M> {
         self.give(block, role)
     }
 
-    /// Takes the block that fell free last for `role`.
-    pub(super) fn take_last(&mut self, role: Role) -> Result<BlockId, DeviceError> {
-        let block = self.free.pop_back();
+    /// Takes a much worn block for `role`.
+    pub(super) fn take_most_worn(&mut self, role: Role) -> Result<BlockId, DeviceError> {
+        let block = self.most_worn().and_then(|at| self.free.remove(at));
         self.give(block, role)
     }
 

@@ -84,7 +84,7 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
                 break NO_BLOCK;
             }
             let taken = match cause {
-                Cause::Wear => self.log.pool.take_last(Role::Data),
+                Cause::Wear => self.log.pool.take_most_worn(Role::Data),
                 _ => self.log.pool.take(Role::Data),
             };
             let target = match taken {
@@ -248,23 +248,27 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         self.log.pool.release(block, cause)
     }
 
-    /// Static wear levelling ([`crate::store`]): the block that fell free last, if it is far ahead of others, takes over what one of
-    /// those holds as a data block.
+    /// Static wear levelling ([`crate::store`]): free blocks that are far ahead of others take over what those hold as data blocks.
     pub(super) fn level_wear(&mut self) -> Result<(), DeviceError> {
-        let pool = &self.log.pool;
-        let Some(worn) = pool.last_free() else { return Ok(()) };
-        let Some(limit) = pool.levelling.limit_for(pool.medium.erase_count(worn)) else { return Ok(()) };
-        if pool.free_blocks() < RESERVE_BLOCKS {
-            return Ok(());
-        }
-        match self.next_behind(limit) {
-            Some(logical) => self.full_merge(logical, Cause::Wear),
-            None => Ok(()),
+        // A reclaim frees many blocks.
+        loop {
+            let pool = &self.log.pool;
+            let worn = pool.most_erases();
+            let Some(limit) = pool.levelling.limit_for(worn) else { return Ok(()) };
+            if pool.free_blocks() < RESERVE_BLOCKS {
+                return Ok(());
+            }
+            let Some(next) = self.next_behind(limit) else { return Ok(()) };
+            if !self.log.pool.levelling.is_time(next.erases, worn) {
+                return Ok(());
+            }
+            self.log.pool.levelling.on_move();
+            self.full_merge(next.index, Cause::Wear)?;
         }
     }
 
     /// The logical block whose data block has been erased least often, `limit` times at most.
-    fn next_behind(&mut self, limit: u32) -> Option<u32> {
+    fn next_behind(&mut self, limit: u32) -> Option<Resting> {
         let Self { data_blocks, log, .. } = self;
         let owner = log.sequential.map(|s| s.logical);
         let BlockPool { medium, levelling, .. } = &mut log.pool;
@@ -272,8 +276,8 @@ impl<M: Medium, O: LogObserver> FastFtl<M, O> {
         let is_behind = |logical: u32| {
             data_blocks[logical as usize] != NO_BLOCK && owner != Some(logical) && erases(logical) <= limit
         };
-        if let Some(logical) = levelling.next(|at| is_behind(at.index) && erases(at.index) == at.erases) {
-            return Some(logical);
+        if let Some(next) = levelling.next(|at| is_behind(at.index) && erases(at.index) == at.erases) {
+            return Some(next);
         }
         let blocks = medium.geometry().blocks;
         if !levelling.must_look(blocks) {
