@@ -14,6 +14,7 @@ use std::time::Duration;
 use isotherm_fuse::Ending;
 use isotherm_fuse::files::FilesOptions;
 use isotherm_vfs::Errno;
+use isotherm_vfs::memory::{MemoryFileSystem, Options};
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, RenameFlags, SeekFrom, StatxFlags, Timespec, Timestamps, XattrFlags, copy_file_range,
     fallocate, getxattr, listxattr, renameat_with, seek, setxattr, statx, utimensat,
@@ -118,6 +119,34 @@ fn a_write_ends_where_the_largest_file_does() {
     assert_eq!(errno(direct.write_at(&data[..8192], FILE_BYTES_MAX - 4096).map(drop)), libc::EFBIG);
     assert_eq!(size(), 0);
     assert_eq!(direct.write_at(&data[..4096], FILE_BYTES_MAX - 4096).unwrap(), 4096);
+}
+
+/// As on other file systems: a write ends where free space does, and the next one is told.
+#[test]
+fn a_write_that_does_not_fit_writes_what_does() {
+    const ROOM: u64 = 3 << 19;
+    let full = || MemoryFileSystem::new(Options { capacity_bytes: ROOM, ..Options::default() });
+    let Some(files) = Files::of(&FilesOptions::default(), full()) else { return };
+    let path = files.path().join("file");
+    let file = open(&path);
+    let data = pattern(1, 2 << 20);
+    // Not at the edge of a block, so that pieces have to end there.
+    assert_eq!(file.write_at(&data, 1000).unwrap(), ROOM as usize - 1000);
+    assert_eq!(errno(file.write_at(&data[..4096], ROOM).map(drop)), libc::ENOSPC);
+    // A direct write is done whole, or not at all: to the kernel a part of it is an error.
+    file.set_len(1 << 20).unwrap();
+    let direct = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(&path).unwrap();
+    assert_eq!(errno(direct.write_at(&data[..1 << 20], 1 << 20).map(drop)), libc::ENOSPC);
+    assert_eq!(file.metadata().unwrap().len(), 1 << 20);
+    assert_eq!(direct.write_at(&data[..1 << 19], 1 << 20).unwrap(), 1 << 19);
+    let found = fs::read(&path).unwrap();
+    assert!(found[1000..1 << 20] == data[..(1 << 20) - 1000] && found[1 << 20..] == data[..1 << 19]);
+
+    // What the kernel has cached it has taken: whoever asks for it to be durable is told that it is not.
+    let Some(files) = Files::of(&FilesOptions { writeback: true, ..FilesOptions::default() }, full()) else { return };
+    let file = open(&files.path().join("file"));
+    file.write_all_at(&data, 0).unwrap();
+    assert_eq!(errno(file.sync_all()), libc::ENOSPC);
 }
 
 #[test]

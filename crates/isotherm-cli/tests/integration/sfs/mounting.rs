@@ -2,6 +2,7 @@
 
 use super::{PATIENCE, Stage, is_mounted, said};
 use std::fs;
+use std::io::{ErrorKind, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -75,6 +76,32 @@ fn a_server_works_in_the_root_directory_and_names_its_device_in_full() {
     let servers: Vec<_> = of_server.collect();
     assert_eq!(servers.len(), 1, "one server writes its messages there");
     assert_eq!(fs::read_link(servers[0].join("cwd")).expect("it runs").as_os_str(), "/");
+}
+
+/// As on other file systems: a write ends where free space does.
+#[test]
+fn large_writes_fill_a_volume_to_its_last_block() {
+    let Some(stage) = Stage::that_mounts() else { return };
+    let server = stage.serve("rw");
+    let path = stage.path("mnt/file");
+    let mut file = fs::File::create(&path).expect("a file");
+    let data: Vec<u8> = (0..3 << 20).map(|at: u32| (at / 4096) as u8).collect();
+    let (mut written, full) = (0, Some(ErrorKind::StorageFull));
+    let mut fill = |bytes: usize| loop {
+        match file.write(&data[written % (1 << 20)..][..bytes]) {
+            Ok(count) => written += count,
+            Err(error) => break Some(error.kind()),
+        }
+    };
+    assert_eq!(fill(1 << 20), full);
+    let large = fs::metadata(&path).expect("it is there").len();
+    assert_eq!(fill(4096), full);
+    assert_eq!(fs::metadata(&path).expect("it is there").len(), large, "a block was left");
+    let found = fs::read(&path).expect("it can be read");
+    assert!(found.chunks(1 << 20).all(|chunk| *chunk == data[..chunk.len()]));
+    drop(file);
+    server.unmount();
+    assert!(stage.ok(&["fsck", &stage.text("disk"), "--data"]).contains("clean"));
 }
 
 #[test]
