@@ -18,11 +18,11 @@ use fuser::{
     Request, TimeOrNow, WriteFlags,
 };
 use isotherm_vfs::{
-    Allocation, Attributes, Caller, Change, Done, Errno, FileKind, FileSystem, NewNode, Opened, RenameMode, Result,
-    SeekFrom, SetXattr,
+    Allocation, Attributes, Caller, Change, Done, Errno, FileKind, FileSystem, NewNode, Opened, Result, SeekFrom,
+    SetXattr,
 };
 
-use super::convert::{attributes, errno, kind, kind_of_mode, new_time, no_attributes, open_flags};
+use super::convert::{attributes, errno, kind, kind_of_mode, new_time, no_attributes, open_flags, rename_mode};
 use super::writing::{within_largest, write_what_fits};
 use super::{OnPanic, trim};
 use crate::buffers::Buffers;
@@ -257,7 +257,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
 
     fn rename(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         new_parent: INodeNo,
@@ -265,12 +265,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let mode = match flags {
-            RenameFlags::RENAME_NOREPLACE => RenameMode::NoReplace,
-            RenameFlags::RENAME_EXCHANGE => RenameMode::Exchange,
-            flags if flags.is_empty() => RenameMode::Replace,
-            _ => return reply.error(errno(Errno::INVAL)),
-        };
+        let Some(mode) = rename_mode(flags, caller(request)) else { return reply.error(errno(Errno::INVAL)) };
         let moved = self
             .ask("rename", |files| files.rename(parent.0, name.as_bytes(), new_parent.0, new_name.as_bytes(), mode));
         answer_empty(moved, reply);

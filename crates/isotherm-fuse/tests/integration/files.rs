@@ -174,6 +174,17 @@ fn names_move_and_are_listed_once() {
     assert_eq!(fs::read(path("y")).unwrap(), b"x");
     let refused = renameat_with(CWD, path("x"), CWD, path("y"), RenameFlags::NOREPLACE);
     assert_eq!(errno(refused.map_err(Into::into)), libc::EEXIST);
+    let whiteout = |from: &str, to: &str, more| {
+        renameat_with(CWD, path(from), CWD, path(to), RenameFlags::WHITEOUT | more).map_err(Into::into)
+    };
+    fs::write(path("w"), "w").unwrap();
+    whiteout("w", "moved", RenameFlags::NOREPLACE).unwrap();
+    let left = fs::symlink_metadata(path("w")).unwrap();
+    assert_eq!((left.mode(), left.rdev(), fs::read(path("moved")).unwrap()), (libc::S_IFCHR, 0, b"w".to_vec()));
+    assert_eq!(errno(whiteout("moved", "w", RenameFlags::NOREPLACE)), libc::EEXIST);
+    assert_eq!(errno(whiteout("moved", "w", RenameFlags::EXCHANGE)), libc::EINVAL);
+    whiteout("moved", "w", RenameFlags::empty()).unwrap();
+    assert_eq!(fs::read(path("w")).unwrap(), b"w");
     fs::hard_link(path("y"), path("x/link")).unwrap();
     assert_eq!(fs::metadata(path("y")).unwrap().nlink(), 2);
     symlink("y", path("s")).unwrap();

@@ -1,8 +1,11 @@
 //! `sfs mount` as programs and people call it: what is left behind when it fails, and where its server speaks.
 
 use super::{PATIENCE, Stage, is_mounted, said};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -102,6 +105,46 @@ fn large_writes_fill_a_volume_to_its_last_block() {
     drop(file);
     server.unmount();
     assert!(stage.ok(&["fsck", &stage.text("disk"), "--data"]).contains("clean"));
+}
+
+/// Files of the lower layer go and move, and stay so when the overlay is mounted again.
+#[test]
+fn a_volume_is_the_upper_layer_of_an_overlay() {
+    let Some(stage) = Stage::that_mounts() else { return };
+    let kinds = fs::read_to_string("/proc/filesystems").expect("they can be listed");
+    if !kinds.lines().any(|line| line.trim() == "nodev\toverlay") {
+        return writeln!(std::io::stderr(), "skipped: this kernel has no overlays").expect("standard error is open");
+    }
+    let server = stage.serve("suid,dev");
+    for name in ["mnt/upper", "mnt/work", "lower", "lower/folder", "merged"] {
+        fs::create_dir(stage.path(name)).expect("there is room");
+    }
+    for name in ["lower/removed", "lower/moved", "lower/folder/inner"] {
+        fs::write(stage.path(name), name).expect("there is room");
+    }
+    let layers = ["lowerdir=lower", "upperdir=mnt/upper", "workdir=mnt/work", "redirect_dir=on"].join(",");
+    let on_merged = |words: &[&str]| {
+        let status = Command::new(words[0]).args(&words[1..]).arg("merged").current_dir(stage.path("")).status();
+        assert!(status.expect("it starts").success(), "{words:?}");
+    };
+    on_merged(&["mount", "-t", "overlay", "overlay", "-o", &layers]);
+    fs::remove_file(stage.path("merged/removed")).expect("it is there");
+    for (from, to) in [("merged/moved", "merged/new"), ("merged/folder", "merged/other")] {
+        fs::rename(stage.path(from), stage.path(to)).expect("there is room");
+    }
+    on_merged(&["umount"]);
+    for name in ["removed", "moved", "folder"] {
+        let left = fs::symlink_metadata(stage.path("mnt/upper").join(name)).expect("a whiteout is left");
+        assert!(left.file_type().is_char_device() && left.rdev() == 0, "{name}");
+    }
+    on_merged(&["mount", "-t", "overlay", "overlay", "-o", &layers]);
+    let names = fs::read_dir(stage.path("merged")).expect("a folder").map(|entry| entry.expect("a name").file_name());
+    assert_eq!(names.collect::<BTreeSet<_>>(), ["new", "other"].map(OsString::from).into());
+    let found = |name: &str| fs::read_to_string(stage.path(name)).expect("it has moved");
+    assert_eq!(found("merged/new"), "lower/moved");
+    assert_eq!(found("merged/other/inner"), "lower/folder/inner");
+    on_merged(&["umount"]);
+    server.unmount();
 }
 
 #[test]

@@ -181,6 +181,36 @@ fn directories_move_with_what_is_below() {
     assert_whole(&mut tree);
 }
 
+/// In an overlay's upper layer: whatever moves, a character device 0:0 of the caller's is left.
+#[test]
+fn a_whiteout_is_left_where_a_name_was() {
+    let mut tree = tree();
+    let directory = tree.make(ROOT, "d", FileKind::Directory);
+    tree.make(ROOT, "f", FileKind::Regular);
+    let caller = Caller { uid: 3, gid: 4, pid: 1 };
+    let whiteout = |replaces| RenameMode::Whiteout { caller, replaces };
+    for (name, new_name) in [("f", "g"), ("d", "e")] {
+        let moved = tree.find(ROOT, name).unwrap().ino;
+        tree.rename(ROOT, name.as_bytes(), ROOT, new_name.as_bytes(), whiteout(false)).unwrap();
+        assert_eq!(tree.find(ROOT, new_name).unwrap().ino, moved);
+        let left = tree.find(ROOT, name).unwrap();
+        assert_eq!((left.kind, left.permissions, left.device, left.links), (FileKind::CharacterDevice, 0, 0, 1));
+        assert_eq!((left.uid, left.gid), (3, 4));
+    }
+    assert_eq!(tree.attributes(ROOT).unwrap().links, 3);
+    assert_eq!(errno(tree.rename(ROOT, b"g", ROOT, b"f", whiteout(false))), Errno::EXIST);
+    assert_eq!(errno(tree.rename(ROOT, b"e", directory, b"f", whiteout(true))), Errno::INVAL);
+    // A whiteout is replaced like any other file, and its node is gone.
+    let inodes = |tree: &mut Tree<MemoryStore>| {
+        let has = tree.statistics().unwrap();
+        has.inodes - has.inodes_free
+    };
+    let before = inodes(&mut tree);
+    tree.rename(ROOT, b"g", ROOT, b"f", whiteout(true)).unwrap();
+    assert_eq!((tree.find(ROOT, "g").unwrap().kind, inodes(&mut tree)), (FileKind::CharacterDevice, before));
+    assert_whole(&mut tree);
+}
+
 /// Changes bytes of a page behind the tree's back.
 fn spoil(tree: &mut Tree<MemoryStore>, id: PageId, change: impl FnOnce(&mut crate::store::Page)) {
     tree.store.begin(Purpose::Grow).unwrap();
