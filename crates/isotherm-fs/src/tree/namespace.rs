@@ -201,7 +201,7 @@ impl<S: Store> Tree<S> {
         drop(self.reap(ino));
     }
 
-    /// The target of a symbolic link.
+    /// The target of a symbolic link. It sets the time of access.
     ///
     /// # Errors
     /// `EINVAL` for other nodes.
@@ -210,7 +210,9 @@ impl<S: Store> Tree<S> {
         if inode.kind != FileKind::Symlink {
             return Err(Errno::INVAL.into());
         }
-        chain::read(&mut self.store, inode.root, page_kind::TARGET, ino)
+        let target = chain::read(&mut self.store, inode.root, page_kind::TARGET, ino)?;
+        self.touch_accessed(ino, &inode);
+        Ok(target)
     }
 
     /// The entry of a name, if it is there.

@@ -296,6 +296,22 @@ fn opening_to_read_sets_the_time_of_access_that_the_kernel_shows() {
     assert_eq!(files.asked.count("read"), 0);
 }
 
+/// The kernel asks for the time after it asked for the target; what it has of either it does not ask for again.
+#[test]
+fn following_a_link_sets_its_time_of_access() {
+    let Some(files) = Files::new() else { return };
+    let link = files.path().join("link");
+    symlink("nowhere", &link).unwrap();
+    let accessed = || fs::symlink_metadata(&link).map(|is| (is.atime(), is.atime_nsec())).unwrap();
+    let made = accessed();
+    assert_eq!(fs::read_link(&link).unwrap(), Path::new("nowhere"));
+    let first = accessed();
+    assert!(first > made);
+    files.asked.count("read_link");
+    assert_eq!(fs::read_link(&link).unwrap(), Path::new("nowhere"));
+    assert_eq!((accessed(), files.asked.count("read_link")), (first, 0));
+}
+
 /// `O_NOATIME`: neither the opening nor a read that gets here sets the time, which is due to be set.
 #[test]
 fn who_opens_so_leaves_the_time_of_access() {
