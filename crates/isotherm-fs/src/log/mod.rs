@@ -244,7 +244,12 @@ impl Log {
     }
 
     fn check_writable(&self) -> Result<(), StoreError> {
-        if self.settings.read_only || self.failure.is_some() { Err(StoreError::ReadOnly) } else { Ok(()) }
+        match &self.failure {
+            _ if self.settings.read_only => Err(StoreError::ReadOnly),
+            // Not as if somebody had wanted it to be read-only: what was taken before, and not made durable, is lost.
+            Some(why) => Err(StoreError::Device(why.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Blocks that data and metadata may take together.

@@ -144,7 +144,10 @@ impl Volume {
     }
 
     /// Tells why nothing is written any more, if something has failed.
-    pub(super) fn check_failure(&self) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// The first failure of the device since the volume was opened.
+    pub fn check_failure(&self) -> Result<(), StoreError> {
         match lock(&self.tree)?.store().failure() {
             Some(why) => Err(StoreError::Device(why.to_owned())),
             None => Ok(()),

@@ -1,6 +1,7 @@
 //! `sfs mount` as programs and people call it: what is left behind when it fails, and where its server speaks.
 
 use super::{PATIENCE, Stage, is_mounted, said};
+use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
@@ -145,6 +146,44 @@ fn a_volume_is_the_upper_layer_of_an_overlay() {
     assert_eq!(found("merged/other/inner"), "lower/folder/inner");
     on_merged(&["umount"]);
     server.unmount();
+}
+
+/// A sparse image has less space than it says: what was synced is kept, and it is told once what to do.
+#[test]
+fn an_image_on_a_full_file_system_is_told_of() {
+    let Some(stage) = Stage::that_mounts() else { return };
+    let (small, disk, said) = (stage.text("small"), stage.text("small/disk"), stage.text("said"));
+    let run = |words: &[&str]| assert!(Command::new(words[0]).args(&words[1..]).status().expect("it starts").success());
+    fs::create_dir(&small).expect("a folder");
+    run(&["mount", "-t", "tmpfs", "-o", "size=12M", "tmpfs", &small]);
+    stage.ok(&["mkfs", &disk, "--size", "64MiB"]);
+    stage.ok(&["mount", &disk, &stage.text("mnt"), "--messages", &said]);
+    let path = |number: u8| stage.path(&format!("mnt/{number}"));
+    let content = |number: u8| vec![number + 1; 700_000];
+    let write = |number| {
+        let mut file = fs::File::create(path(number))?;
+        file.write_all(&content(number)).and_then(|()| file.sync_all())
+    };
+    let (kept, failed) = (0..).find_map(|number| Some((number, write(number).err()?))).expect("it ends");
+    assert_eq!(failed.raw_os_error(), Some(Errno::IO.raw_os_error()), "{failed}");
+    assert!(kept > 5, "{kept} files had room");
+    // What is there can be read, and nothing is changed any more.
+    assert_eq!(fs::read(path(0)).expect("it was synced"), content(0));
+    assert_eq!(fs::remove_file(path(0)).expect_err("nothing changes").raw_os_error(), Some(Errno::IO.raw_os_error()));
+    std::thread::sleep(Duration::from_secs(1));
+    let told = fs::read_to_string(&said).expect("it was made");
+    assert_eq!(told.lines().count(), 1, "{told}");
+    let names_it = told.starts_with(&disk) && told.contains("make room in the file system that holds its file");
+    assert!(names_it, "{told}");
+    run(&["umount", &stage.text("mnt")]);
+    run(&["mount", "-o", "remount,size=100M", &small]);
+    stage.ok(&["mount", &disk, &stage.text("mnt")]);
+    for number in 0..kept {
+        assert_eq!(fs::read(path(number)).expect("it was synced"), content(number), "file {number}");
+    }
+    run(&["umount", &stage.text("mnt")]);
+    assert!(stage.ok(&["fsck", "-n", "--data", &disk]).contains("clean"));
+    run(&["umount", &small]);
 }
 
 #[test]
