@@ -191,7 +191,9 @@ fn a_whiteout_is_left_where_a_name_was() {
     let whiteout = |replaces| RenameMode::Whiteout { caller, replaces };
     for (name, new_name) in [("f", "g"), ("d", "e")] {
         let moved = tree.find(ROOT, name).unwrap().ino;
+        tree.store_mut().record_history();
         tree.rename(ROOT, name.as_bytes(), ROOT, new_name.as_bytes(), whiteout(false)).unwrap();
+        assert_eq!(tree.store_mut().take_history().len(), 1, "a crash leaves both or neither");
         assert_eq!(tree.find(ROOT, new_name).unwrap().ino, moved);
         let left = tree.find(ROOT, name).unwrap();
         assert_eq!((left.kind, left.permissions, left.device, left.links), (FileKind::CharacterDevice, 0, 0, 1));
