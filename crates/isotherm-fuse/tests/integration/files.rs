@@ -436,6 +436,45 @@ fn as_another_user() {
     assert!(!trimmed.status.success());
 }
 
+/// Something that is done to a file.
+type Step<'a> = &'a dyn Fn(&File);
+
+/// Root's changes leave set-user-ID, as on ext4, and take capabilities, which the kernel sees to.
+#[test]
+fn what_root_does_takes_capabilities_alone() {
+    if !rustix::process::geteuid().is_root() {
+        skip_privilege("capabilities of files need root");
+        return;
+    }
+    let Some(files) = Files::new() else { return };
+    let path = files.path().join("file");
+    let other = open(&files.path().join("other"));
+    other.write_all_at(&[7; 8192], 0).unwrap();
+    let keeps = FallocateFlags::KEEP_SIZE;
+    let changes: [(&str, Step<'_>); 6] = [
+        ("write", &|file| file.write_all_at(b"x", 0).unwrap()),
+        ("truncate", &|file| file.set_len(100).unwrap()),
+        ("allocate", &|file| fallocate(file, FallocateFlags::empty(), 0, 30_000).unwrap()),
+        ("punch", &|file| fallocate(file, FallocateFlags::PUNCH_HOLE | keeps, 0, 4096).unwrap()),
+        ("zero", &|file| fallocate(file, FallocateFlags::ZERO_RANGE, 0, 4096).unwrap()),
+        ("copy", &|file| {
+            copy_file_range(&other, None, file, Some(&mut 0), 4096).unwrap();
+        }),
+    ];
+    for (what, change) in changes {
+        let file = open(&path);
+        file.write_all_at(&[1; 8192], 0).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o6777)).unwrap();
+        // Version 2, cap_net_raw permitted.
+        let value = [1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        setxattr(&path, "security.capability", &value, XattrFlags::empty()).unwrap();
+        change(&file);
+        let left = getxattr(&path, "security.capability", &mut [0; 20]).map(drop);
+        assert_eq!(errno(left.map_err(Into::into)), libc::ENODATA, "{what}");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o6777, "{what}");
+    }
+}
+
 #[test]
 fn what_other_users_do_takes_rights_and_shows_less() {
     if !rustix::process::geteuid().is_root() {
