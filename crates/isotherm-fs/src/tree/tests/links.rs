@@ -42,6 +42,24 @@ fn an_open_file_outlives_its_name() {
     assert_eq!(tree.store().space().free, before + 1, "the page of the name and those of the file are free");
 }
 
+/// Deleting open files takes space for the list of them, on a full volume too: where they go in the order of their numbers, that is full pages.
+#[test]
+fn the_list_of_orphans_fills_its_pages() {
+    const FILES: u64 = 2000;
+    let mut tree = tree();
+    let files: Vec<Ino> = (0..FILES).map(|i| tree.make(ROOT, &i.to_string(), FileKind::Regular)).collect();
+    files.iter().for_each(|ino| tree.nodes.open(*ino));
+    (0..FILES).for_each(|i| tree.unlink(ROOT, i.to_string().as_bytes()).unwrap());
+    assert_whole(&mut tree);
+    let before = tree.store().space().free;
+    files.iter().for_each(|ino| tree.release(*ino).unwrap());
+    // 15 inodes in a page, and 204 records, the last of which may be nearly empty.
+    let pages = FILES / 15 + FILES / 204 + 2;
+    let freed = tree.store().space().free - before;
+    assert!(freed <= pages, "{freed} pages of {pages}");
+    assert_whole(&mut tree);
+}
+
 #[test]
 fn create_opens_what_is_there() {
     let mut tree = tree();
