@@ -319,8 +319,8 @@ impl Volume {
             if !writer.holds_requests {
                 // Where requests are held, room is counted by the block.
                 tree.settle_idle()?;
-                let partly_written = tree.store_mut().take_partly_written();
-                match tree.list_unsettled(&partly_written).map_err(StoreError::from) {
+                let written = tree.store_mut().take_written_files();
+                match tree.list_unsettled(&written).map_err(StoreError::from) {
                     // What is not listed is given back when the file grows: no reason to go without a checkpoint.
                     Ok(()) | Err(StoreError::NoSpace) => {}
                     Err(error) => return Err(error),
