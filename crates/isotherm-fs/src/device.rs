@@ -137,7 +137,8 @@ impl Device for FileDevice {
     }
     fn flush(&self) -> io::Result<()> {
         self.ahead.flush();
-        self.file.sync_data()
+        // Some file systems find out as late as this.
+        self.file.sync_data().map_err(|error| self.explain(error))
     }
     fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
         use rustix::fs::FallocateFlags;
@@ -148,7 +149,7 @@ impl Device for FileDevice {
             // A hint that this device cannot take is no fault.
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
             // Punching a block device discards where it can, and writes zeros where it cannot.
-            done => done.map_err(io::Error::from),
+            done => done.map_err(|error| self.explain(error.into())),
         }
     }
     fn counters(&self) -> Option<DeviceCounters> {
@@ -164,7 +165,21 @@ impl FileDevice {
     }
 
     fn allocate_and(&self, range: Range<u64>, write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        if self.is_block_device { write() } else { self.ahead.write(&self.file, range, self.length, write) }
+        if self.is_block_device {
+            write()
+        } else {
+            self.ahead.write(&self.file, range, self.length, write).map_err(|error| self.explain(error))
+        }
+    }
+
+    /// An error, with what can be done about it: a file has its full length, and may have less space.
+    fn explain(&self, error: io::Error) -> io::Error {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        if self.is_block_device || !matches!(error.kind(), StorageFull | QuotaExceeded) {
+            return error;
+        }
+        let text = "make room in the file system that holds its file, unmount the volume and mount it again";
+        io::Error::new(error.kind(), format!("{error}: {text}"))
     }
 
     fn write_all_parts(&self, mut offset: u64, mut left: u64, parts: &[&[u8]]) -> io::Result<()> {

@@ -104,10 +104,10 @@ pub enum StoreError {
     /// What is on the device is not what was written.
     #[error("damaged: {0}")]
     Damaged(String),
-    /// The device failed.
+    /// The device failed, now or before: nothing is written from then on.
     #[error("the device failed: {0}")]
     Device(String),
-    /// Nothing can be written, by request or since an error.
+    /// Nothing can be written, by request.
     #[error("the volume is read-only")]
     ReadOnly,
 }

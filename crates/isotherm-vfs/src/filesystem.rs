@@ -50,7 +50,7 @@ pub trait FileSystem: Send + Sync + 'static {
     fn attributes(&self, ino: Ino) -> Result<Attributes>;
     /// Changes attributes, all of them or none.
     fn change(&self, caller: Caller, ino: Ino, change: Change) -> Result<Attributes>;
-    /// The target of a symbolic link.
+    /// The target of a symbolic link, which sets its time of access as reading a file does.
     fn read_link(&self, ino: Ino) -> Result<Vec<u8>>;
 
     /// Makes a node of any kind but a symbolic link, directories included.

@@ -101,6 +101,11 @@ pub struct NewNode {
     pub device: u32,
 }
 
+impl NewNode {
+    /// What says in the upper layer of an overlay that a name of the lower one is gone: a character device 0:0 that nobody can open.
+    pub const WHITEOUT: Self = Self { kind: FileKind::CharacterDevice, permissions: 0, umask: 0, device: 0 };
+}
+
 /// A time that is to be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewTime {
@@ -159,6 +164,21 @@ pub enum RenameMode {
     NoReplace,
     /// The two change places; `ENOENT` where there is no target.
     Exchange,
+    /// The old name is left leading to a [whiteout](NewNode::WHITEOUT), in the same step.
+    Whiteout {
+        /// Whose it is.
+        caller: Caller,
+        /// Whether a target is replaced, or `EEXIST`.
+        replaces: bool,
+    },
+}
+
+impl RenameMode {
+    /// Whether a target has to be missing.
+    #[must_use]
+    pub fn is_exclusive(self) -> bool {
+        matches!(self, Self::NoReplace | Self::Whiteout { replaces: false, .. })
+    }
 }
 
 /// What fallocate(2) does.

@@ -239,7 +239,7 @@ fn serve_on(
     let volume = Arc::new(volume);
     let readable = read_root(&volume).with_context(|| args.source());
     let served = readable.and_then(|()| live_page(args, &volume, facts)).and_then(|page| {
-        let served = serve_volume(args.table_source(), mountpoint, options, &volume, detached);
+        let served = serve_volume(&args.table_source(), mountpoint, options, &volume, detached);
         drop(page);
         served
     });
@@ -289,7 +289,7 @@ fn live_page(args: &MountArgs, volume: &Arc<Volume>, facts: Vec<Fact>) -> anyhow
 }
 
 fn serve_volume(
-    source: String,
+    source: &str,
     mountpoint: &Path,
     options: &MountOptions,
     volume: &Arc<Volume>,
@@ -318,7 +318,13 @@ fn serve_volume(
     };
     // Where nobody waits any more, or can be told, the mount ends here as it was made.
     detached.map_or(Ok(()), Detached::report_mounted)?;
-    while mounted.wait(LOOK) && !interrupted.load(Ordering::Relaxed) {}
+    let mut is_told = false;
+    while mounted.wait(LOOK) && !interrupted.load(Ordering::Relaxed) {
+        if !is_told && let Err(error) = volume.check_failure() {
+            eprintln!("{source}: {error}; nothing is written any more: what was not synced is lost, what was is kept");
+            is_told = true;
+        }
+    }
     let ended = mounted.unmount(PATIENCE);
     drop(background);
     let _ = ended?;

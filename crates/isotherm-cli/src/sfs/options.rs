@@ -46,7 +46,7 @@ impl Flags {
 }
 
 /// The options, for `--help` and for whoever mistypes one.
-pub const HELP: &str = "ro, rw, noatime, relatime, strictatime, nodiratime, log=sfs|lfs, groups=, criterion=, victim=, scale=, defer=, clean_at=, commit=SECONDS, \
+pub const HELP: &str = "ro, rw, atime, noatime, relatime, strictatime, diratime, nodiratime, log=sfs|lfs, groups=, criterion=, victim=, scale=, defer=, clean_at=, commit=SECONDS, \
                         checkpoint=SECONDS, cache=BYTES, dirty=BYTES, discard, nodiscard, writeback, allow_other, suid, dev, nosuid, nodev, exec, noexec, remount, and those that mount(8) reads itself: user, nofail, x-...";
 
 /// Parameters that the log itself reads.
@@ -55,9 +55,12 @@ const OF_THE_LOG: &[&str] =
 
 /// Options of a server, which stay as they are for as long as it runs.
 const OF_SERVER: &[&str] = &[
+    "atime",
     "noatime",
     "relatime",
+    "norelatime",
     "strictatime",
+    "nostrictatime",
     "diratime",
     "nodiratime",
     "discard",
@@ -96,6 +99,10 @@ impl MountOptions {
                     "noatime" => access_times = AccessTimes::Never,
                     "relatime" => access_times = AccessTimes::Relative,
                     "strictatime" => access_times = AccessTimes::Strict,
+                    // As mount(8) has them: each undoes its opposite and leaves what the kernel does unless told.
+                    "atime" if access_times == AccessTimes::Never => access_times = AccessTimes::Relative,
+                    "nostrictatime" if access_times == AccessTimes::Strict => access_times = AccessTimes::Relative,
+                    "atime" | "nostrictatime" | "norelatime" => {}
                     "diratime" | "nodiratime" => directory_times = key == "diratime",
                     "discard" => discard = true,
                     "nodiscard" => discard = false,

@@ -140,8 +140,8 @@ pub struct Log {
     counters: Counters,
     incarnation: u32,
     checkpoint_number: u64,
-    /// Files of which some blocks were written since they were last asked for, while others waited on.
-    partly_written: HashSet<u64>,
+    /// Files of which blocks were written since they were last asked for.
+    written_files: HashSet<u64>,
     /// Blocks that roll-forward has let lie where they were written.
     replayed: HashSet<Slot>,
     /// Where roll-forward has found damaged copies of pages and pages of the table whose content is in memory: nobody reads them there
@@ -231,9 +231,10 @@ impl Log {
         Ok(owners)
     }
 
-    /// Files of which some blocks were written while others waited on, since this was last asked.
-    pub fn take_partly_written(&mut self) -> Vec<u64> {
-        let mut files: Vec<u64> = std::mem::take(&mut self.partly_written).into_iter().collect();
+    /// Files of which blocks were written since this was last asked. Others may wait, or the same ones again, so that nothing settles what
+    /// their inodes say of them.
+    pub fn take_written_files(&mut self) -> Vec<u64> {
+        let mut files: Vec<u64> = std::mem::take(&mut self.written_files).into_iter().collect();
         files.sort_unstable();
         files
     }
@@ -244,7 +245,12 @@ impl Log {
     }
 
     fn check_writable(&self) -> Result<(), StoreError> {
-        if self.settings.read_only || self.failure.is_some() { Err(StoreError::ReadOnly) } else { Ok(()) }
+        match &self.failure {
+            _ if self.settings.read_only => Err(StoreError::ReadOnly),
+            // Not as if somebody had wanted it to be read-only: what was taken before, and not made durable, is lost.
+            Some(why) => Err(StoreError::Device(why.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Blocks that data and metadata may take together.

@@ -249,7 +249,7 @@ impl Log {
             redo: Vec::new(),
             jobs: Vec::new(),
             view: super::planning::View::Blocks,
-            partly_written: std::collections::HashSet::new(),
+            written_files: std::collections::HashSet::new(),
             replayed: std::collections::HashSet::new(),
             rebuilt: std::collections::HashSet::new(),
             chosen: std::collections::HashSet::new(),

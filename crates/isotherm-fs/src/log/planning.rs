@@ -492,8 +492,8 @@ impl Log {
         position: u32,
     ) -> Result<Placed, Stop> {
         let block = self.waiting.remove(number);
-        if block.owner != NOBODY && self.waiting.count_of(block.owner) > 0 {
-            self.partly_written.insert(block.owner);
+        if block.owner != NOBODY {
+            self.written_files.insert(block.owner);
         }
         self.load_page(block.slot.page)?;
         if self.cache.set_dirty(block.slot.page, false) {

@@ -63,7 +63,7 @@ impl<S: Store> NameTree<'_, S> {
             self.root = self.allocate(0)?;
         }
         let mut path = Vec::new();
-        let (page, leaf, _) = self.descend(record.key, &mut path)?;
+        let (page, leaf, next) = self.descend(record.key, &mut path)?;
         let (i, found) = pages::search(&page, record.key);
         if found {
             return Err(damaged(format!("key {:#x} is twice in the directory {}", record.key, self.owner)));
@@ -71,8 +71,10 @@ impl<S: Store> NameTree<'_, S> {
         if pages::insert(self.store.page_mut(leaf)?, i, record) {
             return Ok(());
         }
-        let middle = half(&page);
-        let split_key = pages::record(&page, middle).key;
+        // Records that come in the order of their keys fill their leaves.
+        let is_last = next.is_none() && i == pages::count(&page);
+        let middle = if is_last { i } else { half(&page) };
+        let split_key = if is_last { record.key } else { pages::record(&page, middle).key };
         let right = self.allocate(0)?;
         self.move_between(leaf, middle, right)?;
         let target = if record.key < split_key { leaf } else { right };

@@ -79,18 +79,33 @@ impl<S: Store> Tree<S> {
     ) -> Result<Ino> {
         let mut directory = self.directory(parent)?;
         let key = self.free_key(parent, &directory, name)?;
-        let (wanted, xattrs) = self.inherit(caller, parent, &directory, node)?;
+        if node.kind == FileKind::Directory {
+            directory.links = directory.links.checked_add(1).ok_or(Errno::MLINK)?;
+        }
+        let ino = self.make_nameless(caller, parent, &directory, node, target)?;
+        self.add_name(parent, &mut directory, key, name, (ino, node.kind))?;
+        self.save_inode(parent, &directory)?;
+        Ok(ino)
+    }
+
+    /// Makes a node for a directory that gives it a name, in the same transaction.
+    pub(super) fn make_nameless(
+        &mut self,
+        caller: Caller,
+        parent: Ino,
+        directory: &Inode,
+        node: NewNode,
+        target: &[u8],
+    ) -> Result<Ino> {
+        let (wanted, xattrs) = self.inherit(caller, parent, directory, node)?;
         let mut wanted = Inode { size: target.len() as u64, ..wanted };
         if node.kind == FileKind::Directory {
             (wanted.links, wanted.parent) = (2, parent);
-            directory.links = directory.links.checked_add(1).ok_or(Errno::MLINK)?;
         }
         let (ino, mut inode) = self.make_inode(wanted)?;
         inode.root = chain::write(&mut self.store, 0, page_kind::TARGET, ino, target)?;
         inode.xattrs = chain::write(&mut self.store, 0, page_kind::XATTRS, ino, &xattrs)?;
         self.save_inode(ino, &inode)?;
-        self.add_name(parent, &mut directory, key, name, (ino, node.kind))?;
-        self.save_inode(parent, &directory)?;
         Ok(ino)
     }
 
@@ -186,7 +201,7 @@ impl<S: Store> Tree<S> {
         drop(self.reap(ino));
     }
 
-    /// The target of a symbolic link.
+    /// The target of a symbolic link. It sets the time of access.
     ///
     /// # Errors
     /// `EINVAL` for other nodes.
@@ -195,7 +210,9 @@ impl<S: Store> Tree<S> {
         if inode.kind != FileKind::Symlink {
             return Err(Errno::INVAL.into());
         }
-        chain::read(&mut self.store, inode.root, page_kind::TARGET, ino)
+        let target = chain::read(&mut self.store, inode.root, page_kind::TARGET, ino)?;
+        self.touch_accessed(ino, &inode);
+        Ok(target)
     }
 
     /// The entry of a name, if it is there.

@@ -1,6 +1,6 @@
 //! rename(2).
 
-use isotherm_vfs::{Errno, FileKind, Ino, ROOT, RenameMode};
+use isotherm_vfs::{Caller, Errno, FileKind, Ino, NewNode, ROOT, RenameMode};
 
 use super::Tree;
 use super::directory::Entry;
@@ -43,11 +43,14 @@ impl<S: Store> Tree<S> {
                 return Err(Errno::NOENT.into());
             }
             match (mode, target) {
-                (RenameMode::NoReplace, Some(_)) => Err(Errno::EXIST.into()),
+                (mode, Some(_)) if mode.is_exclusive() => Err(Errno::EXIST.into()),
                 (RenameMode::Exchange, None) => Err(Errno::NOENT.into()),
                 (_, Some(target)) if target.ino == source.ino => Ok(None),
                 (RenameMode::Exchange, Some(target)) => tree.exchange(old, source, new, target).map(|()| None),
-                _ => tree.move_name(old, source, new, target).map(|()| target),
+                (RenameMode::Whiteout { caller, .. }, target) => {
+                    tree.move_name(old, source, new, target, Some(caller)).map(|()| target)
+                }
+                (_, target) => tree.move_name(old, source, new, target, None).map(|()| target),
             }
         })?;
         if let Some(target) = replaced {
@@ -79,7 +82,15 @@ impl<S: Store> Tree<S> {
         Err(damaged(format!("directory {new_parent} does not lie below the root")))
     }
 
-    fn move_name(&mut self, old: Name<'_>, source: Entry, new: Name<'_>, target: Option<Entry>) -> Result<()> {
+    /// Moves a name, in a transaction; where `whiteout` says whose it is, a whiteout is left.
+    fn move_name(
+        &mut self,
+        old: Name<'_>,
+        source: Entry,
+        new: Name<'_>,
+        target: Option<Entry>,
+        whiteout: Option<Caller>,
+    ) -> Result<()> {
         self.check_circle(source, new.parent)?;
         let moves_directory = source.kind == FileKind::Directory;
         if let Some(target) = target {
@@ -102,7 +113,12 @@ impl<S: Store> Tree<S> {
             self.save_inode(new.parent, &directory)?;
         }
         let mut directory = self.directory(old.parent)?;
-        self.drop_name(old.parent, &mut directory, source.key)?;
+        if let Some(caller) = whiteout {
+            let ino = self.make_nameless(caller, old.parent, &directory, NewNode::WHITEOUT, &[])?;
+            self.redirect_name(old.parent, &mut directory, source.key, (ino, NewNode::WHITEOUT.kind))?;
+        } else {
+            self.drop_name(old.parent, &mut directory, source.key)?;
+        }
         self.save_inode(old.parent, &directory)?;
         self.settle_in(source, old.parent, new.parent)
     }

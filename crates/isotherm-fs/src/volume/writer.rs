@@ -144,7 +144,10 @@ impl Volume {
     }
 
     /// Tells why nothing is written any more, if something has failed.
-    pub(super) fn check_failure(&self) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// The first failure of the device since the volume was opened.
+    pub fn check_failure(&self) -> Result<(), StoreError> {
         match lock(&self.tree)?.store().failure() {
             Some(why) => Err(StoreError::Device(why.to_owned())),
             None => Ok(()),
@@ -316,8 +319,8 @@ impl Volume {
             if !writer.holds_requests {
                 // Where requests are held, room is counted by the block.
                 tree.settle_idle()?;
-                let partly_written = tree.store_mut().take_partly_written();
-                match tree.list_unsettled(&partly_written).map_err(StoreError::from) {
+                let written = tree.store_mut().take_written_files();
+                match tree.list_unsettled(&written).map_err(StoreError::from) {
                     // What is not listed is given back when the file grows: no reason to go without a checkpoint.
                     Ok(()) | Err(StoreError::NoSpace) => {}
                     Err(error) => return Err(error),

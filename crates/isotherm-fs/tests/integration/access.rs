@@ -32,6 +32,12 @@ fn a_read_sets_the_time_of_access_unless_its_handle_says_otherwise() {
     };
     assert_eq!(accessed_after(open(true)), 1);
     assert_eq!(accessed_after(open(false)), 5);
+    // Following a link is reading it.
+    let link = volume.symlink(Caller::default(), ROOT, b"link", b"file").expect("there is room");
+    seconds.store(9, Ordering::Relaxed);
+    volume.read_link(link.ino).expect("the device works");
+    let found = volume.attributes(link.ino).expect("it is there");
+    assert_eq!((found.accessed.seconds, found.changed.seconds), (9, 5));
 }
 
 /// A request that changes a file, on behalf of somebody.

@@ -11,7 +11,7 @@ use crate::support::workload::{self, Mix};
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::tree::check::Finding;
 use isotherm_fs::volume::Volume;
-use isotherm_vfs::{Errno, FileSystem, RenameMode, Time};
+use isotherm_vfs::{Caller, Errno, FileSystem, RenameMode, Time};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -305,7 +305,9 @@ fn single_operations() -> Vec<Operation> {
         ]);
     }
     for (from, to) in [("a/x", "b/y"), ("b/y", "a/x"), ("a/x", "b/new"), ("a", "b"), ("a", "new"), ("b", "a/b")] {
-        for mode in [RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange] {
+        let whiteout = |replaces| RenameMode::Whiteout { caller: Caller::default(), replaces };
+        let moves = [RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange];
+        for mode in moves.into_iter().chain([whiteout(true), whiteout(false)]) {
             all.push(Operation::Rename { from: path(from), to: path(to), mode });
         }
     }

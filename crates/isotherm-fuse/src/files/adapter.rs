@@ -18,11 +18,12 @@ use fuser::{
     Request, TimeOrNow, WriteFlags,
 };
 use isotherm_vfs::{
-    Allocation, Attributes, Caller, Change, Done, Errno, FileKind, FileSystem, NewNode, Opened, RenameMode, Result,
-    SeekFrom, SetXattr,
+    Allocation, Attributes, Caller, Change, Done, Errno, FileKind, FileSystem, NewNode, Opened, Result, SeekFrom,
+    SetXattr,
 };
 
-use super::convert::{attributes, errno, kind, kind_of_mode, new_time, no_attributes, open_flags};
+use super::convert::{attributes, errno, kind, kind_of_mode, new_time, no_attributes, open_flags, rename_mode};
+use super::writing::{within_largest, write_what_fits};
 use super::{OnPanic, trim};
 use crate::buffers::Buffers;
 
@@ -70,13 +71,6 @@ impl<F: FileSystem> Adapter<F> {
             request(files, done);
             Ok(())
         });
-    }
-
-    /// How much of a write of so many bytes a file has room for: the kernel, which cuts writes for other file systems, does not know where
-    /// the largest file ends.
-    fn within_largest(&self, offset: u64, length: u64) -> Result<u64> {
-        let room = self.files.file_bytes_max().saturating_sub(offset);
-        if room == 0 && length > 0 { Err(Errno::FBIG) } else { Ok(length.min(room)) }
     }
 
     fn answer_entry(&self, found: Result<Attributes>, reply: ReplyEntry) {
@@ -263,7 +257,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
 
     fn rename(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         new_parent: INodeNo,
@@ -271,12 +265,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let mode = match flags {
-            RenameFlags::RENAME_NOREPLACE => RenameMode::NoReplace,
-            RenameFlags::RENAME_EXCHANGE => RenameMode::Exchange,
-            flags if flags.is_empty() => RenameMode::Replace,
-            _ => return reply.error(errno(Errno::INVAL)),
-        };
+        let Some(mode) = rename_mode(flags, caller(request)) else { return reply.error(errno(Errno::INVAL)) };
         let moved = self
             .ask("rename", |files| files.rename(parent.0, name.as_bytes(), new_parent.0, new_name.as_bytes(), mode));
         answer_empty(moved, reply);
@@ -348,22 +337,22 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         handle: FileHandle,
         offset: u64,
         data: &[u8],
-        flags: WriteFlags,
+        kernel_flags: WriteFlags,
         open_flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
         let flags = isotherm_vfs::WriteFlags {
-            kills_privileges: flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID),
+            kills_privileges: kernel_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID),
             // The kernel knows where the end is, and says so.
             append: false,
         };
-        // A direct write that comes back short is EIO to whoever asked, so that it stays whole.
-        let is_direct = open_flags.0 & libc::O_DIRECT != 0;
-        let cut = if is_direct { Ok(data.len() as u64) } else { self.within_largest(offset, data.len() as u64) };
-        let written = cut.and_then(|length| {
-            let data = &data[..length as usize];
-            self.ask("write", |files| files.write(ino.0, handle.0, offset, data, flags)).map(|()| length)
+        // What the kernel makes of an answer that is short: of a direct write, EIO to whoever asked; of what it had cached, nothing, so
+        // that the rest would be lost without a word. These are done whole, or not at all.
+        let is_whole = kernel_flags.contains(WriteFlags::FUSE_WRITE_CACHE) || open_flags.0 & libc::O_DIRECT != 0;
+        let written = self.ask("write", |files| match is_whole {
+            true => files.write(ino.0, handle.0, offset, data, flags).map(|()| data.len()),
+            false => write_what_fits(files, ino.0, handle.0, offset, data, flags),
         });
         match written {
             Ok(length) => reply.written(length as u32),
@@ -448,9 +437,9 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         reply: ReplyWrite,
     ) {
         // The answer has room for 32 bits; who asks for more asks again.
-        let copied = self.within_largest(to_offset, length.min(1 << 30)).and_then(|length| {
-            let (from, to) = ((from.0, from_offset), (to.0, to_offset));
-            self.ask("copy_file_range", |files| files.copy_range(caller(request), from, to, length))
+        let copied = self.ask("copy_file_range", |files| {
+            let length = within_largest(files, to_offset, length.min(1 << 30))?;
+            files.copy_range(caller(request), (from.0, from_offset), (to.0, to_offset), length)
         });
         match copied {
             Ok(copied) => reply.written(copied as u32),

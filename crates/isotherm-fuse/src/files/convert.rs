@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fuser::{FileAttr, FileType, INodeNo, TimeOrNow};
-use isotherm_vfs::{Attributes, FileKind, NewTime, OpenFlags, Time};
+use fuser::{FileAttr, FileType, INodeNo, RenameFlags, TimeOrNow};
+use isotherm_vfs::{Attributes, Caller, FileKind, NewTime, OpenFlags, RenameMode, Time};
 
 /// Bytes that programs had best read and write at a time.
 const BLOCK_BYTES: u32 = 4096;
@@ -32,6 +32,19 @@ pub(super) fn kind_of_mode(mode: u32) -> Option<FileKind> {
         libc::S_IFCHR => FileKind::CharacterDevice,
         libc::S_IFIFO => FileKind::Fifo,
         libc::S_IFSOCK => FileKind::Socket,
+        _ => return None,
+    })
+}
+
+/// What renameat2(2) asks for. The kernel lets whiteouts through from everybody: they give nobody a device.
+pub(super) fn rename_mode(flags: RenameFlags, caller: Caller) -> Option<RenameMode> {
+    let exclusive_whiteout = RenameFlags::RENAME_WHITEOUT | RenameFlags::RENAME_NOREPLACE;
+    Some(match flags {
+        RenameFlags::RENAME_NOREPLACE => RenameMode::NoReplace,
+        RenameFlags::RENAME_EXCHANGE => RenameMode::Exchange,
+        RenameFlags::RENAME_WHITEOUT => RenameMode::Whiteout { caller, replaces: true },
+        flags if flags == exclusive_whiteout => RenameMode::Whiteout { caller, replaces: false },
+        flags if flags.is_empty() => RenameMode::Replace,
         _ => return None,
     })
 }

@@ -10,6 +10,7 @@
 mod adapter;
 mod convert;
 mod trim;
+mod writing;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};

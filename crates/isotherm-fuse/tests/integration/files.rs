@@ -14,6 +14,7 @@ use std::time::Duration;
 use isotherm_fuse::Ending;
 use isotherm_fuse::files::FilesOptions;
 use isotherm_vfs::Errno;
+use isotherm_vfs::memory::{MemoryFileSystem, Options};
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, RenameFlags, SeekFrom, StatxFlags, Timespec, Timestamps, XattrFlags, copy_file_range,
     fallocate, getxattr, listxattr, renameat_with, seek, setxattr, statx, utimensat,
@@ -120,6 +121,34 @@ fn a_write_ends_where_the_largest_file_does() {
     assert_eq!(direct.write_at(&data[..4096], FILE_BYTES_MAX - 4096).unwrap(), 4096);
 }
 
+/// As on other file systems: a write ends where free space does, and the next one is told.
+#[test]
+fn a_write_that_does_not_fit_writes_what_does() {
+    const ROOM: u64 = 3 << 19;
+    let full = || MemoryFileSystem::new(Options { capacity_bytes: ROOM, ..Options::default() });
+    let Some(files) = Files::of(&FilesOptions::default(), full()) else { return };
+    let path = files.path().join("file");
+    let file = open(&path);
+    let data = pattern(1, 2 << 20);
+    // Not at the edge of a block, so that pieces have to end there.
+    assert_eq!(file.write_at(&data, 1000).unwrap(), ROOM as usize - 1000);
+    assert_eq!(errno(file.write_at(&data[..4096], ROOM).map(drop)), libc::ENOSPC);
+    // A direct write is done whole, or not at all: to the kernel a part of it is an error.
+    file.set_len(1 << 20).unwrap();
+    let direct = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(&path).unwrap();
+    assert_eq!(errno(direct.write_at(&data[..1 << 20], 1 << 20).map(drop)), libc::ENOSPC);
+    assert_eq!(file.metadata().unwrap().len(), 1 << 20);
+    assert_eq!(direct.write_at(&data[..1 << 19], 1 << 20).unwrap(), 1 << 19);
+    let found = fs::read(&path).unwrap();
+    assert!(found[1000..1 << 20] == data[..(1 << 20) - 1000] && found[1 << 20..] == data[..1 << 19]);
+
+    // What the kernel has cached it has taken: whoever asks for it to be durable is told that it is not.
+    let Some(files) = Files::of(&FilesOptions { writeback: true, ..FilesOptions::default() }, full()) else { return };
+    let file = open(&files.path().join("file"));
+    file.write_all_at(&data, 0).unwrap();
+    assert_eq!(errno(file.sync_all()), libc::ENOSPC);
+}
+
 #[test]
 fn names_move_and_are_listed_once() {
     let Some(files) = Files::new() else { return };
@@ -145,6 +174,17 @@ fn names_move_and_are_listed_once() {
     assert_eq!(fs::read(path("y")).unwrap(), b"x");
     let refused = renameat_with(CWD, path("x"), CWD, path("y"), RenameFlags::NOREPLACE);
     assert_eq!(errno(refused.map_err(Into::into)), libc::EEXIST);
+    let whiteout = |from: &str, to: &str, more| {
+        renameat_with(CWD, path(from), CWD, path(to), RenameFlags::WHITEOUT | more).map_err(Into::into)
+    };
+    fs::write(path("w"), "w").unwrap();
+    whiteout("w", "moved", RenameFlags::NOREPLACE).unwrap();
+    let left = fs::symlink_metadata(path("w")).unwrap();
+    assert_eq!((left.mode(), left.rdev(), fs::read(path("moved")).unwrap()), (libc::S_IFCHR, 0, b"w".to_vec()));
+    assert_eq!(errno(whiteout("moved", "w", RenameFlags::NOREPLACE)), libc::EEXIST);
+    assert_eq!(errno(whiteout("moved", "w", RenameFlags::EXCHANGE)), libc::EINVAL);
+    whiteout("moved", "w", RenameFlags::empty()).unwrap();
+    assert_eq!(fs::read(path("w")).unwrap(), b"w");
     fs::hard_link(path("y"), path("x/link")).unwrap();
     assert_eq!(fs::metadata(path("y")).unwrap().nlink(), 2);
     symlink("y", path("s")).unwrap();
@@ -254,6 +294,22 @@ fn opening_to_read_sets_the_time_of_access_that_the_kernel_shows() {
     let after = fs::metadata(&path).unwrap();
     assert!((after.atime(), after.atime_nsec()) > (before.ctime(), before.ctime_nsec()));
     assert_eq!(files.asked.count("read"), 0);
+}
+
+/// The kernel asks for the time after it asked for the target; what it has of either it does not ask for again.
+#[test]
+fn following_a_link_sets_its_time_of_access() {
+    let Some(files) = Files::new() else { return };
+    let link = files.path().join("link");
+    symlink("nowhere", &link).unwrap();
+    let accessed = || fs::symlink_metadata(&link).map(|is| (is.atime(), is.atime_nsec())).unwrap();
+    let made = accessed();
+    assert_eq!(fs::read_link(&link).unwrap(), Path::new("nowhere"));
+    let first = accessed();
+    assert!(first > made);
+    files.asked.count("read_link");
+    assert_eq!(fs::read_link(&link).unwrap(), Path::new("nowhere"));
+    assert_eq!((accessed(), files.asked.count("read_link")), (first, 0));
 }
 
 /// `O_NOATIME`: neither the opening nor a read that gets here sets the time, which is due to be set.
@@ -378,6 +434,45 @@ fn as_another_user() {
     assert_eq!(errno(fs::read(path("secret"))), libc::EACCES);
     let trimmed = Command::new("fstrim").arg(&folder).output().unwrap();
     assert!(!trimmed.status.success());
+}
+
+/// Something that is done to a file.
+type Step<'a> = &'a dyn Fn(&File);
+
+/// Root's changes leave set-user-ID, as on ext4, and take capabilities, which the kernel sees to.
+#[test]
+fn what_root_does_takes_capabilities_alone() {
+    if !rustix::process::geteuid().is_root() {
+        skip_privilege("capabilities of files need root");
+        return;
+    }
+    let Some(files) = Files::new() else { return };
+    let path = files.path().join("file");
+    let other = open(&files.path().join("other"));
+    other.write_all_at(&[7; 8192], 0).unwrap();
+    let keeps = FallocateFlags::KEEP_SIZE;
+    let changes: [(&str, Step<'_>); 6] = [
+        ("write", &|file| file.write_all_at(b"x", 0).unwrap()),
+        ("truncate", &|file| file.set_len(100).unwrap()),
+        ("allocate", &|file| fallocate(file, FallocateFlags::empty(), 0, 30_000).unwrap()),
+        ("punch", &|file| fallocate(file, FallocateFlags::PUNCH_HOLE | keeps, 0, 4096).unwrap()),
+        ("zero", &|file| fallocate(file, FallocateFlags::ZERO_RANGE, 0, 4096).unwrap()),
+        ("copy", &|file| {
+            copy_file_range(&other, None, file, Some(&mut 0), 4096).unwrap();
+        }),
+    ];
+    for (what, change) in changes {
+        let file = open(&path);
+        file.write_all_at(&[1; 8192], 0).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o6777)).unwrap();
+        // Version 2, cap_net_raw permitted.
+        let value = [1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        setxattr(&path, "security.capability", &value, XattrFlags::empty()).unwrap();
+        change(&file);
+        let left = getxattr(&path, "security.capability", &mut [0; 20]).map(drop);
+        assert_eq!(errno(left.map_err(Into::into)), libc::ENODATA, "{what}");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o6777, "{what}");
+    }
 }
 
 #[test]

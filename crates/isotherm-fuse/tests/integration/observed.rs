@@ -149,8 +149,13 @@ impl Files {
     }
 
     pub fn with(options: &FilesOptions) -> Option<Self> {
+        Self::of(options, MemoryFileSystem::default())
+    }
+
+    /// Mounts this one.
+    pub fn of(options: &FilesOptions, files: MemoryFileSystem) -> Option<Self> {
         let folder = can_mount()?;
-        let asked = Arc::new(Observed::default());
+        let asked = Arc::new(Observed { files, ..Observed::default() });
         let mounted = mount(Arc::clone(&asked), folder.path(), options).unwrap();
         Some(Self { mounted: Some(mounted), asked, folder })
     }

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Who asks: root, so that everything is allowed, with a group of its own, so that inheritance shows.
-const CALLER: Caller = Caller { uid: 0, gid: 7, pid: 1 };
+pub(super) const CALLER: Caller = Caller { uid: 0, gid: 7, pid: 1 };
 
 /// Root, or somebody whose writes take away what gives rights.
 fn one_of_two(number: u64) -> Caller {

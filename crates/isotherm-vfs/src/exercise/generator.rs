@@ -1,6 +1,6 @@
 //! Operations from a seed.
 
-use super::apply::apply;
+use super::apply::{CALLER, apply};
 use super::operation::{Operation, Outcome};
 use crate::memory::MemoryFileSystem;
 use crate::{Allocation, RenameMode, SetXattr, acl};
@@ -154,7 +154,8 @@ impl Generator {
             13..15 => Operation::Unlink { path: self.any() },
             15 => Operation::RemoveDirectory { path: self.any() },
             _ => {
-                let modes = [RenameMode::Replace, RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange];
+                let whiteout = RenameMode::Whiteout { caller: CALLER, replaces: self.below(2) == 0 };
+                let modes = [RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange, whiteout];
                 Operation::Rename { from: self.any(), to: self.any(), mode: self.one(&modes) }
             }
         }

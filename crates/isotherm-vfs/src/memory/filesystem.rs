@@ -175,10 +175,14 @@ impl FileSystem for MemoryFileSystem {
     }
 
     fn read_link(&self, ino: Ino) -> Result<Vec<u8>> {
-        match &self.node(ino)?.read().body {
-            Body::Symlink(target) => Ok(target.clone()),
-            _ => Err(Errno::INVAL),
+        let node = self.node(ino)?;
+        let state = node.read();
+        let Body::Symlink(target) = &state.body else { return Err(Errno::INVAL) };
+        let target = target.clone();
+        if self.keeps_access_times {
+            node.touch(state);
         }
+        Ok(target)
     }
 
     fn make_node(&self, caller: Caller, parent: Ino, name: &[u8], node: NewNode) -> Result<Attributes> {

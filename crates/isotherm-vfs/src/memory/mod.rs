@@ -107,15 +107,7 @@ impl MemoryFileSystem {
         if directory.links == 0 {
             return Err(Errno::NOENT);
         }
-        let mut state = inherit(caller, directory, node, body)?;
-        if node.kind == FileKind::Directory {
-            state.links = 2;
-        }
-        self.space.take_inode()?;
-        let is_device = matches!(node.kind, FileKind::BlockDevice | FileKind::CharacterDevice);
-        let device = if is_device { node.device } else { 0 };
-        let ino = self.last_ino.fetch_add(1, Ordering::Relaxed) + 1;
-        let made = Arc::new(Node::new(ino, node.kind, device, state, Arc::clone(&self.space)));
+        let made = self.nameless(caller, directory, node, body)?;
         if node.kind == FileKind::Directory {
             directory.links += 1;
         }
@@ -124,6 +116,19 @@ impl MemoryFileSystem {
         directory.entries_mut()?.put(name, Arc::clone(&made));
         directory.mark_modified();
         Ok(made)
+    }
+
+    /// Makes a node for a directory, without a name there and unknown to the table. It is gone when it is dropped.
+    fn nameless(&self, caller: Caller, directory: &State, node: NewNode, body: Body) -> Result<Arc<Node>> {
+        let mut state = inherit(caller, directory, node, body)?;
+        if node.kind == FileKind::Directory {
+            state.links = 2;
+        }
+        self.space.take_inode()?;
+        let is_device = matches!(node.kind, FileKind::BlockDevice | FileKind::CharacterDevice);
+        let device = if is_device { node.device } else { 0 };
+        let ino = self.last_ino.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(Arc::new(Node::new(ino, node.kind, device, state, Arc::clone(&self.space))))
     }
 
     fn add_node(&self, caller: Caller, parent: Ino, name: &[u8], node: NewNode, body: Body) -> Result<Attributes> {

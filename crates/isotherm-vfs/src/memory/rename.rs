@@ -3,8 +3,8 @@
 use std::sync::{Arc, MutexGuard, PoisonError, RwLockWriteGuard};
 
 use super::MemoryFileSystem;
-use super::node::{Node, State, now};
-use crate::{Errno, FileKind, Ino, ROOT, RenameMode, Result};
+use super::node::{Body, Node, State, now};
+use crate::{Errno, FileKind, Ino, NewNode, ROOT, RenameMode, Result};
 
 /// The directories of a rename, locked.
 struct Places<'a> {
@@ -42,7 +42,7 @@ impl MemoryFileSystem {
             return Err(Errno::NOENT);
         }
         match (mode, target) {
-            (RenameMode::NoReplace, Some(_)) => return Err(Errno::EXIST),
+            (mode, Some(_)) if mode.is_exclusive() => return Err(Errno::EXIST),
             (RenameMode::Exchange, None) => return Err(Errno::NOENT),
             (_, Some(target)) if target.ino == source.ino => return Ok(()),
             _ if places.above_new.contains(&source.ino) => return Err(Errno::INVAL),
@@ -62,11 +62,24 @@ impl MemoryFileSystem {
                 }
             }
             (_, target) => {
+                // What may fail comes first; where more fails, nobody has seen the whiteout.
+                let whiteout = match mode {
+                    RenameMode::Whiteout { caller, .. } => {
+                        Some(self.nameless(caller, places.source(), NewNode::WHITEOUT, Body::Special)?)
+                    }
+                    _ => None,
+                };
                 if let Some(target) = &target {
                     lose_name(&source, target, &places)?;
                 }
                 places.target().entries_mut()?.put(new_name, Arc::clone(&source));
-                places.source().entries_mut()?.remove(name);
+                match whiteout {
+                    Some(whiteout) => {
+                        self.nodes.insert(Arc::clone(&whiteout));
+                        places.source().entries_mut()?.put(name, whiteout);
+                    }
+                    None => places.source().entries_mut()?.remove(name),
+                }
                 if is_directory(&source) {
                     places.source().links -= 1;
                     places.target().links += u32::from(target.is_none());

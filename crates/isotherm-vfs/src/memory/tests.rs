@@ -94,6 +94,23 @@ fn directories_that_threads_move_into_one_another_stay_a_tree() {
     assert!(reached.values().all(|(attributes, _, directories)| attributes.links == 2 + directories));
 }
 
+/// Neither where there is no room for the whiteout, nor where there is and the rename fails.
+#[test]
+fn a_rename_that_fails_leaves_no_whiteout() {
+    let fs = MemoryFileSystem::new(Options { inodes: 5, ..Options::default() });
+    add(&fs, ROOT, "file", FileKind::Regular);
+    let full = add(&fs, ROOT, "full", FileKind::Directory).ino;
+    add(&fs, full, "inner", FileKind::Directory);
+    let whiteout = RenameMode::Whiteout { caller: ROOT_USER, replaces: true };
+    assert_eq!(fs.rename(full, b"inner", ROOT, b"file", whiteout), Err(Errno::NOTDIR));
+    assert_eq!(used(&fs).0, 4);
+    assert_eq!(fs.rename(ROOT, b"file", ROOT, b"moved", whiteout), Ok(()));
+    assert_eq!(fs.lookup(ROOT, b"file").unwrap().kind, FileKind::CharacterDevice);
+    assert_eq!(fs.rename(ROOT, b"moved", full, b"moved", whiteout), Err(Errno::NOSPC));
+    assert_eq!(fs.lookup(ROOT, b"moved").unwrap().kind, FileKind::Regular);
+    assert_eq!((fs.lookup(full, b"moved"), used(&fs).0), (Err(Errno::NOENT), 5));
+}
+
 #[test]
 fn a_node_lives_as_long_as_somebody_knows_it() {
     let fs = MemoryFileSystem::default();

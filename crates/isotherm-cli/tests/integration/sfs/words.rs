@@ -86,11 +86,11 @@ fn opening_to_read_sets_the_times_that_the_options_leave() {
     for (options, sets) in [
         ("noatime", [false, false]),
         ("ro,strictatime", [false, false]),
-        ("nodiratime", [true, false]),
+        ("noatime,atime,nodiratime", [true, false]),
         ("relatime", [false, true]),
         ("strictatime,nodiratime", [true, false]),
-        ("strictatime,diratime", [true, true]),
-        ("rw", [false, false]),
+        ("strictatime,atime,norelatime,diratime", [true, true]),
+        ("strictatime,nostrictatime", [false, false]),
     ] {
         let server = stage.serve(options);
         for (path, sets) in [&file, &folder].into_iter().zip(sets) {

@@ -42,6 +42,24 @@ fn an_open_file_outlives_its_name() {
     assert_eq!(tree.store().space().free, before + 1, "the page of the name and those of the file are free");
 }
 
+/// Deleting open files takes space for the list of them, on a full volume too: where they go in the order of their numbers, that is full pages.
+#[test]
+fn the_list_of_orphans_fills_its_pages() {
+    const FILES: u64 = 2000;
+    let mut tree = tree();
+    let files: Vec<Ino> = (0..FILES).map(|i| tree.make(ROOT, &i.to_string(), FileKind::Regular)).collect();
+    files.iter().for_each(|ino| tree.nodes.open(*ino));
+    (0..FILES).for_each(|i| tree.unlink(ROOT, i.to_string().as_bytes()).unwrap());
+    assert_whole(&mut tree);
+    let before = tree.store().space().free;
+    files.iter().for_each(|ino| tree.release(*ino).unwrap());
+    // 15 inodes in a page, and 204 records, the last of which may be nearly empty.
+    let pages = FILES / 15 + FILES / 204 + 2;
+    let freed = tree.store().space().free - before;
+    assert!(freed <= pages, "{freed} pages of {pages}");
+    assert_whole(&mut tree);
+}
+
 #[test]
 fn create_opens_what_is_there() {
     let mut tree = tree();
@@ -178,6 +196,38 @@ fn directories_move_with_what_is_below() {
     rename(&mut tree, (c, "f"), (ROOT, "a"), RenameMode::Exchange).unwrap();
     assert_eq!((tree.find(ROOT, "a").unwrap().ino, tree.find(c, "f").unwrap().ino), (file, a));
     assert_eq!(tree.find(a, "..").unwrap().ino, c);
+    assert_whole(&mut tree);
+}
+
+/// In an overlay's upper layer: whatever moves, a character device 0:0 of the caller's is left.
+#[test]
+fn a_whiteout_is_left_where_a_name_was() {
+    let mut tree = tree();
+    let directory = tree.make(ROOT, "d", FileKind::Directory);
+    tree.make(ROOT, "f", FileKind::Regular);
+    let caller = Caller { uid: 3, gid: 4, pid: 1 };
+    let whiteout = |replaces| RenameMode::Whiteout { caller, replaces };
+    for (name, new_name) in [("f", "g"), ("d", "e")] {
+        let moved = tree.find(ROOT, name).unwrap().ino;
+        tree.store_mut().record_history();
+        tree.rename(ROOT, name.as_bytes(), ROOT, new_name.as_bytes(), whiteout(false)).unwrap();
+        assert_eq!(tree.store_mut().take_history().len(), 1, "a crash leaves both or neither");
+        assert_eq!(tree.find(ROOT, new_name).unwrap().ino, moved);
+        let left = tree.find(ROOT, name).unwrap();
+        assert_eq!((left.kind, left.permissions, left.device, left.links), (FileKind::CharacterDevice, 0, 0, 1));
+        assert_eq!((left.uid, left.gid), (3, 4));
+    }
+    assert_eq!(tree.attributes(ROOT).unwrap().links, 3);
+    assert_eq!(errno(tree.rename(ROOT, b"g", ROOT, b"f", whiteout(false))), Errno::EXIST);
+    assert_eq!(errno(tree.rename(ROOT, b"e", directory, b"f", whiteout(true))), Errno::INVAL);
+    // A whiteout is replaced like any other file, and its node is gone.
+    let inodes = |tree: &mut Tree<MemoryStore>| {
+        let has = tree.statistics().unwrap();
+        has.inodes - has.inodes_free
+    };
+    let before = inodes(&mut tree);
+    tree.rename(ROOT, b"g", ROOT, b"f", whiteout(true)).unwrap();
+    assert_eq!((tree.find(ROOT, "g").unwrap().kind, inodes(&mut tree)), (FileKind::CharacterDevice, before));
     assert_whole(&mut tree);
 }
 

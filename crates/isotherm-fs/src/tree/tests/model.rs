@@ -164,14 +164,15 @@ impl Model {
         ino == above
     }
 
-    pub(super) fn rename(&mut self, from: (Ino, &[u8]), to: (Ino, &[u8]), mode: RenameMode) -> Result<()> {
+    /// A whiteout gets the number `left`.
+    pub(super) fn rename(&mut self, from: (Ino, &[u8]), to: (Ino, &[u8]), mode: RenameMode, left: Ino) -> Result<()> {
         let source = *self.nodes[&from.0].names.get(from.1).ok_or(Errno::NOENT)?;
         let target = self.nodes[&to.0].names.get(to.1).copied();
         if self.nodes[&to.0].links == 0 {
             return Err(Errno::NOENT);
         }
         match (mode, target) {
-            (RenameMode::NoReplace, Some(_)) => return Err(Errno::EXIST),
+            (mode, Some(_)) if mode.is_exclusive() => return Err(Errno::EXIST),
             (RenameMode::Exchange, None) => return Err(Errno::NOENT),
             (_, Some(target)) if target == source => return Ok(()),
             _ => {}
@@ -203,6 +204,10 @@ impl Model {
             }
             (_, Some(target)) => self.lose(target),
             _ => {}
+        }
+        // It may have the number of the target that is gone.
+        if let RenameMode::Whiteout { caller, .. } = mode {
+            self.make(left, from.0, from.1, FileKind::CharacterDevice, (0, caller.uid, caller.gid))?;
         }
         self.touch_directory(from.0);
         self.touch_directory(to.0);

@@ -51,7 +51,7 @@ pub(super) fn operation() -> impl Strategy<Value = Operation> {
         2 => (any::<u8>(), any::<u8>(), name()).prop_map(|(node, directory, name)| O::Link { node, directory, name }),
         3 => (any::<u8>(), name()).prop_map(|(directory, name)| O::Unlink { directory, name }),
         1 => (any::<u8>(), name()).prop_map(|(directory, name)| O::RemoveDirectory { directory, name }),
-        4 => ((any::<u8>(), name()), (any::<u8>(), name()), 0..4_u8).prop_map(|(from, to, mode)| O::Rename { from, to, mode }),
+        4 => ((any::<u8>(), name()), (any::<u8>(), name()), 0..6_u8).prop_map(|(from, to, mode)| O::Rename { from, to, mode }),
         8 => (any::<u8>(), position(), 0..20_000_u16, any::<bool>(), any::<u8>())
             .prop_map(|(file, at, length, append, byte)| O::Write { file, at, length, append, byte }),
         4 => (any::<u8>(), position()).prop_map(|(file, at)| O::Truncate { file, at }),

@@ -12,6 +12,16 @@ use super::*;
 const KINDS: [FileKind; 5] =
     [FileKind::Regular, FileKind::Directory, FileKind::Regular, FileKind::Directory, FileKind::Fifo];
 
+/// How names move.
+const RENAME_MODES: [RenameMode; 6] = [
+    RenameMode::Replace,
+    RenameMode::Replace,
+    RenameMode::NoReplace,
+    RenameMode::Exchange,
+    RenameMode::Whiteout { caller: CALLER, replaces: true },
+    RenameMode::Whiteout { caller: CALLER, replaces: false },
+];
+
 /// A tree and its model.
 pub(super) struct Pair {
     tree: Option<Tree<MemoryStore>>,
@@ -141,13 +151,14 @@ impl Pair {
                 self.judge(answer, may_fail, |m, ()| m.remove(parent, &name, true), |m| m.remove(parent, &name, true));
             }
             Operation::Rename { from, to, mode } => {
-                let mode = [RenameMode::Replace, RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange]
-                    [usize::from(mode)];
+                let mode = RENAME_MODES[usize::from(mode)];
                 let (old, new) = ([b'a' + from.1], [b'a' + to.1]);
                 let (from, to) = (self.directory(from.0), self.directory(to.0));
                 let answer = self.tree().rename(from, &old, to, &new, mode);
-                let rename = |model: &mut Model| model.rename((from, &old), (to, &new), mode);
-                self.judge(answer, may_fail, |model, ()| rename(model), rename);
+                // Where the old name leads now, if anywhere: a whiteout, perhaps.
+                let left = self.tree().find(from, str::from_utf8(&old).unwrap()).map_or(0, |found| found.ino);
+                let rename = |model: &mut Model, left| model.rename((from, &old), (to, &new), mode, left);
+                self.judge(answer, may_fail, |model, ()| rename(model, left), |model| rename(model, u64::MAX));
             }
             _ => unreachable!("other operations run elsewhere"),
         }

@@ -197,6 +197,7 @@ fn check_attributes(node: &Node, links: u32, seen: &Seen) -> Result<(), String> 
         Body::File(_) => FileKind::Regular,
         Body::Symlink(target) if target.as_bytes() != &seen.content[..] => return Err("another target".into()),
         Body::Symlink(_) => FileKind::Symlink,
+        Body::Whiteout => FileKind::CharacterDevice,
     };
     if kind != seen.kind {
         return Err(format!("{:?}, expected {kind:?}", seen.kind));

@@ -28,6 +28,8 @@ pub enum Body {
     Directory(BTreeMap<String, usize>),
     File(File),
     Symlink(String),
+    /// A character device.
+    Whiteout,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -117,6 +119,7 @@ impl Model {
         for (path, seen) in snapshot {
             let body = match seen.kind {
                 FileKind::Directory => Body::Directory(BTreeMap::new()),
+                FileKind::CharacterDevice => Body::Whiteout,
                 FileKind::Symlink => Body::Symlink(String::from_utf8_lossy(&seen.content).into_owned()),
                 _ => {
                     let mut file = File { size: seen.size, ..File::default() };
@@ -237,7 +240,7 @@ impl Model {
         let number = self.find(path)?;
         match self.nodes[&number].body {
             Body::Directory(_) => return Err(Errno::ISDIR),
-            Body::Symlink(_) => return Err(Errno::INVAL),
+            Body::Symlink(_) | Body::Whiteout => return Err(Errno::INVAL),
             Body::File(_) => {}
         }
         let node = self.node_mut(number);
@@ -274,7 +277,7 @@ impl Model {
                 let end = offset + length;
                 file.zero(*offset, if end >= file.size { end.next_multiple_of(BLOCK) } else { end });
             }),
-            Operation::Rename { from, to, mode } => self.rename(from, to, *mode),
+            Operation::Rename { from, to, mode } => self.rename(from, to, *mode, now),
             Operation::Link { from, to } => {
                 let number = self.find(from)?;
                 let (parent, name) = split(to);
@@ -321,7 +324,7 @@ impl Model {
         match (is_directory, &self.nodes[&number].body) {
             (false, Body::Directory(_)) => return Err(Errno::ISDIR),
             (true, Body::Directory(names)) if !names.is_empty() => return Err(Errno::NOTEMPTY),
-            (true, Body::File(_) | Body::Symlink(_)) => return Err(Errno::NOTDIR),
+            (true, Body::File(_) | Body::Symlink(_) | Body::Whiteout) => return Err(Errno::NOTDIR),
             _ => {}
         }
         self.names(parent)?.remove(name);
@@ -335,13 +338,13 @@ impl Model {
             || self.listing(ancestor).is_ok_and(|names| names.values().any(|child| self.is_below(number, *child)))
     }
 
-    fn rename(&mut self, from: &str, to: &str, mode: RenameMode) -> Result<()> {
+    fn rename(&mut self, from: &str, to: &str, mode: RenameMode, now: i64) -> Result<()> {
         let ((parent, name), (new_parent, new_name)) = (split(from), split(to));
         let (parent, new_parent) = (self.find(parent)?, self.find(new_parent)?);
         let source = *self.listing(parent)?.get(name).ok_or(Errno::NOENT)?;
         let target = self.listing(new_parent)?.get(new_name).copied();
         match (mode, target) {
-            (RenameMode::NoReplace, Some(_)) => return Err(Errno::EXIST),
+            (mode, Some(_)) if mode.is_exclusive() => return Err(Errno::EXIST),
             (RenameMode::Exchange, None) => return Err(Errno::NOENT),
             (_, Some(target)) if target == source => return Ok(()),
             _ => {}
@@ -360,13 +363,16 @@ impl Model {
         if let Some(target) = target {
             match (self.is_directory(source), &self.nodes[&target].body) {
                 (false, Body::Directory(_)) => return Err(Errno::ISDIR),
-                (true, Body::File(_) | Body::Symlink(_)) => return Err(Errno::NOTDIR),
+                (true, Body::File(_) | Body::Symlink(_) | Body::Whiteout) => return Err(Errno::NOTDIR),
                 (true, Body::Directory(names)) if !names.is_empty() => return Err(Errno::NOTEMPTY),
                 _ => {}
             }
         }
         self.names(parent)?.remove(name);
         self.names(new_parent)?.insert(new_name.to_owned(), source);
+        if let RenameMode::Whiteout { .. } = mode {
+            self.add_name(from, Body::Whiteout, 0, now)?;
+        }
         if let Some(target) = target {
             self.drop_nameless(target);
         }

@@ -2,7 +2,7 @@
 
 use super::operation::Operation;
 use super::random::Random;
-use isotherm_vfs::RenameMode;
+use isotherm_vfs::{Caller, RenameMode};
 
 const DIRECTORIES: [&str; 4] = ["", "a", "b", "a/c"];
 const NAMES: [&str; 4] = ["x", "y", "z", "c"];
@@ -60,7 +60,10 @@ pub fn next(random: &mut Random, files: &[String], stamp: u64, mix: Mix) -> Oper
         3 => Operation::MakeDirectory(DIRECTORIES[1 + random.below(3) as usize].into()),
         4 => Operation::Symlink { path: path(random), target: format!("target{stamp}") },
         5..8 => {
-            let mode = [RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange][random.below(3) as usize];
+            let whiteout = |replaces| RenameMode::Whiteout { caller: Caller::default(), replaces };
+            let moves =
+                [RenameMode::Replace, RenameMode::NoReplace, RenameMode::Exchange, whiteout(true), whiteout(false)];
+            let mode = moves[random.below(moves.len() as u64) as usize];
             let from = if random.chance(60) { file(random) } else { path(random) };
             Operation::Rename { from, to: path(random), mode }
         }
