@@ -12,6 +12,7 @@ mod fast_oracle;
 mod known_rates;
 mod layers;
 mod learnt_lifetimes;
+mod levelling;
 mod owner_copies;
 mod page_ftl_oracle;
 mod parameters;
