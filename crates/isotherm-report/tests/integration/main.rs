@@ -311,7 +311,7 @@ fn a_summary_has_a_row_for_each_published_number_and_the_pictures_asked_for() {
     let rows: Vec<&str> = summary.page.lines().filter(|line| line.starts_with("| [Epoch](epoch.toml)")).collect();
     assert_eq!(rows.len(), 2, "{}", summary.page);
     assert!(rows[0].contains("collections \\| page mapping"), "{}", rows[0]);
-    assert!(rows[0].ends_with("| 0.6720 | 0.7000 | 1.042 | agrees; 1 of 4 runs not valid |"), "{}", rows[0]);
+    assert!(rows[0].ends_with("| 0.6720 | 0.7000 | 1.042 | unproven, 1 of 4 runs not valid (agrees) |"), "{}", rows[0]);
     assert!(rows[1].ends_with("| not run: its trace is not at hand |"), "{}", rows[1]);
     let (name, picture) = &summary.pictures[0];
     assert_eq!((summary.pictures.len(), name.as_str()), (1, "collections.svg"));
