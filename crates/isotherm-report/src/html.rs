@@ -162,9 +162,14 @@ fn write_figure(out: &mut String, figure: &Figure, index: usize) {
 }
 
 fn write_table(out: &mut String, table: &Table) {
-    let caption = escape(&table.caption);
+    let [title, caption] = [&table.title, &table.caption].map(|text| escape(text));
+    if !title.is_empty() {
+        out.push_str(&format!("<h3>{title}</h3>\n"));
+    }
+    // The note stands above what scrolls: it is read as text is, however wide the table and however small the screen.
+    let label = if title.is_empty() { &caption } else { &title };
     out.push_str(&format!(
-        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\"><table class=\"sortable\">\n<caption><span>{caption}</span></caption>\n<thead>\n"
+        "<p class=\"note\">{caption}</p>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{label}\"><table class=\"sortable\" aria-label=\"{label}\">\n<thead>\n"
     ));
     write_groups(out, &table.columns);
     out.push_str("<tr>");
@@ -227,6 +232,7 @@ mod tests {
         let panel = Panel::new(evil, Chart::Bars(bars));
         let figure = Figure { title: evil.into(), caption: evil.into(), panels: vec![panel] };
         let table = Table {
+            title: evil.into(),
             caption: evil.into(),
             columns: vec![Column { group: evil.into(), title: evil.into(), unit: evil.into() }],
             rows: vec![vec![Cell { text: evil.into(), value: Some(1.5), key: evil.into() }]],

@@ -55,8 +55,11 @@ pub(crate) fn trust(results: &ResultsFile) -> Vec<Block> {
 /// The means over seeds where there are several, and every run.
 fn tables(results: &ResultsFile) -> Result<Vec<Block>, ReportError> {
     let means = table::of_replicates(&results.replicates).map(Block::Table);
-    let runs = Block::Table(table::of_runs(&results.runs, caption(&results.runs))?);
-    Ok(means.into_iter().chain([runs]).collect())
+    let mut runs = table::of_runs(&results.runs, caption(&results.runs))?;
+    if means.is_some() {
+        runs.title = "Each run".to_owned();
+    }
+    Ok(means.into_iter().chain([Block::Table(runs)]).collect())
 }
 
 /// A section of those figures that have something to show.

@@ -119,7 +119,9 @@ pub(crate) fn of_replicates(replicates: &[Replicates]) -> Option<Table> {
         .collect();
     let text = |title: &str| Column { title: title.to_owned(), ..Column::default() };
     let mut table = Table {
-        caption: "Means over the seeds of each device, with 95 % confidence intervals by Student's t.".to_owned(),
+        title: "Means over seeds".to_owned(),
+        caption: "Of each device, with 95 % confidence intervals by Student's t. Press a heading to sort by it."
+            .to_owned(),
         columns: vec![text("Device"), text("Seeds")],
         rows: Vec::new(),
     };

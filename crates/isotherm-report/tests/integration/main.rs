@@ -240,6 +240,9 @@ fn seeds_are_taken_together() {
     let seeds =
         browser.evaluate("[...document.querySelectorAll('[data-key=seed]')].slice(0, 4).map(c => c.textContent)");
     assert_eq!(seeds, serde_json::json!(["1", "2", "3", "1"]), "the table of runs tells seeds apart");
+    let headings =
+        browser.evaluate("[...document.querySelectorAll('section:nth-of-type(2) h3')].map(h => h.textContent)");
+    assert_eq!(headings, serde_json::json!(["Means over seeds", "Each run"]), "one table ends where the next begins");
     assert_quiet(&mut browser);
 }
 
@@ -268,6 +271,14 @@ fn it_fits_a_phone_follows_the_dark_and_prints_on_white() {
         390,
         "nothing may stick out of a phone's screen"
     );
+    // What a note says of a table is read without scrolling the table, at any width.
+    for width in [390, 1280] {
+        browser.open(&file, width, 844, "light");
+        let outside = "[...document.querySelectorAll('.note')].filter(n => n.closest('.scroll') || n.scrollWidth > n.clientWidth || \
+                       n.getBoundingClientRect().right > document.documentElement.clientWidth).length";
+        assert_eq!(browser.evaluate(outside), 0, "at {width} pixels");
+    }
+    browser.open(&file, 390, 844, "light");
     let paper = "getComputedStyle(document.documentElement).backgroundColor";
     let ink = "document.querySelector('#figure-0 svg text').getAttribute('fill')";
     // Charts are drawn anew after the event that asks for it: on a busy machine that takes a moment.
