@@ -219,7 +219,7 @@ fn seeds_are_taken_together() {
         .map(|device| device.values["write_amplification"])
         .reduce(|a, b| if b.mean < a.mean { b } else { a });
     let best = best.unwrap();
-    let told = format!("{:.3} \u{b1} {:.4}", best.mean, best.confidence_95.unwrap());
+    let told = format!("{:.3} \u{b1} {:.3}", best.mean, best.confidence_95.unwrap());
     assert!(
         lead.contains(&told) && lead.ends_with("(means of 3 seeds, with 95 % confidence intervals)."),
         "{told}: {lead}"
