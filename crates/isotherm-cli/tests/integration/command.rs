@@ -464,6 +464,20 @@ fn a_printed_specification_shows_the_latencies_of_its_preset() {
     }
 }
 
+/// Latencies are of pages of a size, and a device may have others.
+#[test]
+fn a_preset_of_other_pages_than_the_devices_is_told() {
+    let said = |more: &[&str]| {
+        let output = isotherm(&[&["run", "synth:uniform,pages=8Ki,writes=20k"], more].concat());
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let tlc = said(&["--timing", "tlc"]);
+    assert!(tlc.contains("timing tlc was measured on pages of 16KiB, and the device's have 4KiB"), "{tlc}");
+    for plain in [&[][..], &["--timing", "tlc", "--page-size", "16KiB"], &["--timing", "epoch"]] {
+        assert!(!said(plain).contains("was measured on pages"), "{plain:?}");
+    }
+}
+
 #[test]
 fn manual_pages_name_options_and_keys() {
     let page = |arguments: &[&str]| String::from_utf8(isotherm(arguments).stdout).unwrap();
