@@ -184,6 +184,33 @@ fn space_is_compared_within_a_trace() {
     assert!((most(2) / most(0) - 4.0).abs() < 1e-9, "each trace has a scale of its own");
 }
 
+/// Reads are faster than writes, and their axes end where they do.
+#[test]
+fn axes_of_latency_end_with_the_requests_of_their_kind() {
+    let mut results = fixture::compare();
+    for run in &mut results.runs {
+        let reads = &mut run.latency_distribution.read;
+        reads.truncate(reads.len() - 2);
+    }
+    let figures = figures_of(&render(&results).unwrap());
+    let latency = figure_of(&figures, "Latency");
+    let panels = latency["panels"].as_array().unwrap();
+    let slowest = |panel: &Value| {
+        let series = panel["chart"]["series"].as_array().unwrap();
+        let points = series.iter().flat_map(|line| line["points"].as_array().unwrap());
+        points.map(|point| point[0].as_f64().unwrap()).fold(0.0, f64::max)
+    };
+    let mut ends = Vec::new();
+    for kind in ["Write", "Read"] {
+        let is_kind = |at: &usize| panels[*at]["chart"]["x"]["label"] == format!("{kind} latency");
+        let of_kind: Vec<usize> = (0..panels.len()).filter(is_kind).collect();
+        let end = of_kind.iter().map(|at| slowest(&panels[*at])).fold(0.0, f64::max);
+        assert!(of_kind.iter().all(|at| latency["ranges"][*at]["x"][1] == end), "{kind}: {end}, {}", latency["ranges"]);
+        ends.push(end);
+    }
+    assert!(ends[1] < ends[0], "the test needs reads that are faster: {ends:?}");
+}
+
 /// What `compare --seeds 3` writes: the report is about means.
 #[test]
 fn seeds_are_taken_together() {
