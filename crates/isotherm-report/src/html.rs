@@ -99,8 +99,17 @@ fn write_section<'a>(out: &mut String, section: &'a Section, index: usize, figur
     out.push_str("</section>\n");
 }
 
+/// Escaped text in which no line breaks behind the hyphens of an option.
+fn with_whole_options(text: &str) -> String {
+    let word = |word: &str| match word.trim_end().starts_with("--") {
+        true => format!("<span class=\"option\">{}</span>{}", word.trim_end(), &word[word.trim_end().len()..]),
+        false => word.to_owned(),
+    };
+    text.split_inclusive(' ').map(word).collect()
+}
+
 fn write_list(out: &mut String, items: &[String]) {
-    let items: String = items.iter().map(|i| format!("<li>{}</li>", escape(i))).collect();
+    let items: String = items.iter().map(|i| format!("<li>{}</li>", with_whole_options(&escape(i)))).collect();
     out.push_str(&format!("<ul>{items}</ul>\n"));
 }
 
@@ -260,6 +269,12 @@ mod tests {
         assert!(html.contains("&lt;img src=x onerror=&#39;alert(2)&#39;&gt;"));
         // One element for each script of the template, none added by the texts.
         assert_eq!(html.matches("<script").count(), 4);
+    }
+
+    #[test]
+    fn an_option_is_one_word() {
+        let told = with_whole_options(&escape("use --repeat 8, a - b, or <--x"));
+        assert_eq!(told, "use <span class=\"option\">--repeat</span> 8, a - b, or &lt;--x");
     }
 
     #[test]
