@@ -17,6 +17,8 @@ pub const ADVICE_VERSION: u32 = 1;
 pub const WORTH: f64 = 0.05;
 /// What host and drive do together is told where it saves this much more than either alone.
 const TELLING: f64 = 0.01;
+/// Why what takes another firmware is told and not recommended.
+const NOT_OF_THE_HOST: &str = " A host cannot choose the drive's placement or its victim policy";
 /// How far a plan may miss its promise on the last third of the trace.
 pub const PROMISE_TOLERANCE: f64 = 0.02;
 
@@ -247,9 +249,12 @@ pub fn recommend(rows: &[Row], situation: &Situation, wanted_bytes: u64) -> Reco
     };
     let row = worth(best(&is_host));
     let firmware_row = worth(best(&|row| row.is_drive && !row.is_host && !knows_future(row)));
-    let alone = [row, firmware_row].into_iter().flatten().map(|at| wa(&rows[at])).fold(f64::INFINITY, f64::min);
-    let together_row = worth(best(&|row| row.is_drive && row.is_host && !knows_future(row)))
-        .filter(|at| wa(&rows[*at]) < (1.0 - TELLING) * alone);
+    let firmware_alone = firmware_row.map_or(f64::INFINITY, |at| wa(&rows[at]));
+    let host_alone = row.map_or(f64::INFINITY, |at| wa(&rows[at]));
+    // What only a drive of another firmware gives to a host that tags its writes: beside what the host can do alone, it wants a word.
+    let with_firmware = worth(best(&|row| row.is_drive && row.is_host && !knows_future(row)))
+        .filter(|at| wa(&rows[*at]) < (1.0 - TELLING) * host_alone);
+    let together_row = with_firmware.filter(|at| wa(&rows[*at]) < (1.0 - TELLING) * firmware_alone);
     let spare_row = worth(best(&|row| row.kind == Kind::OverProvisioning));
     let what = |row: &Row| row.what.trim_start_matches("+ ").to_owned();
     let text = match row.map(|at| &rows[at]) {
@@ -270,7 +275,13 @@ pub fn recommend(rows: &[Row], situation: &Situation, wanted_bytes: u64) -> Reco
         None => others.push("Nothing that the drive could do alone helps.".to_owned()),
     }
     if let Some(row) = together_row.map(|at| &rows[at]) {
-        others.push(format!("Host and drive together: {}; then {}", what(row), effect(row, base)));
+        others.push(format!("Host and drive together: {}; then {}{NOT_OF_THE_HOST}.", what(row), effect(row, base)));
+    } else if let Some(row) = with_firmware.map(|at| &rows[at]) {
+        others.push(format!(
+            "Host and drive together: {}; then {}{NOT_OF_THE_HOST}, and what the drive could do alone saves as much or more.",
+            what(row),
+            effect(row, base)
+        ));
     }
     if let Some(row) = spare_row.map(|at| &rows[at]) {
         others.push(format!("More spare space: {}; then {}", what(row), effect(row, base)));
@@ -297,5 +308,66 @@ pub fn time(years: f64) -> String {
         years if years >= 1.0 => format!("{years:.1} years"),
         years if years >= 0.1 => format!("{:.1} months", years * 12.0),
         years => format!("{:.1} days", years * 365.25),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITUATION: Situation = Situation {
+        logical_pages: 1,
+        touched_pages: 1,
+        page_writes: 10,
+        drive_writes_per_replay: 10.0,
+        scale: 1.0,
+        has_trims: false,
+        dram_bytes: None,
+        stale_share: 0.0,
+        replays: 3,
+        notes: Vec::new(),
+    };
+
+    fn row(what: &str, kind: Kind, [is_host, is_drive]: [bool; 2], wa: f64) -> Row {
+        Row {
+            what: what.to_owned(),
+            kind,
+            is_host,
+            is_drive,
+            write_amplification: Some(wa),
+            write_amplification_bytes: Some(wa),
+            life: None,
+            write_p999_ns: None,
+            price: Price::default(),
+            valid: true,
+            trust: String::new(),
+            promise: None,
+            plan: None,
+            spec_toml: String::new(),
+            replay_options: None,
+        }
+    }
+
+    /// A row of the table that saves more than what is recommended is named, with the reason why it is not.
+    #[test]
+    fn what_takes_another_firmware_is_told_beside_what_the_host_can_do() {
+        let with_firmware_at = |wa| {
+            let rows = [
+                row("as it is", Kind::AsItIs, [false, false], 1.54),
+                row("+ handles", Kind::HandlesByAddress, [true, false], 1.41),
+                row("+ handles, cost_benefit", Kind::Combination, [true, true], 1.27),
+                row("+ firmware", Kind::Firmware, [false, true], wa),
+            ];
+            recommend(&rows, &SITUATION, 0)
+        };
+        for (firmware, together_row) in [(1.10, None), (1.40, Some(2))] {
+            let found = with_firmware_at(firmware);
+            assert_eq!((found.row, found.firmware_row, found.together_row), (Some(1), Some(3), together_row));
+            let told =
+                found.others.iter().find(|text| text.starts_with("Host and drive together: handles, cost_benefit"));
+            let told = told.unwrap_or_else(|| panic!("{:?}", found.others));
+            assert!(told.contains("1.27 bytes") && told.contains("A host cannot choose"), "{told}");
+            assert_eq!(told.contains("alone saves as much or more"), together_row.is_none(), "{told}");
+        }
     }
 }

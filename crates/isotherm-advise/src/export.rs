@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 /// The folder cannot be written; the page cannot be made.
 pub fn write(advice: &Advice, folder: &Path, trace: &str) -> Result<Vec<PathBuf>, AdviceError> {
     let set = files_of(advice, folder, trace)?;
-    for (path, _) in &set {
-        files::writable_folder(path.parent().unwrap_or(Path::new(".")))?;
-    }
+    let folders = set.iter().filter_map(|(path, _)| path.parent());
+    let mut claimed = folders.map(files::claim_folder).collect::<Result<Vec<_>, _>>()?;
+    // Where nothing is written, what was made last goes first: it may stand in what was made before.
+    claimed.reverse();
     files::write_set(&set)?;
     Ok(set.into_iter().map(|(path, _)| path).collect())
 }

@@ -132,7 +132,12 @@ fn changes(advice: &Advice) -> Vec<Block> {
         ]
     });
     let caption = "The drive as it is, and each change alone; then the best combination, and a placement that knows when each page dies.";
-    let table = Table { caption: caption.to_owned(), columns: columns.map(column).to_vec(), rows: rows.collect() };
+    let table = Table {
+        title: String::new(),
+        caption: caption.to_owned(),
+        columns: columns.map(column).to_vec(),
+        rows: rows.collect(),
+    };
     let is_drawn = |row: &&Row| row.valid && row.write_amplification_bytes.is_some();
     let drawn: Vec<&Row> = advice.rows.iter().filter(is_drawn).collect();
     let bars = Bars {
@@ -191,7 +196,12 @@ fn groups(groups: &[Group], caption: &str) -> Table {
                 .map_or_else(|| Cell::text("-"), |handle| number(Some(f64::from(handle)), |_| handle.to_string(), "")),
         ]
     });
-    Table { caption: caption.to_owned(), columns: columns.map(column).to_vec(), rows: rows.collect() }
+    Table {
+        title: String::new(),
+        caption: caption.to_owned(),
+        columns: columns.map(column).to_vec(),
+        rows: rows.collect(),
+    }
 }
 
 fn ranges(advice: &Advice) -> Vec<Block> {
@@ -296,8 +306,13 @@ fn trust(advice: &Advice) -> Vec<Block> {
             ]
         });
         let columns = ["Change", "Flash writes over those as it is, on samples", "Why"].map(column).to_vec();
-        let caption = "What was tried and dropped.".to_owned();
-        blocks.push(Block::Table(Table { caption, columns, rows: rows.collect() }));
+        let table = Table {
+            title: "What was tried and dropped".to_owned(),
+            caption: "Samples of the trace tell what is not worth a run in full.".to_owned(),
+            columns,
+            rows: rows.collect(),
+        };
+        blocks.push(Block::Table(table));
     }
     blocks
 }

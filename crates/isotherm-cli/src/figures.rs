@@ -30,7 +30,7 @@ pub fn run(args: &FiguresArgs) -> anyhow::Result<ExitCode> {
     }
     let summary = summary::of(&experiments)?;
     let folder = args.into.join("figures");
-    files::writable_folder(&folder)?;
+    let _claimed = files::claim_folder(&folder)?;
     for (name, picture) in &summary.pictures {
         files::write_whole(&folder.join(name), picture.as_bytes())?;
     }

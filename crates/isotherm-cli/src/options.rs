@@ -4,7 +4,7 @@ use crate::keys::KeyOptions;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use isotherm::ftl::FTLS;
-use isotherm::nand::timing::TimeMode;
+use isotherm::nand::timing::{TIMINGS, TimeMode};
 use isotherm::registry::{Entry, PolicyName};
 use isotherm::spec::{self, Given, keys_of, refuse_conflicts};
 use isotherm_eval::compare::Choice;
@@ -82,7 +82,8 @@ impl DeviceOptions {
             origins.extend(keys.into_iter().map(|key| (key, path.display().to_string())));
         }
         origins.extend(self.given()?.into_iter().map(|given| (given.key, given.origin)));
-        Ok(spec::with_comments(spec, |key| origins.get(key).cloned())?)
+        let text = spec::with_comments(spec, |key| origins.get(key).cloned())?;
+        Ok(with_latencies(text, &spec.timing.preset))
     }
 
     /// Options that the device, or any that is compared, has no use for are slips. `spec` is what the file, `--set` and the
@@ -216,6 +217,20 @@ fn refuse(idle: bool, options: &[(impl Display, bool)], why: &str) -> anyhow::Re
         Some((option, _)) => bail!("{option}: {why}"),
         None => Ok(()),
     }
+}
+
+/// A printed specification, in which latencies that are the preset's have their values; none is there of a preset that there is not.
+fn with_latencies(text: String, preset: &str) -> String {
+    let Some(Entry { build: latency, .. }) = TIMINGS.iter().find(|entry| entry.name == preset) else { return text };
+    let of_preset = [
+        ("read_ns", latency.read_ns),
+        ("program_ns", latency.program_ns),
+        ("erase_ns", latency.erase_ns),
+        ("transfer_ns", latency.transfer_ns),
+    ];
+    of_preset
+        .iter()
+        .fold(text, |text, (name, ns)| text.replace(&format!("# {name} =\n"), &format!("# {name} = {ns}\n")))
 }
 
 /// How the trace is brought to the device.

@@ -2,7 +2,7 @@
 
 use crate::output::print;
 use clap::Args;
-use isotherm_eval::files;
+use isotherm_eval::files::{self, ClaimedFolder};
 use isotherm_eval::results::ResultsFile;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,23 +21,28 @@ pub struct ReportArgs {
     svg: bool,
 }
 
-/// The report at `path`, and with `svg` its figures in the folder `figures` beside it, which is made.
-pub fn files_of(results: &ResultsFile, path: &Path, svg: bool) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
+/// Files that are to be written, and the folder that was made for some of them.
+type Files = (Vec<(PathBuf, Vec<u8>)>, Option<ClaimedFolder>);
+
+/// The report at `path`, and with `svg` its figures in the folder `figures` beside it, which is made, and goes again with what is
+/// returned where nothing was written.
+pub fn files_of(results: &ResultsFile, path: &Path, svg: bool) -> anyhow::Result<Files> {
     let mut set = vec![(path.to_owned(), isotherm_report::render(results)?.into_bytes())];
+    let mut claimed = None;
     if svg {
         let folder = path.with_file_name("figures");
-        files::writable_folder(&folder)?;
+        claimed = Some(files::claim_folder(&folder)?);
         let pictures = isotherm_report::pictures(results)?;
         set.extend(pictures.into_iter().map(|(name, text)| (folder.join(name), text.into_bytes())));
     }
-    Ok(set)
+    Ok((set, claimed))
 }
 
 /// Writes the report.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let results = files::read_results(&args.results)?;
     let path = args.out.clone().unwrap_or_else(|| args.results.with_file_name("report.html"));
-    let set = files_of(&results, &path, args.svg)?;
+    let (set, _claimed) = files_of(&results, &path, args.svg)?;
     files::write_set(&set)?;
     print(&set.iter().map(|(path, _)| format!("{}\n", path.display())).collect::<String>())?;
     Ok(ExitCode::SUCCESS)

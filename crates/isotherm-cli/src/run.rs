@@ -7,9 +7,12 @@ use crate::reading::TraceOptions;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use isotherm::cause::Cause;
+use isotherm::nand::timing::TIMINGS;
+use isotherm::quantity::ByteSize;
 use isotherm_advise::{Plan, View};
 use isotherm_eval::results::{LatencySummary, RunResult};
 use isotherm_eval::{RunSpec, files, needs_survey, prepare, survey, writers_note};
+use isotherm_sfs::SystemSpec;
 use isotherm_sfs::snapshot::LogSnapshot;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -231,6 +234,9 @@ fn text(result: &RunResult) -> String {
             result.write_throughput_bytes_per_second.map_or_else(|| "-".to_owned(), output::bytes)
         ),
     );
+    if let Some(note) = other_pages(&result.spec) {
+        line("", note);
+    }
     if let Some(elapsed_ns) = result.elapsed_ns {
         let rate = result.elapsed_write_throughput_bytes_per_second.map_or_else(|| "-".to_owned(), output::bytes);
         line("elapsed time", format!("{}, {rate} written per second", output::time(Some(elapsed_ns as f64))));
@@ -269,6 +275,25 @@ fn text(result: &RunResult) -> String {
     let is_told = |formula: &&String| result.percent_used.is_some() || !formula.starts_with("percent used");
     life.formulas.iter().filter(is_told).for_each(|formula| line("", formula.clone()));
     text + &last_lines(result)
+}
+
+/// Bytes of the pages that the latencies of a preset were measured on, where its summary begins with them.
+fn preset_page_bytes(summary: &str) -> Option<u64> {
+    let (kibibytes, _) = summary.split_once(" KB page ")?;
+    Some(kibibytes.parse::<u64>().ok()? << 10)
+}
+
+/// What is to be known of latencies that were measured on pages of another size than the device has.
+fn other_pages(spec: &SystemSpec) -> Option<String> {
+    let (timing, page_bytes) = (&spec.timing, spec.device.page_size.0);
+    let is_all_given = timing.read_ns.is_some() && timing.program_ns.is_some() && timing.transfer_ns.is_some();
+    let preset = TIMINGS.iter().find(|preset| preset.name == timing.preset && !is_all_given)?;
+    let measured = preset_page_bytes(preset.summary).filter(|bytes| *bytes != page_bytes)?;
+    let [measured, ours] = [measured, page_bytes].map(ByteSize);
+    Some(format!(
+        "timing {} was measured on pages of {measured}, and the device's have {ours}: --page-size {measured} is what it fits",
+        preset.name
+    ))
 }
 
 /// What every result ends with.

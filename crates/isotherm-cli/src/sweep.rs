@@ -83,7 +83,8 @@ pub fn run(args: &SweepArgs) -> anyhow::Result<ExitCode> {
         (folder.join("results.json"), files::to_json(&results).into_bytes()),
         (folder.join("results.csv"), columns::to_csv(&table).into_bytes()),
     ];
-    set.extend(report::files_of(&results, &folder.join("report.html"), args.svg)?);
+    let (report, _claimed) = report::files_of(&results, &folder.join("report.html"), args.svg)?;
+    set.extend(report);
     files::write_set(&set)?;
     shown?;
     print(&format!("\n{}\n", folder.join("report.html").display()))?;

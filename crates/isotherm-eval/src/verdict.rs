@@ -137,7 +137,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         ));
     }
     let replays = recording.replays(window_start).0;
-    let again = setting.again();
+    let again = setting.again(Comparison::replays_needed(&window));
     match Comparison::of(&window) {
         Some(compared) if compared.difference() > setting.difference_max() => {
             let [difference, allowed] = [compared.difference(), setting.difference_max()].map(|share| share * 100.0);

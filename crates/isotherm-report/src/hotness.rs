@@ -266,6 +266,7 @@ fn published(findings: &Findings<'_>) -> Vec<Block> {
         ]
     };
     let table = Table {
+        title: String::new(),
         caption: "Relative changes in percent: negative is less.".to_owned(),
         columns: columns(&["claim", "figure", "published trace", "published, %", "ours, %", "our trace"]),
         rows: comparisons.iter().map(row).collect(),
@@ -309,7 +310,8 @@ fn agreement_table(findings: &Findings<'_>) -> Table {
             }
         }
     }
-    Table { caption: "Rates are shares of all page writes.".to_owned(), columns: columns(&titles), rows }
+    let caption = "Rates are shares of all page writes.".to_owned();
+    Table { title: String::new(), caption, columns: columns(&titles), rows }
 }
 
 fn traces(findings: &Findings<'_>) -> Table {
@@ -323,6 +325,7 @@ fn traces(findings: &Findings<'_>) -> Table {
         ]
     };
     Table {
+        title: String::new(),
         caption: "A request counts once for each page that it touches.".to_owned(),
         columns: columns(&["trace", "what it is", "page writes", "pages spanned", "bytes of a page"]),
         rows: findings.traces.iter().map(row).collect(),

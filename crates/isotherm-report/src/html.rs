@@ -99,8 +99,17 @@ fn write_section<'a>(out: &mut String, section: &'a Section, index: usize, figur
     out.push_str("</section>\n");
 }
 
+/// Escaped text in which no line breaks behind the hyphens of an option.
+fn with_whole_options(text: &str) -> String {
+    let word = |word: &str| match word.trim_end().starts_with("--") {
+        true => format!("<span class=\"option\">{}</span>{}", word.trim_end(), &word[word.trim_end().len()..]),
+        false => word.to_owned(),
+    };
+    text.split_inclusive(' ').map(word).collect()
+}
+
 fn write_list(out: &mut String, items: &[String]) {
-    let items: String = items.iter().map(|i| format!("<li>{}</li>", escape(i))).collect();
+    let items: String = items.iter().map(|i| format!("<li>{}</li>", with_whole_options(&escape(i)))).collect();
     out.push_str(&format!("<ul>{items}</ul>\n"));
 }
 
@@ -162,9 +171,14 @@ fn write_figure(out: &mut String, figure: &Figure, index: usize) {
 }
 
 fn write_table(out: &mut String, table: &Table) {
-    let caption = escape(&table.caption);
+    let [title, caption] = [&table.title, &table.caption].map(|text| escape(text));
+    if !title.is_empty() {
+        out.push_str(&format!("<h3>{title}</h3>\n"));
+    }
+    // The note stands above what scrolls: it is read as text is, however wide the table and however small the screen.
+    let label = if title.is_empty() { &caption } else { &title };
     out.push_str(&format!(
-        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\"><table class=\"sortable\">\n<caption><span>{caption}</span></caption>\n<thead>\n"
+        "<p class=\"note\">{caption}</p>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{label}\"><table class=\"sortable\" aria-label=\"{label}\">\n<thead>\n"
     ));
     write_groups(out, &table.columns);
     out.push_str("<tr>");
@@ -227,6 +241,7 @@ mod tests {
         let panel = Panel::new(evil, Chart::Bars(bars));
         let figure = Figure { title: evil.into(), caption: evil.into(), panels: vec![panel] };
         let table = Table {
+            title: evil.into(),
             caption: evil.into(),
             columns: vec![Column { group: evil.into(), title: evil.into(), unit: evil.into() }],
             rows: vec![vec![Cell { text: evil.into(), value: Some(1.5), key: evil.into() }]],
@@ -254,6 +269,12 @@ mod tests {
         assert!(html.contains("&lt;img src=x onerror=&#39;alert(2)&#39;&gt;"));
         // One element for each script of the template, none added by the texts.
         assert_eq!(html.matches("<script").count(), 4);
+    }
+
+    #[test]
+    fn an_option_is_one_word() {
+        let told = with_whole_options(&escape("use --repeat 8, a - b, or <--x"));
+        assert_eq!(told, "use <span class=\"option\">--repeat</span> 8, a - b, or &lt;--x");
     }
 
     #[test]

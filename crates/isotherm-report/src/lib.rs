@@ -42,6 +42,7 @@ mod lead;
 mod panels;
 mod ranges;
 mod runs;
+mod said;
 mod several;
 mod split;
 mod svg;

@@ -100,6 +100,8 @@ pub struct Code {
 /// A table whose rows the reader can sort by any column.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
+    /// Its heading; empty where that of the section is enough.
+    pub title: String,
     /// What the table holds, in a sentence.
     pub caption: String,
     /// The columns.

@@ -310,7 +310,8 @@ pub(crate) fn histogram(series: Vec<HistogramSeries>, x: Axis, y: Axis) -> Optio
 /// The share of requests that took longer than a time, for writes and for reads.
 pub(crate) fn latency(arrangement: &Arrangement) -> Option<Figure> {
     let mut panels = Vec::new();
-    for operation in ["Writes", "Reads"] {
+    // Axes are named by the operation, so that those of reads, which are faster, end where reads do.
+    for (operation, one) in [("Writes", "Write"), ("Reads", "Read")] {
         panels.extend(arrangement.panels(operation, |places| {
             let series: Vec<PlaneSeries> = places
                 .iter()
@@ -326,8 +327,8 @@ pub(crate) fn latency(arrangement: &Arrangement) -> Option<Figure> {
                 .collect();
             (!series.is_empty()).then(|| {
                 Chart::Plane(Plane {
-                    x: Axis::logarithmic("Latency", "\u{b5}s"),
-                    y: Axis::logarithmic("Requests that take longer", "%"),
+                    x: Axis::logarithmic(format!("{one} latency"), "\u{b5}s"),
+                    y: Axis::logarithmic(format!("{operation} that take longer"), "%"),
                     series,
                     rules: Vec::new(),
                 })

@@ -6,6 +6,7 @@ use crate::figure::Figure;
 use crate::lead;
 use crate::page::{Block, Code, Fact, Notice, Page, Section, Tone};
 use crate::panels;
+use crate::said::{OfRun, grouped};
 use crate::split;
 use crate::table::{self, bytes, number, percent};
 use isotherm_eval::comparison::OnTrace;
@@ -55,8 +56,11 @@ pub(crate) fn trust(results: &ResultsFile) -> Vec<Block> {
 /// The means over seeds where there are several, and every run.
 fn tables(results: &ResultsFile) -> Result<Vec<Block>, ReportError> {
     let means = table::of_replicates(&results.replicates).map(Block::Table);
-    let runs = Block::Table(table::of_runs(&results.runs, caption(&results.runs))?);
-    Ok(means.into_iter().chain([runs]).collect())
+    let mut runs = table::of_runs(&results.runs, caption(&results.runs))?;
+    if means.is_some() {
+        runs.title = "Each run".to_owned();
+    }
+    Ok(means.into_iter().chain([Block::Table(runs)]).collect())
 }
 
 /// A section of those figures that have something to show.
@@ -125,11 +129,11 @@ fn caption(runs: &[RunResult]) -> String {
 
 /// One notice for all runs.
 fn verdict(runs: &[RunResult]) -> Notice {
-    let invalid: Vec<&RunResult> = runs.iter().filter(|r| !r.verdict.valid).collect();
+    let invalid = runs.iter().filter(|run| !run.verdict.valid).count();
     let writes = runs.iter().map(|r| r.verdict.drive_writes).fold(f64::INFINITY, f64::min);
     // Caveats are told of every run that has one, whatever others are: a run that is not valid may be light besides.
-    let caveats = || runs.iter().flat_map(caveats_of);
-    if invalid.is_empty() {
+    let caveats = grouped(&runs.iter().map(caveats_of).collect::<Vec<_>>());
+    if invalid == 0 {
         let whole = match runs.len() {
             1 => "The run is valid".to_owned(),
             n => format!("All {n} runs are valid"),
@@ -144,23 +148,26 @@ fn verdict(runs: &[RunResult]) -> Notice {
             "{whole}{but}: at least {} drive writes were done, garbage collection ran, and write amplification was steady.",
             number(writes)
         );
-        return Notice {
-            tone: Tone::Good,
-            title,
-            reasons: swing(runs).into_iter().chain(grouped(caveats())).collect(),
-        };
+        return Notice { tone: Tone::Good, title, reasons: swing(runs).into_iter().chain(caveats).collect() };
     }
-    let title = match (invalid.len(), runs.len()) {
+    let title = match (invalid, runs.len()) {
         (1, 1) => "The run is not valid: do not judge by its numbers.".to_owned(),
         (n, all) => format!("{n} of {all} runs are not valid: do not judge by their numbers."),
     };
-    let reasons = grouped(invalid.iter().map(|run| (run.label.as_str(), run.verdict.reasons.join("; "))));
-    Notice { tone: Tone::Bad, title, reasons: reasons.into_iter().chain(grouped(caveats())).collect() }
+    let reasons = grouped(&runs.iter().map(reasons_of).collect::<Vec<_>>());
+    Notice { tone: Tone::Bad, title, reasons: reasons.into_iter().chain(caveats).collect() }
 }
 
-/// The caveats of a run, under its label.
-fn caveats_of(run: &RunResult) -> impl Iterator<Item = (&str, String)> {
-    run.verdict.caveats().into_iter().map(|(name, text)| (run.label.as_str(), format!("{name}: {text}")))
+/// The caveats of a run.
+fn caveats_of(run: &RunResult) -> OfRun<'_> {
+    let caveats = run.verdict.caveats().into_iter().map(|(name, text)| format!("{name}: {text}"));
+    (&run.label, run.seed, caveats.collect())
+}
+
+/// Why a run is not valid, if it is not.
+fn reasons_of(run: &RunResult) -> OfRun<'_> {
+    let reasons = (!run.verdict.valid).then(|| run.verdict.reasons.join("; "));
+    (&run.label, run.seed, reasons.into_iter().collect())
 }
 
 /// What readers of a mean should know: how far write amplification swung within a whole that is steady.
@@ -175,29 +182,6 @@ fn swing(runs: &[RunResult]) -> Option<String> {
         number(least),
         number(most)
     ))
-}
-
-/// Lines of reasons that a reader can still take in; the column "Valid" of the table has the rest.
-const REASONS_MAX: usize = 12;
-
-/// What is said of each label; labels of which the same is said share a line.
-fn grouped<'a>(said: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
-    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
-    for (label, text) in said {
-        match lines.iter_mut().find(|l| l.0 == text) {
-            // Runs that differ in their seed alone have the same label.
-            Some(line) if line.1.contains(&label) => {}
-            Some(line) => line.1.push(label),
-            None => lines.push((text, vec![label])),
-        }
-    }
-    let more = lines.len().saturating_sub(REASONS_MAX);
-    let say = |(reasons, labels): (String, Vec<&str>)| format!("{}: {reasons}", labels.join(" \u{b7} "));
-    let mut said: Vec<String> = lines.into_iter().take(REASONS_MAX).map(say).collect();
-    if more > 0 {
-        said.push(format!("and {more} more, which the table marks in the column Valid"));
-    }
-    said
 }
 
 /// What was replayed, and where its writes went. Of the draws of a synthetic workload, the first is told.
@@ -325,13 +309,6 @@ mod tests {
         assert_eq!(whose(&of("shop"), &all), "Every run under shop");
         assert_eq!(whose(&[all[0], all[0], all[6]], &all), "a \u{b7} b");
         assert_eq!(whose(&[&all[..5], &all[6..7]].concat(), &all), "a \u{b7} b \u{b7} c \u{b7} d and 1 more");
-    }
-
-    #[test]
-    fn a_label_is_named_once_for_each_reason() {
-        let said = [("a", "x"), ("a", "x"), ("b", "x"), ("a", "y"), ("b", "x")];
-        let lines = grouped(said.into_iter().map(|(label, reason)| (label, reason.to_owned())));
-        assert_eq!(lines, ["a \u{b7} b: x", "a: y"]);
     }
 
     #[test]

@@ -19,18 +19,28 @@ pub struct Summary {
     pub pictures: Vec<(String, String)>,
 }
 
-/// How far ours lies from a published number, at most, to agree with it, and to be near it.
+/// How far ours lies from a published number, at most, to be the same, to agree with it, and to be near it.
+const SAME: f64 = 1.01;
 const AGREES: f64 = 1.1;
 const NEAR: f64 = 1.5;
+/// A smaller change against the scheme that a number is relative to is none.
+const CHANGE_MIN: f64 = 0.01;
 
 const HEAD: &str = "\
 <!-- Written by `make figures` from the results of the experiments in this folder. -->
 # Published numbers and ours
 
 Every row is computed from the results of an experiment of this folder (`isotherm sweep experiments/NAME.toml`): the published number as it was
-published, for its own trace; ours on the nearest workload at hand; the ratio of ours to it. *Agrees* is within 10 %, *near* within
-a factor of 1.5; *opposite* says that one gains where the other loses. Where a run behind our number has a verdict that is not
-\"valid\", the row says so. Why ours differs stands in the experiment's file.
+published, for its own trace; ours on the nearest workload at hand; the ratio of ours to it. Why ours differs stands in the
+experiment's file.
+
+| Verdict | Ours |
+|---|---|
+| agrees | is within 10 % of the published number. Of a number that is relative to another scheme's, both gain, both lose or both change nothing, too, or they are within 1 % of each other; a change of under 1 % is none |
+| opposite | gains where the published number loses, or loses where it gains, by 1 % or more each, whatever the ratio |
+| near | is within a factor of 1.5, and neither of the above |
+| differs | is further away |
+| unproven | comes from runs of which some are not valid by their own verdicts: it shows nothing for or against the published number. What it would be called otherwise stands in parentheses |
 
 ";
 
@@ -50,18 +60,24 @@ struct Row {
 impl Row {
     fn verdict(&self) -> String {
         let Some(ours) = self.ours else { return "not run: its trace is not at hand".to_owned() };
-        let is_opposite = self.neutral.is_some_and(|none| (self.published - none) * (ours - none) < 0.0);
+        // 1, 0 and -1: the number is above what changes nothing, the same, below it.
+        let side = |number: f64| {
+            let change = self.neutral.map_or(0.0, |none| number - none);
+            if change.abs() < CHANGE_MIN { 0.0 } else { change.signum() }
+        };
+        let [published_side, our_side] = [self.published, ours].map(side);
         let ratio = ours / self.published;
         let within = |factor: f64| (factor.recip()..=factor).contains(&ratio);
+        let change_nothing = self.neutral.is_some() && published_side == 0.0 && our_side == 0.0;
         let word = match () {
-            () if within(AGREES) => "agrees",
-            () if is_opposite => "opposite",
+            () if published_side * our_side < 0.0 => "opposite",
+            () if change_nothing || within(SAME) || within(AGREES) && published_side == our_side => "agrees",
             () if within(NEAR) => "near",
             () => "differs",
         };
         match self.invalid {
             (0, _) => word.to_owned(),
-            (invalid, of) => format!("{word}; {invalid} of {of} runs not valid"),
+            (invalid, of) => format!("unproven, {invalid} of {of} runs not valid ({word})"),
         }
     }
 }
@@ -198,8 +214,18 @@ mod tests {
         assert_eq!(row(2.0, Some(1.2), None, 0), "differs");
         assert_eq!(row(0.88, Some(1.4), Some(1.0), 0), "opposite");
         assert_eq!(row(-0.41, Some(0.3), Some(0.0), 0), "opposite");
-        assert_eq!(row(1.006, Some(0.998), Some(1.0), 0), "agrees");
-        assert_eq!(row(2.0, Some(2.0), None, 1), "agrees; 1 of 2 runs not valid");
+        assert_eq!(row(2.0, Some(2.0), None, 1), "unproven, 1 of 2 runs not valid (agrees)");
         assert_eq!(row(2.0, None, None, 0), "not run: its trace is not at hand");
+    }
+    /// What lies close by may still gain where the other loses, and what changes by less than can be told from nothing does neither.
+    #[test]
+    fn what_agrees_gains_or_loses_as_published() {
+        assert_eq!(row(1.05, Some(0.97), Some(1.0), 0), "opposite", "within 10 %");
+        assert_eq!(row(1.006, Some(0.941), Some(1.0), 0), "near", "a loss where nothing changed");
+        assert_eq!(row(0.97, Some(1.007), Some(1.0), 0), "near", "nothing where there was a gain");
+        assert_eq!(row(1.006, Some(0.998), Some(1.0), 0), "agrees", "nothing changed in either");
+        assert_eq!(row(1.012, Some(1.008), Some(1.0), 0), "agrees", "the same number, on two sides of a bound");
+        assert_eq!(row(0.005, Some(-0.001), Some(0.0), 0), "agrees", "nothing changed in either");
+        assert_eq!(row(1.05, Some(0.97), None, 0), "agrees", "relative to nothing");
     }
 }

@@ -542,7 +542,7 @@ mod tests {
             ..Bars::default()
         };
         let text = svg(&Figure { panels: vec![Panel::new("", Chart::Bars(bars))], ..Figure::default() });
-        assert!(text.contains(">5.451 \u{b1} 0.2360<"), "{text}");
+        assert!(text.contains(">5.451 \u{b1} 0.236<"), "{text}");
         let whisker = |ink: &str| text.lines().any(|line| line.starts_with("<path") && line.contains(colour(ink)));
         assert!(whisker("ink") && whisker("paper"), "{text}");
     }

@@ -329,6 +329,7 @@ fn published_rows(rows: &[PublishedRow]) -> Vec<Block> {
         ]
     };
     vec![Block::Table(Table {
+        title: String::new(),
         caption: "A dash stands where a trace was not at hand.".to_owned(),
         columns: titles.iter().map(|t| Column { title: (*t).to_owned(), ..Column::default() }).collect(),
         rows: rows.iter().map(row).collect(),
@@ -343,6 +344,7 @@ fn published_table(wanted: &Wanted) -> Table {
         vec![Cell::text(&p.label), value, Cell::text(&p.unit)]
     };
     Table {
+        title: String::new(),
         caption: format!("Published numbers for: {}", wanted.title),
         columns,
         rows: wanted.published.iter().map(row).collect(),

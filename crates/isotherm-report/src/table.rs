@@ -119,7 +119,9 @@ pub(crate) fn of_replicates(replicates: &[Replicates]) -> Option<Table> {
         .collect();
     let text = |title: &str| Column { title: title.to_owned(), ..Column::default() };
     let mut table = Table {
-        caption: "Means over the seeds of each device, with 95 % confidence intervals by Student's t.".to_owned(),
+        title: "Means over seeds".to_owned(),
+        caption: "Of each device, with 95 % confidence intervals by Student's t. Press a heading to sort by it."
+            .to_owned(),
         columns: vec![text("Device"), text("Seeds")],
         rows: Vec::new(),
     };
@@ -172,19 +174,26 @@ fn number_cell(json: &Value, key: &str, unit: f64) -> Cell {
     Cell { text, value, key: key.to_owned() }
 }
 
+/// Decimals of four significant digits; none for nought and for what is written with an exponent.
+fn decimals(value: f64) -> Option<usize> {
+    let magnitude = value.abs().log10().floor() as i32;
+    (value != 0.0 && magnitude >= -4).then(|| (3 - magnitude).max(0) as usize)
+}
+
 /// A number for people: four significant digits, whole numbers whole, thousands apart.
 pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "\u{2013}".to_owned();
     }
-    if value == 0.0 {
-        return "0".to_owned();
+    match decimals(value) {
+        _ if value.fract() == 0.0 => with_decimals(value, 0),
+        Some(decimals) => with_decimals(value, decimals),
+        None => format!("{value:.2e}"),
     }
-    let magnitude = value.abs().log10().floor() as i32;
-    if magnitude < -4 {
-        return format!("{value:.2e}");
-    }
-    let decimals = if value.fract() == 0.0 { 0 } else { (3 - magnitude).max(0) as usize };
+}
+
+/// A number with so many decimals, thousands apart.
+fn with_decimals(value: f64, decimals: usize) -> String {
     let plain = format!("{value:.decimals$}");
     let (whole, fraction) = plain.split_once('.').map_or((plain.as_str(), None), |(w, f)| (w, Some(f)));
     let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |d| ("-", d));
@@ -208,9 +217,18 @@ pub(crate) fn estimate(found: &Estimate, unit: f64) -> String {
     with_half(found.mean / unit, found.confidence_95.map(|half| half / unit))
 }
 
-/// A mean, with half its confidence interval where there is one.
+/// A mean, with half its confidence interval where there is one, to as many decimals as the mean. Nought alone is a half without
+/// decimals: seeds that gave the same number are told from those that nearly did.
 pub(crate) fn with_half(mean: f64, half: Option<f64>) -> String {
-    half.map_or_else(|| number(mean), |half| format!("{} \u{b1} {}", number(mean), number(half)))
+    let Some(half) = half else { return number(mean) };
+    let [mean, half] = match decimals(mean).filter(|_| half > 0.0) {
+        Some(decimals) => {
+            let decimals = if half < 0.5 { decimals.max(1) } else { decimals };
+            [mean, half].map(|value| with_decimals(value, decimals))
+        }
+        None => [mean, half].map(number),
+    };
+    format!("{mean} \u{b1} {half}")
 }
 
 /// A number of bytes in the binary unit that suits it.
@@ -250,6 +268,13 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(number(value), text);
         }
+        assert_eq!(with_half(2.07, Some(0.004_345)), "2.070 \u{b1} 0.004");
+        assert_eq!(with_half(12_345.6, Some(0.4)), "12\u{202f}345.6 \u{b1} 0.4");
+        assert_eq!(with_half(300.0, Some(0.25)), "300.0 \u{b1} 0.2");
+        assert_eq!(
+            (with_half(2.0, Some(0.0)), with_half(0.0, Some(0.5))),
+            ("2 \u{b1} 0".into(), "0 \u{b1} 0.5000".into())
+        );
         assert_eq!(bytes(4096), "4 KiB");
         assert_eq!(bytes(1_610_612_736), "1.500 GiB");
         assert_eq!(percent(0.075), "7.500 %");

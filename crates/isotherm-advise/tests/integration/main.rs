@@ -126,6 +126,17 @@ fn a_log_is_told_from_a_tree_and_the_promise_is_met() {
     assert!((log.lifetime_mean_bytes.unwrap() / (2048 * PAGE_BYTES) as f64 - 1.0).abs() < 0.1, "{log:?}");
 }
 
+/// An answer that cannot be written leaves none of the folders of its plans.
+#[test]
+fn what_cannot_be_written_leaves_no_folders() {
+    let (_, _, advice) = advised_wal_and_tree();
+    assert!(!advice.plans.is_empty());
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("advice.json")).unwrap();
+    assert!(isotherm_advise::export::write(advice, folder.path(), "trace.csv").is_err());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
 #[test]
 fn the_page_shows_what_the_advice_holds_and_fetches_nothing() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

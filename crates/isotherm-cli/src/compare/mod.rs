@@ -228,7 +228,8 @@ fn write(args: &CompareArgs, file: &ResultsFile, parts: &[OnTrace<'_>]) -> anyho
     if args.parquet {
         one("results.parquet", files::to_parquet(&columns::columns(file)));
     }
-    set.extend(report::files_of(file, &args.out.join("report.html"), args.svg)?);
+    let (report, _claimed) = report::files_of(file, &args.out.join("report.html"), args.svg)?;
+    set.extend(report);
     set.extend(args.export.iter().map(|export| (export.path().to_owned(), export.text(parts, args.wide).into_bytes())));
     files::write_set(&set)?;
     Ok(set.iter().map(|(path, _)| format!("{}\n", path.display())).collect())

@@ -454,6 +454,30 @@ fn a_printed_specification_names_every_key_with_its_range_and_origin_and_prints_
     }
 }
 
+/// What a preset stands for is printed where it is in force, and nothing that was given over it.
+#[test]
+fn a_printed_specification_shows_the_latencies_of_its_preset() {
+    let printed = isotherm(&["run", "--print-config", "--timing", "tlc", "--set", "timing.read_ns=70000"]);
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    for line in ["read_ns = 70000", "# program_ns = 2926500", "# erase_ns = 3000000", "# transfer_ns = 52400"] {
+        assert!(printed.lines().any(|found| found == line), "{line}: {printed}");
+    }
+}
+
+/// Latencies are of pages of a size, and a device may have others.
+#[test]
+fn a_preset_of_other_pages_than_the_devices_is_told() {
+    let said = |more: &[&str]| {
+        let output = isotherm(&[&["run", "synth:uniform,pages=8Ki,writes=20k"], more].concat());
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let tlc = said(&["--timing", "tlc"]);
+    assert!(tlc.contains("timing tlc was measured on pages of 16KiB, and the device's have 4KiB"), "{tlc}");
+    for plain in [&[][..], &["--timing", "tlc", "--page-size", "16KiB"], &["--timing", "epoch"]] {
+        assert!(!said(plain).contains("was measured on pages"), "{plain:?}");
+    }
+}
+
 #[test]
 fn manual_pages_name_options_and_keys() {
     let page = |arguments: &[&str]| String::from_utf8(isotherm(arguments).stdout).unwrap();

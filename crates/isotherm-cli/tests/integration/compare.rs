@@ -113,6 +113,28 @@ fn tables_come_before_files_and_files_whole_or_not_at_all() {
     assert!(text(&full.stderr).contains("report.html"), "{}", text(&full.stderr));
 }
 
+/// Files that may not grow stand for a disk that is full: not even the folders are left.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_no_folders_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("new/out");
+    let script = "trap '' XFSZ; ulimit -f 64; exec \"$@\"";
+    let limited = |words: &[&str]| {
+        let output = Command::new("sh").args(["-c", script, "sh", env!("CARGO_BIN_EXE_isotherm")]).args(words).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("report.html"), "{}", text(&output.stderr));
+    };
+    limited(&["compare", SMALL, "--placement", "single", "--svg", "--out", out.to_str().unwrap()]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let kept = folder.path().join("kept");
+    done(compare(&[SMALL, "--placement", "single", "--out", kept.to_str().unwrap()]));
+    let [results, report] = [kept.join("results.json"), folder.path().join("new/report.html")];
+    limited(&["report", results.to_str().unwrap(), "--svg", "--out", report.to_str().unwrap()]);
+    assert!(!folder.path().join("new").exists());
+}
+
 #[test]
 fn a_terminal_that_cannot_be_written_does_not_lose_the_results() {
     let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return };

@@ -73,6 +73,28 @@ impl Comparison {
         }
     }
 
+    /// Replays of the trace in all with which the run would have been steady, were those to come like the last one: so many that what
+    /// differs is left out or outweighed. `None` where too few replays were seen to be compared.
+    pub fn replays_needed(window: &Window<'_>) -> Option<u32> {
+        let Window { recording, start, setting, .. } = *window;
+        let (within, has_first) = recording.replays(start);
+        let mut all = recording.all_replays();
+        let last = *all.last()?;
+        if within.len() < 2 || has_first && setting.began_empty() && within.len() < 3 {
+            return None;
+        }
+        let seen = setting.replay.repeat;
+        // Behind twice the rounds all that is compared is like the last one.
+        (seen.saturating_add(1)..=seen.saturating_add(2 * steady::ROUNDS as u32)).find(|_| {
+            all.push(last);
+            let window = if setting.replay.measure_last.is_some() { within.len() } else { all.len() };
+            let is_filled_within = window == all.len() && setting.began_empty();
+            let compared = last_and_before(&all[all.len() - window + usize::from(is_filled_within)..]);
+            // Half of what is allowed is left for what the ones to come differ by.
+            compared.is_some_and(|compared| compared.difference() <= setting.difference_max() / 2.0)
+        })
+    }
+
     fn of_quarters(quarters: &[Option<f64>]) -> Option<Self> {
         let names = ["in the third quarter of the measured window", "in the last"].map(str::to_owned);
         Some(Self { earlier: quarters[2]?, later: quarters[3]?, names, by_quarters: true })

@@ -62,15 +62,15 @@ impl Setting<'_> {
         (!last.is_empty()).then(|| last.iter().sum::<f64>() / last.len() as f64)
     }
 
-    /// What to do about a run that is not steady.
-    pub(super) fn again(&self) -> String {
+    /// What to do about a run that is not steady, for which the replays seen ask for `replays_needed` in all, where they tell.
+    pub(super) fn again(&self, replays_needed: Option<u32>) -> String {
         if self.source == Source::Host {
             return "let the host write on, and begin to count anew".to_owned();
         }
         let repeat = match self.source {
             // To be steady takes several drive writes, and a pattern may be drawn from for less at a time.
             Source::Pattern => self.replay.repeat.saturating_add(1).saturating_mul(4),
-            _ => self.replay.repeat.saturating_add(2),
+            _ => replays_needed.unwrap_or_else(|| self.replay.repeat.saturating_add(2)),
         };
         let repeat = format!("--repeat {repeat}");
         match self.replay.precondition {

@@ -214,14 +214,11 @@
     return { ...common, inside: true, align: "left", verticalAlign: "bottom", margin: 0, padding: [0, 0, groupHeight(chart) / 2 + 7, 0], width: names.room };
   };
 
-  /** A mean, with half its confidence interval where there is one. */
-  const withHalf = (mean, half) => (half === null || half === undefined ? formatNumber(mean) : `${formatNumber(mean)} \u00b1 ${formatNumber(half)}`);
-
   /** Where the parts of a chart of bars lie, in pixels, and its axis. */
   const layBars = (chart, width, ranges, paint) => {
     const above = namesAbove(chart, width, paint);
     const totals = chart.categories.map((_, i) => chart.series.reduce((sum, s) => sum + (s.values[i] ?? 0), 0));
-    const shown = chart.stacked ? totals.map((total, i) => withHalf(total, chart.intervals?.[i])) : chart.series.flatMap((s) => s.values.map(formatNumber));
+    const shown = chart.stacked ? totals.map((total, i) => formatWithHalf(total, chart.intervals?.[i])) : chart.series.flatMap((s) => s.values.map(formatNumber));
     // The number at the end of the longest bar stands beside the plane.
     const longest = Math.max(0, ...shown.map((text) => textWidth(text, NAME_PX, paint)));
     const right = width - Math.max(48, longest + 14);
@@ -279,7 +276,7 @@
     const endOf = (i) => place.at(total(i) + (half(i) ?? 0));
     if (chart.stacked) {
       // A series without width carries the interval around the end of each stack, and the sum beside it.
-      const label = { show: true, position: "right", color: paint.ink, fontSize: NAME_PX, formatter: ({ dataIndex }) => withHalf(total(dataIndex), half(dataIndex)) };
+      const label = { show: true, position: "right", color: paint.ink, fontSize: NAME_PX, formatter: ({ dataIndex }) => formatWithHalf(total(dataIndex), half(dataIndex)) };
       const data = chart.categories.map((_, i) => ({ value: 0, label: { offset: [endOf(i) - place.at(total(i)), 0] } }));
       const whiskers = chart.categories.flatMap((_, i) => (half(i) === null ? [] : [whisker(place.at(total(i) - half(i)), endOf(i), place.top + (i + 0.5) * place.band)]));
       // In the colour of the paper around, so that it can be seen on the bar.
@@ -289,7 +286,7 @@
       series.push({ ...carrier, data: empty, markLine: around }, { ...carrier, data, label, markLine: errors });
     }
     const plain = (value) => (value === null ? null : { end: place.at(value), text: formatNumber(value) });
-    const numbers = (i) => (chart.stacked ? [{ end: endOf(i), text: withHalf(total(i), half(i)) }] : shown.length <= MOST_NUMBERED ? shown.map((s) => plain(s.values[i])) : []);
+    const numbers = (i) => (chart.stacked ? [{ end: endOf(i), text: formatWithHalf(total(i), half(i)) }] : shown.length <= MOST_NUMBERED ? shown.map((s) => plain(s.values[i])) : []);
     const rowTop = (row) => place.flagged - (row + 1) * LABEL_LINE_PX;
     const labels = place.marks.map(({ x, row }) => ({ x, y: [rowTop(row) - 3, rowTop(row - 1)] }));
     const texts = [...labels, ...textsOfBars(chart, shown, numbers, place, paint)];
@@ -311,7 +308,7 @@
       series,
       tooltip: tooltip(paint, (items) => {
         const rows = items.filter((i) => i.seriesName && i.value).map((i) => [i.marker, i.seriesName, formatNumber(i.value)]);
-        if (chart.stacked) rows.push(["", "total", withHalf(total(items[0].dataIndex), half(items[0].dataIndex))]);
+        if (chart.stacked) rows.push(["", "total", formatWithHalf(total(items[0].dataIndex), half(items[0].dataIndex))]);
         return tooltipRows(items[0].name, rows);
       }, { trigger: "axis", axisPointer: { type: "shadow" } }),
     };
@@ -375,7 +372,7 @@
         const list = Array.isArray(items) ? items : [items];
         const title = `${axisTitle(chart.x)}: ${formatNumber(list[0].value[0])}`;
         const half = ({ seriesName, dataIndex }) => shown.find((s) => s.name === seriesName)?.intervals?.[dataIndex];
-        return tooltipRows(title, list.map((i) => [i.marker, i.seriesName, withHalf(i.value[1], half(i))]));
+        return tooltipRows(title, list.map((i) => [i.marker, i.seriesName, formatWithHalf(i.value[1], half(i))]));
       }, { trigger: chart.series.every((s) => s.mark === "points") ? "item" : "axis" }),
     };
   };

@@ -8,13 +8,23 @@ const groupDigits = (text) => {
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 };
 
+/** Decimals of four significant digits. */
+const decimalsOf = (value) => Math.max(0, 3 - Math.floor(Math.log10(Math.abs(value))));
+
 /** A number for people, as the report's own text has it: four significant digits, whole numbers whole; a dash where there is none. */
 const formatNumber = (value) => {
   if (value === null || value === undefined || !Number.isFinite(value)) return "\u2013";
   if (value === 0) return "0";
-  const magnitude = Math.floor(Math.log10(Math.abs(value)));
-  if (magnitude < -4) return value.toExponential(2);
-  return groupDigits(value.toFixed(Number.isInteger(value) ? 0 : Math.max(0, 3 - magnitude)));
+  if (Math.abs(value) < 1e-4) return value.toExponential(2);
+  return groupDigits(value.toFixed(Number.isInteger(value) ? 0 : decimalsOf(value)));
+};
+
+/** A mean, with half its confidence interval where there is one, to as many decimals as the mean. Nought alone is without them. */
+const formatWithHalf = (mean, half) => {
+  if (half === null || half === undefined) return formatNumber(mean);
+  if (half === 0 || Math.abs(mean) < 1e-4) return `${formatNumber(mean)} \u00b1 ${formatNumber(half)}`;
+  const decimals = Math.max(decimalsOf(mean), half < 0.5 ? 1 : 0);
+  return [mean, half].map((value) => groupDigits(value.toFixed(decimals))).join(" \u00b1 ");
 };
 
 /** The figures of the page, as the report wrote them. */

@@ -130,7 +130,7 @@ fn labels_of_rules_and_names_of_bars_lie_apart() {
         for told in [&stacked, &single] {
             assert_eq!(told.matches("(not valid)").count(), 2, "names are cut at {width}: {told}");
         }
-        for sum in ["1.200 \u{b1} 0.1500", "0.9900", "1.800 \u{b1} 0.2500"] {
+        for sum in ["1.200 \u{b1} 0.150", "0.9900", "1.800 \u{b1} 0.250"] {
             assert!(stacked.contains(sum), "{sum} at {width}: {stacked}");
         }
         let whiskers = "[...document.querySelectorAll('#figure-0 .chart svg path')].filter(p => p.getAttribute('stroke-width') === '1.25').length";

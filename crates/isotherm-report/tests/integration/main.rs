@@ -184,6 +184,33 @@ fn space_is_compared_within_a_trace() {
     assert!((most(2) / most(0) - 4.0).abs() < 1e-9, "each trace has a scale of its own");
 }
 
+/// Reads are faster than writes, and their axes end where they do.
+#[test]
+fn axes_of_latency_end_with_the_requests_of_their_kind() {
+    let mut results = fixture::compare();
+    for run in &mut results.runs {
+        let reads = &mut run.latency_distribution.read;
+        reads.truncate(reads.len() - 2);
+    }
+    let figures = figures_of(&render(&results).unwrap());
+    let latency = figure_of(&figures, "Latency");
+    let panels = latency["panels"].as_array().unwrap();
+    let slowest = |panel: &Value| {
+        let series = panel["chart"]["series"].as_array().unwrap();
+        let points = series.iter().flat_map(|line| line["points"].as_array().unwrap());
+        points.map(|point| point[0].as_f64().unwrap()).fold(0.0, f64::max)
+    };
+    let mut ends = Vec::new();
+    for kind in ["Write", "Read"] {
+        let is_kind = |at: &usize| panels[*at]["chart"]["x"]["label"] == format!("{kind} latency");
+        let of_kind: Vec<usize> = (0..panels.len()).filter(is_kind).collect();
+        let end = of_kind.iter().map(|at| slowest(&panels[*at])).fold(0.0, f64::max);
+        assert!(of_kind.iter().all(|at| latency["ranges"][*at]["x"][1] == end), "{kind}: {end}, {}", latency["ranges"]);
+        ends.push(end);
+    }
+    assert!(ends[1] < ends[0], "the test needs reads that are faster: {ends:?}");
+}
+
 /// What `compare --seeds 3` writes: the report is about means.
 #[test]
 fn seeds_are_taken_together() {
@@ -219,7 +246,7 @@ fn seeds_are_taken_together() {
         .map(|device| device.values["write_amplification"])
         .reduce(|a, b| if b.mean < a.mean { b } else { a });
     let best = best.unwrap();
-    let told = format!("{:.3} \u{b1} {:.4}", best.mean, best.confidence_95.unwrap());
+    let told = format!("{:.3} \u{b1} {:.3}", best.mean, best.confidence_95.unwrap());
     assert!(
         lead.contains(&told) && lead.ends_with("(means of 3 seeds, with 95 % confidence intervals)."),
         "{told}: {lead}"
@@ -240,6 +267,9 @@ fn seeds_are_taken_together() {
     let seeds =
         browser.evaluate("[...document.querySelectorAll('[data-key=seed]')].slice(0, 4).map(c => c.textContent)");
     assert_eq!(seeds, serde_json::json!(["1", "2", "3", "1"]), "the table of runs tells seeds apart");
+    let headings =
+        browser.evaluate("[...document.querySelectorAll('section:nth-of-type(2) h3')].map(h => h.textContent)");
+    assert_eq!(headings, serde_json::json!(["Means over seeds", "Each run"]), "one table ends where the next begins");
     assert_quiet(&mut browser);
 }
 
@@ -268,6 +298,14 @@ fn it_fits_a_phone_follows_the_dark_and_prints_on_white() {
         390,
         "nothing may stick out of a phone's screen"
     );
+    // What a note says of a table is read without scrolling the table, at any width.
+    for width in [390, 1280] {
+        browser.open(&file, width, 844, "light");
+        let outside = "[...document.querySelectorAll('.note')].filter(n => n.closest('.scroll') || n.scrollWidth > n.clientWidth || \
+                       n.getBoundingClientRect().right > document.documentElement.clientWidth).length";
+        assert_eq!(browser.evaluate(outside), 0, "at {width} pixels");
+    }
+    browser.open(&file, 390, 844, "light");
     let paper = "getComputedStyle(document.documentElement).backgroundColor";
     let ink = "document.querySelector('#figure-0 svg text').getAttribute('fill')";
     // Charts are drawn anew after the event that asks for it: on a busy machine that takes a moment.
@@ -311,7 +349,7 @@ fn a_summary_has_a_row_for_each_published_number_and_the_pictures_asked_for() {
     let rows: Vec<&str> = summary.page.lines().filter(|line| line.starts_with("| [Epoch](epoch.toml)")).collect();
     assert_eq!(rows.len(), 2, "{}", summary.page);
     assert!(rows[0].contains("collections \\| page mapping"), "{}", rows[0]);
-    assert!(rows[0].ends_with("| 0.6720 | 0.7000 | 1.042 | agrees; 1 of 4 runs not valid |"), "{}", rows[0]);
+    assert!(rows[0].ends_with("| 0.6720 | 0.7000 | 1.042 | unproven, 1 of 4 runs not valid (agrees) |"), "{}", rows[0]);
     assert!(rows[1].ends_with("| not run: its trace is not at hand |"), "{}", rows[1]);
     let (name, picture) = &summary.pictures[0];
     assert_eq!((summary.pictures.len(), name.as_str()), (1, "collections.svg"));
