@@ -13,7 +13,7 @@ demo: ## build, compare placements on a real trace, say where the report is
 	@.ci/install toolchain
 	$(CARGO) build --release --locked --package isotherm-cli
 	target/release/isotherm compare traces/sqlite-wal-ext4.csv.zst \
-	    --placement single,epoch,isotherm --victim greedy,cost_benefit,isotherm --op 7% \
+	    --placement single,epoch,isotherm --victim greedy,cost_benefit,isotherm --spare 7% \
 	    --address compact --precondition trace --out $(OUT)
 	@echo "The report: file://$(CURDIR)/$(OUT)/report.html"
 
