@@ -181,11 +181,18 @@ fn a_placement_that_names_full_blocks_does_not_copy_the_whole_device_for_a_write
     let sets = ["placement=midas", "device.pages_per_block=8", "device.over_provisioning=0.07", "wear.leveling=false"];
     let mut device = device(16 * MIB, &sets);
     let mut random = Random::new(633);
+    // Zipf 1.2 by rank: the sums of all weights up to each page.
+    let sums: Vec<f64> = (1..=4096)
+        .scan(0.0, |sum, rank| {
+            *sum += f64::from(rank).powf(-1.2);
+            Some(*sum)
+        })
+        .collect();
     let fill = (0..4096).map(|page| request(Op::Write, page * 4096, 4096));
     let mixed = (0..60_000).map(|_| {
         let op = if random.chance(0.3) { Op::Trim } else { Op::Write };
-        let skewed = (0..4).map(|_| random.below(4096)).min().unwrap_or(0);
-        request(op, skewed * skewed / 4096 * 4096, 4096)
+        let drawn = random.below(1 << 40) as f64 / (1u64 << 40) as f64 * sums[4095];
+        request(op, sums.partition_point(|sum| *sum <= drawn).min(4095) as u64 * 4096, 4096)
     });
     device.submit(&fill.chain(mixed).collect::<Vec<_>>()).unwrap();
     device.check().unwrap();
