@@ -61,15 +61,15 @@ impl Comparison {
         }
         let measured = recording.all_replays();
         match (measured.as_slice(), setting.last_preconditioning()) {
-            _ if setting.source != Source::Trace => Self::of_quarters(quarters, setting.source),
+            _ if setting.source != Source::Trace => Self::of_quarters(quarters),
             ([only], Some(before)) => {
                 let names = ["over the last replays that preconditioned the device", "in the measured one"];
                 Some(Self { earlier: before, later: (*only)?, names: names.map(str::to_owned), by_quarters: false })
             }
             // The second of two cannot be compared with the first, which filled the device.
-            ([_, _], _) if setting.began_empty() => Self::of_quarters(quarters, setting.source),
+            ([_, _], _) if setting.began_empty() => Self::of_quarters(quarters),
             ([.., earlier, later], _) => last_and_before(&[*earlier, *later]),
-            _ => Self::of_quarters(quarters, setting.source),
+            _ => Self::of_quarters(quarters),
         }
     }
 
@@ -95,18 +95,9 @@ impl Comparison {
         })
     }
 
-    /// The last quarter of the window and the one before it. What is drawn from a pattern is the same throughout, so that a slow drift
-    /// from the second quarter on shows as well.
-    fn of_quarters(quarters: &[Option<f64>], source: Source) -> Option<Self> {
-        let with = |index: usize, name: &str| {
-            let names = [format!("in the {name} quarter of the measured window"), "in the last".to_owned()];
-            Some(Self { earlier: quarters[index]?, later: quarters[3]?, names, by_quarters: true })
-        };
-        let third = with(2, "third")?;
-        match (source, with(1, "second")) {
-            (Source::Pattern, Some(second)) if second.difference() > third.difference() => Some(second),
-            _ => Some(third),
-        }
+    fn of_quarters(quarters: &[Option<f64>]) -> Option<Self> {
+        let names = ["in the third quarter of the measured window", "in the last"].map(str::to_owned);
+        Some(Self { earlier: quarters[2]?, later: quarters[3]?, names, by_quarters: true })
     }
 
     pub fn difference(&self) -> f64 {
