@@ -7,7 +7,6 @@ use isotherm::random::Random;
 use isotherm::request::{Op, Request};
 use isotherm::spec::DeviceSpec;
 
-const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
 fn device(logical_bytes: u64, sets: &[&str]) -> Box<dyn Replay> {
