@@ -220,7 +220,7 @@ impl Search<'_> {
         let (block_pages, drive) = (device.pages_per_block, &self.question.drive);
         let timing = &mut spec.device.timing;
         timing.mode = mode;
-        let latency = TIMINGS.iter().find(|entry| entry.name == drive.timing).map(|entry| entry.build);
+        let latency = TIMINGS.iter().find(|entry| entry.name == drive.timing).map(|entry| entry.build.latency);
         if let Some(latency) = latency {
             // One program writes several pages of ours; and erases take the share of the time that they take with real blocks.
             let each = u64::from(drive.pages_per_program);

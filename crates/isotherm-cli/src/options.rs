@@ -82,8 +82,8 @@ impl DeviceOptions {
             origins.extend(keys.into_iter().map(|key| (key, path.display().to_string())));
         }
         origins.extend(self.given()?.into_iter().map(|given| (given.key, given.origin)));
-        let text = spec::with_comments(spec, |key| origins.get(key).cloned())?;
-        Ok(with_latencies(text, &spec.timing.preset))
+        let in_force = |key: &str| of_preset(key, &spec.timing.preset).map(|ns| ns.to_string());
+        Ok(spec::with_comments(spec, |key| origins.get(key).cloned(), in_force)?)
     }
 
     /// Options that the device, or any that is compared, has no use for are slips. `spec` is what the file, `--set` and the
@@ -219,18 +219,16 @@ fn refuse(idle: bool, options: &[(impl Display, bool)], why: &str) -> anyhow::Re
     }
 }
 
-/// A printed specification, in which latencies that are the preset's have their values; none is there of a preset that there is not.
-fn with_latencies(text: String, preset: &str) -> String {
-    let Some(Entry { build: latency, .. }) = TIMINGS.iter().find(|entry| entry.name == preset) else { return text };
-    let of_preset = [
-        ("read_ns", latency.read_ns),
-        ("program_ns", latency.program_ns),
-        ("erase_ns", latency.erase_ns),
-        ("transfer_ns", latency.transfer_ns),
-    ];
-    of_preset
-        .iter()
-        .fold(text, |text, (name, ns)| text.replace(&format!("# {name} =\n"), &format!("# {name} = {ns}\n")))
+/// The latency that a preset has for a key, if it is one of latencies, in nanoseconds.
+fn of_preset(key: &str, preset: &str) -> Option<u64> {
+    let latency = TIMINGS.iter().find(|entry| entry.name == preset)?.build.latency;
+    match key {
+        "timing.read_ns" => Some(latency.read_ns),
+        "timing.program_ns" => Some(latency.program_ns),
+        "timing.erase_ns" => Some(latency.erase_ns),
+        "timing.transfer_ns" => Some(latency.transfer_ns),
+        _ => None,
+    }
 }
 
 /// How the trace is brought to the device.

@@ -277,18 +277,12 @@ fn text(result: &RunResult) -> String {
     text + &last_lines(result)
 }
 
-/// Bytes of the pages that the latencies of a preset were measured on, where its summary begins with them.
-fn preset_page_bytes(summary: &str) -> Option<u64> {
-    let (kibibytes, _) = summary.split_once(" KB page ")?;
-    Some(kibibytes.parse::<u64>().ok()? << 10)
-}
-
 /// What is to be known of latencies that were measured on pages of another size than the device has.
 fn other_pages(spec: &SystemSpec) -> Option<String> {
     let (timing, page_bytes) = (&spec.timing, spec.device.page_size.0);
     let is_all_given = timing.read_ns.is_some() && timing.program_ns.is_some() && timing.transfer_ns.is_some();
     let preset = TIMINGS.iter().find(|preset| preset.name == timing.preset && !is_all_given)?;
-    let measured = preset_page_bytes(preset.summary).filter(|bytes| *bytes != page_bytes)?;
+    let measured = preset.build.page_bytes.map(u64::from).filter(|bytes| *bytes != page_bytes)?;
     let [measured, ours] = [measured, page_bytes].map(ByteSize);
     Some(format!(
         "timing {} was measured on pages of {measured}, and the device's have {ours}: --page-size {measured} is what it fits",

@@ -272,12 +272,12 @@ pub fn plan(spec: &DeviceSpec, environment: &Environment) -> Result<Plan, SpecEr
 /// Latencies in force: the preset's, with the given ones over it.
 fn latency(timing: &TimingSection) -> Result<Latency, SpecError> {
     let preset = timing.preset.parse()?;
-    let entry = find(TIMINGS, "timing.preset", &preset)?;
+    let of_preset = find(TIMINGS, "timing.preset", &preset)?.build.latency;
     Ok(Latency {
-        read_ns: timing.read_ns.unwrap_or(entry.build.read_ns),
-        program_ns: timing.program_ns.unwrap_or(entry.build.program_ns),
-        erase_ns: timing.erase_ns.unwrap_or(entry.build.erase_ns),
-        transfer_ns: timing.transfer_ns.unwrap_or(entry.build.transfer_ns),
+        read_ns: timing.read_ns.unwrap_or(of_preset.read_ns),
+        program_ns: timing.program_ns.unwrap_or(of_preset.program_ns),
+        erase_ns: timing.erase_ns.unwrap_or(of_preset.erase_ns),
+        transfer_ns: timing.transfer_ns.unwrap_or(of_preset.transfer_ns),
     })
 }
 

@@ -31,6 +31,15 @@ pub struct Latency {
     pub transfer_ns: u64,
 }
 
+/// A named set of latencies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Preset {
+    /// The latencies.
+    pub latency: Latency,
+    /// Bytes of the pages that they were measured on, where their source says so.
+    pub page_bytes: Option<u32>,
+}
+
 /// How time is modelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -63,42 +72,53 @@ const fn microseconds(read: u64, program: u64, erase: u64, transfer: u64) -> Lat
 }
 
 /// The named sets of latencies.
-pub const TIMINGS: &[Entry<Latency>] = &[
+pub const TIMINGS: &[Entry<Preset>] = &[
     timing(
         "slc",
         "2 KB page SLC: 72.8 / 252.8 / 1500 us, transfer included",
         "Adaptive partitioning, Table I",
+        Some(2 << 10),
         microseconds(728, 2528, 15000, 0),
     ),
     timing(
         "mlc",
         "4 KB page MLC: 165.6 / 905.6 / 1500 us, transfer included",
         "Adaptive partitioning, Table I",
+        Some(4 << 10),
         microseconds(1656, 9056, 15000, 0),
     ),
     timing(
         "epoch",
         "25 / 220 / 1500 us and 121.6 us a transfer",
         "Write pattern based hot/cold separation, Table 2",
+        None,
         microseconds(250, 2200, 15000, 1216),
     ),
     timing(
         "tlc",
         "16 KB page planar TLC, mean of lower, centre and upper pages: 80 / 2926.5 / 3000 us and 52.4 us a transfer",
         "SimpleSSD (IEEE CAL 17, 2018), latencies of its TLC flash",
+        Some(16 << 10),
         microseconds(800, 29265, 30000, 524),
     ),
     timing(
         "qlc",
         "16 KB page 96-layer 3D QLC, mean of the four kinds of pages: 121.7 / 1860 / 6340 us and 20.5 us a transfer",
         "PACA (ICCD 2022), Figure 2 and Table I; transfer at 800 MT/s",
+        Some(16 << 10),
         microseconds(1217, 18600, 63400, 205),
     ),
-    timing("mbf", "25 / 200 / 1500 us", "Multiple Bloom filters, text", microseconds(250, 2000, 15000, 0)),
+    timing("mbf", "25 / 200 / 1500 us", "Multiple Bloom filters, text", None, microseconds(250, 2000, 15000, 0)),
 ];
 
-const fn timing(name: &'static str, summary: &'static str, paper: &'static str, latency: Latency) -> Entry<Latency> {
-    Entry { name, summary, paper, memory: "none", parameters: &[], build: latency }
+const fn timing(
+    name: &'static str,
+    summary: &'static str,
+    paper: &'static str,
+    page_bytes: Option<u32>,
+    latency: Latency,
+) -> Entry<Preset> {
+    Entry { name, summary, paper, memory: "none", parameters: &[], build: Preset { latency, page_bytes } }
 }
 
 /// Busy times of planes and channels.

@@ -6,11 +6,15 @@ use std::fmt::Write as _;
 
 /// Every key of `spec` as TOML that reads back as the same specification. Before each stands a comment: what it is, what it
 /// takes, and where its value comes from, as `origin` says of a key (`None` for the default). A key without a value, and a
-/// section that is not there, stand as comments.
+/// section that is not there, stand as comments, with the value that `in_force` knows of.
 ///
 /// # Errors
 /// Numbers that TOML has no room for.
-pub fn with_comments<T: Specification>(spec: &T, origin: impl Fn(&str) -> Option<String>) -> Result<String, SpecError> {
+pub fn with_comments<T: Specification>(
+    spec: &T,
+    origin: impl Fn(&str) -> Option<String>,
+    in_force: impl Fn(&str) -> Option<String>,
+) -> Result<String, SpecError> {
     let table = toml::Table::try_from(spec)
         .map_err(|error| SpecError::new("spec", error.to_string(), "give smaller numbers"))?;
     let mut text = String::new();
@@ -29,9 +33,10 @@ pub fn with_comments<T: Specification>(spec: &T, origin: impl Fn(&str) -> Option
             let name = &row.key[section.len() + 1..];
             let value = fields.and_then(|fields| fields.get(name));
             comment(&mut text, row, value.is_some(), origin(row.key));
-            let _ = match value {
-                Some(value) => writeln!(text, "{name} = {value}"),
-                None => writeln!(text, "# {name} ="),
+            let _ = match (value, in_force(row.key)) {
+                (Some(value), _) => writeln!(text, "{name} = {value}"),
+                (None, Some(value)) => writeln!(text, "# {name} = {value}"),
+                (None, None) => writeln!(text, "# {name} ="),
             };
         }
     }
@@ -59,7 +64,8 @@ mod tests {
         let text = "placement = \"dac:regions=3\"\n[device]\nlogical_size = \"1GiB\"\nover_provisioning = \"150%\"\n";
         let spec = DeviceSpec::from_toml(text, &["timing.read_ns=7".to_owned()]).unwrap();
         let origin = |key: &str| (key == "timing.read_ns").then(|| "--set".to_owned());
-        let printed = with_comments(&spec, origin).unwrap();
+        let in_force = |key: &str| (key == "timing.program_ns").then(|| "9".to_owned());
+        let printed = with_comments(&spec, origin, in_force).unwrap();
         assert_eq!(DeviceSpec::from_toml(&printed, &[]).unwrap(), spec);
         for row in DeviceSpec::rows() {
             let (section, name) = row.key.split_once('.').unwrap();
@@ -69,6 +75,7 @@ mod tests {
             assert!(comment.starts_with("# ") && comment.contains(&row.allowed()), "{}: {comment}", row.key);
             assert_eq!(comment.ends_with("; from --set."), row.key == "timing.read_ns", "{comment}");
         }
+        assert!(printed.contains("# program_ns = 9\n") && printed.contains("\nread_ns = 7\n"), "{printed}");
         assert!(printed.contains("# floor =\n") && printed.contains("not given: the streams that"), "{printed}");
     }
 }
