@@ -28,14 +28,16 @@ pub(super) fn write_what_fits<F: FileSystem>(
     flags: WriteFlags,
 ) -> Result<usize> {
     let data = &data[..within_largest(files, offset, data.len() as u64)? as usize];
+    let piece = |at: u64| (PIECE_BYTES - at % PIECE_BYTES) as usize;
     match files.write(ino, handle, offset, data, flags) {
-        Err(Errno::NOSPC) => {}
+        // What is one piece was tried already.
+        Err(Errno::NOSPC) if data.len() > piece(offset) => {}
         done => return done.map(|()| data.len()),
     }
     let mut written = 0;
     while written < data.len() {
         let at = offset + written as u64;
-        let length = (data.len() - written).min((PIECE_BYTES - at % PIECE_BYTES) as usize);
+        let length = (data.len() - written).min(piece(at));
         match files.write(ino, handle, at, &data[written..written + length], flags) {
             Ok(()) => written += length,
             Err(error) if written == 0 => return Err(error),
