@@ -128,7 +128,7 @@ impl Results {
     #[pyo3(signature = (folder, csv=false, parquet=false))]
     fn write(&self, py: Python<'_>, folder: PathBuf, csv: bool, parquet: bool) -> PyResult<()> {
         let write = || {
-            files::writable_folder(&folder)?;
+            let _claimed = files::claim_folder(&folder)?;
             let mut set = vec![(folder.join("results.json"), files::to_json(&self.file).into_bytes())];
             let table = columns::columns(&self.file);
             if csv {
