@@ -3,11 +3,16 @@
 
     cargo build --release --package isotherm-cli && experiments/verdicts.py
 
-A drive of 32 Ki pages of 4 KiB in blocks of 64, seed 1; seven patterns, four preconditionings, five pairs of placement and victims
-with their over-provisioning, and two lengths: 280 settings, each run once as it is and once with ten times the writes. Wear
-levelling is off, since a long run reaches it and a short one does not. A verdict is plainly valid if it is valid without reserve:
-steady, not light, and nothing said about the beginning of the window. Prints a table and the settings that lie furthest off.
-Needs about ten minutes on two cores.
+Each setting is run once as it is and once with ten times the writes, on a drive of 4 KiB pages in blocks of 64. There are two grids:
+
+- all: 32 Ki pages, seed 1; seven patterns, four preconditionings, five pairs of placement and victims with their over-provisioning,
+  and two lengths: 280 settings.
+- learning: 16 Ki pages, two seeds; four patterns that placements learn slowly, on drives that hold other data at first, six pairs of
+  which the placements learn, and three lengths: 288 settings.
+
+Wear levelling is off, since a long run reaches it and a short one does not. A verdict is plainly valid if it is valid without reserve:
+steady, not light, and nothing said about the beginning of the window. Prints a table for each grid, and the settings that lie furthest
+off. Needs about fifteen minutes on two cores.
 """
 
 import argparse
@@ -18,34 +23,60 @@ import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = 32 * 1024
 LONGER = 10
-DRIVE_WRITES = (2, 8)
-PATTERNS = (
-    "uniform",
-    "zipf,theta=0.8",
-    "zipf,theta=0.99",
-    "zipf,theta=1.2",
-    "hotcold,hot=0.1,hot_writes=0.9",
-    "hotcold,hot=0.5,hot_writes=0.95",
-    "hotcold,hot=0.2,hot_writes=0.99",
-)
-PRECONDITIONS = ("none", "sequential", "random", "trace")
-DRIVES = (
-    ("single", "greedy", "7%"),
-    ("single", "greedy", "28%"),
-    ("multilog", "greedy", "28%"),
-    ("host_gc", "cost_benefit", "14%"),
-    ("isotherm", "isotherm", "14%"),
-)
+GRIDS = {
+    "all": {
+        "pages": (32 * 1024,),
+        "seed": (1,),
+        "drive_writes": (2, 8),
+        "pattern": (
+            "uniform",
+            "zipf,theta=0.8",
+            "zipf,theta=0.99",
+            "zipf,theta=1.2",
+            "hotcold,hot=0.1,hot_writes=0.9",
+            "hotcold,hot=0.5,hot_writes=0.95",
+            "hotcold,hot=0.2,hot_writes=0.99",
+        ),
+        "precondition": ("none", "sequential", "random", "trace"),
+        "drive": (
+            ("single", "greedy", "7%"),
+            ("single", "greedy", "28%"),
+            ("multilog", "greedy", "28%"),
+            ("host_gc", "cost_benefit", "14%"),
+            ("isotherm", "isotherm", "14%"),
+        ),
+    },
+    "learning": {
+        "pages": (16 * 1024,),
+        "seed": (1, 3),
+        "drive_writes": (2, 4, 8),
+        "pattern": (
+            "hotcold,hot=0.5,hot_writes=0.95",
+            "hotcold,hot=0.4,hot_writes=0.95",
+            "hotcold,hot=0.2,hot_writes=0.8",
+            "zipf,theta=1",
+        ),
+        "precondition": ("sequential", "random"),
+        "drive": (
+            ("multilog", "greedy", "28%"),
+            ("multilog", "cost_benefit", "20%"),
+            ("midas", "greedy", "20%"),
+            ("isotherm", "isotherm", "20%"),
+            ("sfs", "cost_benefit", "28%"),
+            ("asa", "greedy", "14%"),
+        ),
+    },
+}
 
 
 def run(isotherm, setting, times):
     """The result of `setting` with so many times its writes."""
-    drive_writes, pattern, precondition, (placement, victim, op) = setting
-    trace = f"synth:{pattern},pages={PAGES},writes={drive_writes * PAGES * times}"
-    command = [isotherm, "run", trace, "--op", op, "--precondition", precondition, "--placement", placement]
-    command += ["--victim", victim, "--set", "wear.leveling=false", "--seed", "1", "--json"]
+    pages, (placement, victim, op) = setting["pages"], setting["drive"]
+    writes, seed = setting["drive_writes"] * pages * times, str(setting["seed"])
+    trace = f"synth:{setting['pattern']},pages={pages},writes={writes},seed={seed}"
+    command = [isotherm, "run", trace, "--op", op, "--precondition", setting["precondition"], "--placement", placement]
+    command += ["--victim", victim, "--set", "wear.leveling=false", "--seed", seed, "--json"]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
@@ -61,14 +92,7 @@ def judge(isotherm, setting):
     return setting, is_plain(short["verdict"]), difference, short, long
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--isotherm", default=ROOT / "target/release/isotherm", help="the program to run")
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default 2)")
-    arguments = parser.parse_args()
-    settings = list(itertools.product(DRIVE_WRITES, PATTERNS, PRECONDITIONS, DRIVES))
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        judged = list(pool.map(lambda setting: judge(arguments.isotherm, setting), settings))
+def report(judged):
     print("| verdict | runs | more than 2.5 % off | more than 5 % off | furthest off |")
     print("|---|---|---|---|---|")
     for name, plain in (("plainly valid", True), ("anything else", False)):
@@ -79,9 +103,23 @@ def main():
     for setting, _, difference, short, long in sorted(
         (entry for entry in judged if entry[1]), key=lambda entry: -abs(entry[2])
     )[:8]:
-        drive_writes, pattern, precondition, drive = setting
         wa = f"{short['write_amplification']:.3f} for {long['write_amplification']:.3f}"
-        print(f"- {pattern}, {precondition}, {'/'.join(drive)}, {drive_writes} drive writes: {wa} ({difference:+.1%})")
+        words = f"{setting['pattern']}, {setting['precondition']}, {'/'.join(setting['drive'])}"
+        print(f"- {words}, {setting['drive_writes']} drive writes, seed {setting['seed']}: {wa} ({difference:+.1%})")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--isotherm", default=ROOT / "target/release/isotherm", help="the program to run")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default 2)")
+    parser.add_argument("--grid", choices=GRIDS, action="append", help="a grid of settings, instead of both")
+    arguments = parser.parse_args()
+    for name in arguments.grid or GRIDS:
+        settings = [dict(zip(GRIDS[name], point)) for point in itertools.product(*GRIDS[name].values())]
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+            judged = list(pool.map(lambda setting: judge(arguments.isotherm, setting), settings))
+        print(f"\nThe grid {name!r}, {len(settings)} settings:\n", flush=True)
+        report(judged)
 
 
 if __name__ == "__main__":

@@ -44,13 +44,14 @@ fn last_and_before(replays: &[Option<f64>]) -> Option<Comparison> {
 }
 
 impl Comparison {
-    /// What can be compared best: whole replays, parts of them where the first one fills an empty device, quarters. `None` if
-    /// there are too few writes.
+    /// What can be compared best: whole replays, without the first where it is unlike the others; parts of them where the first one fills
+    /// an empty device; quarters. `None` if there are too few writes.
     pub fn of(window: &Window<'_>) -> Option<Self> {
         let Window { recording, start, quarters, setting } = *window;
         let (within, has_first) = recording.replays(start);
         let is_filled_within = has_first && setting.began_empty();
-        match within[usize::from(is_filled_within).min(within.len())..] {
+        let is_left_out = has_first && setting.leaves_first_out(within.len());
+        match within[usize::from(is_left_out).min(within.len())..] {
             [_] if is_filled_within => {
                 let names = ["in the second half of the first replay", "in that of the second"].map(str::to_owned);
                 return Some(Self { earlier: quarters[1]?, later: quarters[3]?, names, by_quarters: false });
@@ -80,7 +81,7 @@ impl Comparison {
         let (within, has_first) = recording.replays(start);
         let mut all = recording.all_replays();
         let last = *all.last()?;
-        if within.len() < 2 || has_first && setting.began_empty() && within.len() < 3 {
+        if within.len() < 2 || has_first && setting.leaves_first_out(3) && within.len() < 3 {
             return None;
         }
         let seen = setting.replay.repeat;
@@ -88,8 +89,8 @@ impl Comparison {
         (seen.saturating_add(1)..=seen.saturating_add(2 * steady::ROUNDS as u32)).find(|_| {
             all.push(last);
             let window = if setting.replay.measure_last.is_some() { within.len() } else { all.len() };
-            let is_filled_within = window == all.len() && setting.began_empty();
-            let compared = last_and_before(&all[all.len() - window + usize::from(is_filled_within)..]);
+            let is_left_out = window == all.len() && setting.leaves_first_out(window);
+            let compared = last_and_before(&all[all.len() - window + usize::from(is_left_out)..]);
             // Half of what is allowed is left for what the ones to come differ by.
             compared.is_some_and(|compared| compared.difference() <= setting.difference_max() / 2.0)
         })

@@ -53,6 +53,13 @@ impl Setting<'_> {
         self.began_empty() && self.replay.repeat == 1
     }
 
+    /// Whether the first of so many replays is compared with none: it fills the device, or meets what another workload left, and the mean
+    /// that counts it in is told apart. Two replays of a full device are compared all the same, as there is nothing else.
+    pub(super) fn leaves_first_out(&self, replays: usize) -> bool {
+        let meets_other_data = self.source == Source::Trace && self.replay.precondition != Precondition::Trace;
+        self.began_empty() || meets_other_data && replays > 2
+    }
+
     /// Mean of the last replays that preconditioned the device: of as many as steadiness is judged by, since a device that is steady
     /// swings from one to the next.
     pub(super) fn last_preconditioning(&self) -> Option<f64> {
