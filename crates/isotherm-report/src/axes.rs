@@ -23,6 +23,6 @@ pub(crate) fn x_axis(wanted: &Wanted) -> Axis {
 
 /// Published numbers without a place of their own are lines across the chart.
 pub(crate) fn rules(wanted: &Wanted) -> Vec<Rule> {
-    let unplaced = wanted.published.iter().filter(|p| p.x.is_none());
+    let unplaced = wanted.published.iter().filter(|p| p.x.is_none() && !p.upright);
     unplaced.map(|p| Rule { label: format!("{} (published)", p.label), value: p.value }).collect()
 }

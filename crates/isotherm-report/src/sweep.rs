@@ -11,7 +11,7 @@ use isotherm_eval::estimate;
 use isotherm_eval::results::{
     Experiment, Figure as Wanted, FigureKind, Published, PublishedRow, ResultsFile, RunResult,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Fills the page.
 pub(crate) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Page, ReportError> {
@@ -55,6 +55,8 @@ struct Point<T> {
 /// The runs of a figure, told apart by panel, series and x.
 struct Selection<T> {
     panels: Vec<String>,
+    /// Axes of a run of each panel.
+    axes: Vec<Map<String, Value>>,
     series: Vec<String>,
     points: Vec<Point<T>>,
 }
@@ -155,7 +157,7 @@ fn select<T>(wanted: &Wanted, runs: &[RunResult], values: Vec<Option<T>>) -> Res
         // What is predicted takes in what the axes change.
         others.clear();
     }
-    let mut selection = Selection { panels: Vec::new(), series: Vec::new(), points: Vec::new() };
+    let mut selection = Selection { panels: Vec::new(), axes: Vec::new(), series: Vec::new(), points: Vec::new() };
     let measured_x = if wanted.is_along_a_key() { values_at(&chosen, &wanted.x, value_at)? } else { Vec::new() };
     for (index, (run, y)) in chosen.iter().zip(values).enumerate() {
         let title =
@@ -175,6 +177,9 @@ fn select<T>(wanted: &Wanted, runs: &[RunResult], values: Vec<Option<T>>) -> Res
             valid: run.verdict.valid,
             trace: if others.iter().any(|a| a == "trace") { axis_text(&axis(run, "trace")?) } else { String::new() },
         };
+        if selection.axes.len() < selection.panels.len() {
+            selection.axes.push(run.axes.clone());
+        }
         selection.points.push(point);
     }
     Ok(selection)
@@ -288,6 +293,17 @@ fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Ch
         };
         let (origin, mark) = (Origin::Published, Mark::Points);
         series.push(PlaneSeries { name, slot, origin, mark, points, ..PlaneSeries::default() });
+    }
+    let ys = series.iter().flat_map(|line| &line.points).filter_map(|point| point.1);
+    let ends = ys.fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], y| [a.min(y), b.max(y)]);
+    for published in wanted.published.iter().filter(|published| published.stands_in(&selection.axes[panel])) {
+        series.push(PlaneSeries {
+            name: format!("{} (published)", published.label),
+            slot: selection.series.len(),
+            origin: Origin::Theory,
+            points: ends.map(|y| (published.value, Some(y))).to_vec(),
+            ..PlaneSeries::default()
+        });
     }
     Ok(Chart::Plane(Plane { x: x_axis(wanted), y: value_axis(wanted), series, rules: rules(wanted) }))
 }

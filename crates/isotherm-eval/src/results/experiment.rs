@@ -149,6 +149,19 @@ pub struct Published {
     /// Value of the figure's `series` axis that it belongs to; the first one where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Value>,
+    /// Whether the number lies along x, such as the place of an optimum: an upright line in the panels that `only` admits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub upright: bool,
+    /// Axes of the panels that an upright line stands in.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub only: Map<String, Value>,
+}
+
+impl Published {
+    /// Whether it is an upright line in a panel of runs with these axes.
+    pub fn stands_in(&self, axes: &Map<String, Value>) -> bool {
+        self.upright && admits(&self.only, axes)
+    }
 }
 
 impl Figure {

@@ -60,6 +60,8 @@ pub fn experiment() -> ResultsFile {
         unit: "relative to single".into(),
         x: x.map(Value::from),
         series: x.map(|_| Value::from("epoch")),
+        upright: false,
+        only: Map::new(),
     };
     let row = |figure: &str, published: f64, ours: Option<f64>| PublishedRow {
         figure: figure.into(),

@@ -388,6 +388,41 @@ fn figures_of_one_name_are_one_picture_under_their_paper() {
     assert!(summary.page.contains(note), "{}", summary.page);
 }
 
+/// A published place along x, such as that of an optimum, is an upright line in its own panel alone.
+#[test]
+fn a_published_place_along_x_stands_upright_in_its_panel() {
+    let mut results = fixture::experiment();
+    for (at, run) in results.runs.iter_mut().enumerate() {
+        run.axes.insert("share".into(), ((at + 1) as f64).into());
+    }
+    let experiment = results.experiment.as_mut().unwrap();
+    let place = isotherm_eval::results::Published {
+        label: "best share".into(),
+        value: 2.5,
+        upright: true,
+        x: None,
+        series: None,
+        only: serde_json::from_value(serde_json::json!({ "victim": "greedy" })).unwrap(),
+        ..experiment.figures[0].published[0].clone()
+    };
+    experiment.figures = vec![isotherm_eval::results::Figure {
+        kind: isotherm_eval::results::FigureKind::Lines,
+        x: "share".into(),
+        relative_to: None,
+        published: vec![place],
+        ..experiment.figures[0].clone()
+    }];
+    let picture = &isotherm_report::summary::of(&[("epoch".into(), results)]).unwrap().pictures[0].1;
+    let dotted: Vec<&str> =
+        picture.lines().filter(|line| line.starts_with("<path d=\"M") && line.contains("\"2 2\"")).collect();
+    let upright = |path: &&&str| {
+        let numbers: Vec<&str> = path.split('"').nth(1).unwrap()[1..].split(['L', ' ']).collect();
+        numbers.len() == 4 && numbers[0] == numbers[2] && numbers[1] != numbers[3]
+    };
+    assert_eq!(dotted.iter().filter(upright).count(), 1, "{picture}");
+    assert_eq!(picture.matches(">best share (published)<").count(), 1, "and in the legend: {picture}");
+}
+
 /// What a picture leaves out is divided by all the same, and a line may be the mean of several runs.
 #[test]
 fn a_line_is_a_mean_relative_to_a_value_of_x() {
