@@ -95,6 +95,9 @@ impl Sign {
     }
 }
 
+/// A name in a legend and what stands for it.
+type Entry = (String, Sign);
+
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -167,7 +170,7 @@ impl Picture {
     }
 
     /// Names beside their signs, over as many lines as they take.
-    fn legend(&mut self, keys: &[(String, Sign)]) {
+    fn legend(&mut self, keys: &[Entry]) {
         let start = self.left + 8.0;
         let mut x = start;
         for (name, sign) in keys {
@@ -489,7 +492,7 @@ fn draw_heat_map(picture: &mut Picture, chart: &HeatMap) {
 }
 
 /// What the legend says of a chart: the names of its series, but those that stand in the chart.
-fn keys(chart: &Chart, named: &[(&PlaneSeries, f64)]) -> Vec<(String, Sign)> {
+fn keys(chart: &Chart, named: &[(&PlaneSeries, f64)]) -> Vec<Entry> {
     let is_named = |series: &PlaneSeries| named.iter().any(|(other, _)| other.name == series.name);
     match chart {
         Chart::Bars(chart) => chart.series.iter().map(|s| (s.name.clone(), Sign::of_bars(s.slot, s.origin))).collect(),
@@ -532,7 +535,7 @@ fn spread(figure: &Figure) -> Figure {
 }
 
 /// What stands above a chart: its panel's title, its own legend, and where y is upright, what y is.
-fn head(picture: &mut Picture, panel: &Panel, legend: &[(String, Sign)]) {
+fn head(picture: &mut Picture, panel: &Panel, legend: &[Entry]) {
     if !panel.title.is_empty() {
         picture.paragraph("ink", &panel.title);
     }
@@ -560,9 +563,9 @@ pub fn svg(figure: &Figure) -> String {
         [Panel { chart: Chart::Plane(chart), .. }] => named(chart),
         _ => Vec::new(),
     };
-    let legends: Vec<Vec<(String, Sign)>> = figure.panels.iter().map(|panel| keys(&panel.chart, &names)).collect();
+    let legends: Vec<Vec<Entry>> = figure.panels.iter().map(|panel| keys(&panel.chart, &names)).collect();
     // One legend for all panels, unless one sign stands for several series.
-    let mut legend: Vec<(String, Sign)> = Vec::new();
+    let mut legend: Vec<Entry> = Vec::new();
     for key in legends.iter().flatten() {
         if !legend.contains(key) {
             legend.push(key.clone());
@@ -585,7 +588,7 @@ pub fn svg(figure: &Figure) -> String {
         );
     let columns = if are_small && !is_long { 2 } else { 1 };
     let ranges = ranges::of(figure);
-    let panels: Vec<(&Panel, Ranges, &[(String, Sign)])> = figure
+    let panels: Vec<(&Panel, Ranges, &[Entry])> = figure
         .panels
         .iter()
         .zip(ranges)
