@@ -219,7 +219,7 @@ fn cost_figure(costs: &HotnessResult) -> Figure {
     }
 }
 
-fn sweep_figure(findings: &Findings<'_>, sweep: &HotnessSweep) -> Figure {
+pub(crate) fn sweep_figure(findings: &Findings<'_>, sweep: &HotnessSweep) -> Figure {
     let (label, unit) = match sweep.measure {
         HotnessMeasure::FalseIdentificationRate => ("false identification", "%"),
         HotnessMeasure::HotRatio => ("judged hot", "%"),

@@ -27,7 +27,8 @@ pub(crate) fn varying_axes(runs: &[&RunResult]) -> Vec<String> {
 /// The value of an axis where nothing else tells which axis it is: a policy's name says so itself, a number does not.
 pub(crate) fn axis_title(axis: &str, value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
+        // In experiment files, values are texts.
+        Value::String(text) if text.parse::<f64>().is_err() => text.clone(),
         _ => format!("{} {}", axis.replace('_', " "), axis_text(value)),
     }
 }
@@ -426,6 +427,15 @@ pub(crate) fn values_at<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_told_with_what_it_is_of() {
+        let told = |value: Value| axis_title("disk_utilisation", &value);
+        assert_eq!(
+            [told(85.into()), told("85".into()), told("zipf".into())],
+            ["disk utilisation 85", "disk utilisation 85", "zipf"]
+        );
+    }
 
     #[test]
     fn a_window_has_its_value_from_its_beginning_to_its_end() {

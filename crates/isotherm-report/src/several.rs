@@ -90,7 +90,13 @@ fn parts(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
         categories: rows.iter().map(|row| row.name.clone()).collect(),
         value: value_axis(wanted),
         stacked: true,
-        series: keys.iter().enumerate().map(stack).collect(),
+        // What is nought everywhere would stand in the legend alone.
+        series: keys
+            .iter()
+            .enumerate()
+            .map(stack)
+            .filter(|stack| stack.values.iter().flatten().any(|y| *y != 0.0))
+            .collect(),
         rules: rules(wanted),
         ..Bars::default()
     }))

@@ -2,7 +2,9 @@
 //! figures as pictures ([`crate::svg()`]). Everything in it comes from results files; nothing is written by hand.
 
 use crate::error::ReportError;
+use crate::figure::{Figure, Panel};
 use crate::findings::Findings;
+use crate::panels::PALE;
 use crate::svg::svg;
 use crate::table::number;
 use crate::{hotness, sweep};
@@ -25,6 +27,9 @@ const AGREES: f64 = 1.1;
 const NEAR: f64 = 1.5;
 /// A smaller change against the scheme that a number is relative to is none.
 const CHANGE_MIN: f64 = 0.01;
+
+/// Above the pictures of experiments that follow no paper.
+const WITHOUT_PAPER: &str = "Beyond the papers";
 
 const HEAD: &str = "\
 <!-- Written by `make figures` from the results of the experiments in this folder. -->
@@ -91,7 +96,8 @@ pub fn of(experiments: &[(String, ResultsFile)]) -> Result<Summary, ReportError>
     let titles = "| Paper | Figure | What | Device, workload, seed | Published | Ours | Ratio | Verdict |\n|---|---|---|---|---|---|---|---|";
     summary.page += titles;
     summary.page.push('\n');
-    let mut drawn = String::new();
+    // By paper, in the order in which they come.
+    let mut drawn: Vec<(&str, String)> = Vec::new();
     for (name, results) in experiments {
         let Some(experiment) = &results.experiment else { continue };
         for row in rows(experiment, results) {
@@ -110,15 +116,25 @@ pub fn of(experiments: &[(String, ResultsFile)]) -> Result<Summary, ReportError>
             let cells = cells.map(|cell| cell.replace('|', "\\|").replace('\n', " "));
             writeln!(summary.page, "| {} |", cells.join(" | ")).expect("writing to a string cannot fail");
         }
-        for (file, title, picture) in pictures(experiment, results)? {
-            writeln!(drawn, "## {title}\n\n![{title}](figures/{file})\n\nFrom [{name}.toml]({name}.toml).\n")
+        let paper = if experiment.paper.is_empty() { WITHOUT_PAPER } else { experiment.paper.as_str() };
+        for Picture { file, title, caption, text } in pictures(experiment, results)? {
+            if !drawn.iter().any(|(other, _)| *other == paper) {
+                drawn.push((paper, String::new()));
+            }
+            let told = if caption.is_empty() { String::new() } else { format!(" {caption}") };
+            for (_, section) in drawn.iter_mut().filter(|(other, _)| *other == paper) {
+                write!(
+                    section,
+                    "### {title}\n\n![{title}](figures/{file})\n\nFrom [{name}.toml]({name}.toml).{told}\n\n"
+                )
                 .expect("writing to a string cannot fail");
-            summary.pictures.push((file, picture));
+            }
+            summary.pictures.push((file, text));
         }
     }
-    summary.page.push('\n');
-    summary.page += drawn.trim_end();
-    summary.page.push('\n');
+    for (paper, section) in drawn {
+        write!(summary.page, "\n## {paper}\n\n{}\n", section.trim_end()).expect("writing to a string cannot fail");
+    }
     Ok(summary)
 }
 
@@ -180,22 +196,74 @@ fn regime(runs: &[&RunResult]) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// File name, title and text of each picture of an experiment.
-fn pictures(experiment: &Experiment, results: &ResultsFile) -> Result<Vec<(String, String, String)>, ReportError> {
-    let mut pictures = Vec::new();
-    for wanted in experiment.figures.iter().filter(|figure| figure.picture.is_some()) {
-        pictures.push((wanted.picture.clone(), sweep::figure(wanted, &results.runs)?));
+/// A picture of an experiment.
+struct Picture {
+    /// Name of its file.
+    file: String,
+    title: String,
+    /// What is seen in it.
+    caption: String,
+    text: String,
+}
+
+/// The pictures of an experiment. Figures of one name are one picture.
+fn pictures(experiment: &Experiment, results: &ResultsFile) -> Result<Vec<Picture>, ReportError> {
+    let mut named: Vec<(&str, Vec<Figure>)> = Vec::new();
+    for wanted in &experiment.figures {
+        let Some(name) = &wanted.picture else { continue };
+        let figure = sweep::picture(wanted, &results.runs)?;
+        match named.iter_mut().find(|(other, _)| other == name) {
+            Some((_, figures)) => figures.push(figure),
+            None => named.push((name, vec![figure])),
+        }
     }
-    let asked = experiment.hotness.as_ref().filter(|asked| asked.picture.is_some());
-    let errors = asked.map(|asked| {
-        let findings = Findings::of(experiment, asked, &results.hotness);
-        (asked.picture.clone(), hotness::by_trace(&findings))
-    });
-    let drawn = pictures.into_iter().chain(errors).filter_map(|(name, figure)| {
-        let picture = svg(&figure);
-        Some((format!("{}.svg", name?), figure.title, picture))
-    });
-    Ok(drawn.collect())
+    if let Some(asked) = &experiment.hotness {
+        let mut findings = Findings::of(experiment, asked, &results.hotness);
+        let chosen = &asked.picture_traces;
+        findings.traces.retain(|trace| chosen.is_empty() || chosen.iter().any(|name| name == trace.name));
+        named.extend(asked.picture.as_deref().map(|name| (name, vec![hotness::by_trace(&findings)])));
+        let sweeps = asked.sweeps.iter().filter_map(|sweep| Some((sweep.picture.as_deref()?, sweep)));
+        named.extend(sweeps.map(|(name, sweep)| (name, vec![hotness::sweep_figure(&findings, sweep)])));
+    }
+    let drawn = |(name, figures): (&str, Vec<Figure>)| {
+        let figure = joined(figures);
+        Picture { file: format!("{name}.svg"), text: svg(&figure), title: figure.title, caption: figure.caption }
+    };
+    Ok(named.into_iter().map(drawn).collect())
+}
+
+/// Several figures as one: what their titles begin with, to the colon, is its title, and the rest tells the panels.
+fn joined(figures: Vec<Figure>) -> Figure {
+    let mut captions: Vec<String> = Vec::new();
+    for figure in &figures {
+        // The picture's own legend says what is pale.
+        let caption = figure.caption.trim_end_matches(PALE).trim().to_owned();
+        if !caption.is_empty() && !captions.contains(&caption) {
+            captions.push(caption);
+        }
+    }
+    let caption = captions.join(" ");
+    let [first, _, ..] = figures.as_slice() else {
+        return Figure { caption, ..figures.into_iter().next().unwrap_or_default() };
+    };
+    let head = first.title.split(": ").next().unwrap_or_default();
+    let rests: Vec<&str> = figures
+        .iter()
+        .map(|figure| figure.title.strip_prefix(head).unwrap_or(&figure.title).trim_start_matches(": "))
+        .collect();
+    // In parentheses, behind all of them, stands what they have in common.
+    let tail = rests[0].find(" (").map(|at| &rests[0][at..]).filter(|tail| rests.iter().all(|r| r.ends_with(tail)));
+    let tail = tail.unwrap_or_default();
+    let mut panels = Vec::new();
+    for (figure, rest) in figures.iter().zip(&rests) {
+        let rest = rest.strip_suffix(tail).unwrap_or(rest);
+        panels.extend(figure.panels.iter().map(|panel| {
+            let parts = [rest, panel.title.as_str()];
+            let title = parts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ");
+            Panel { title, group: figure.title.clone(), chart: panel.chart.clone() }
+        }));
+    }
+    Figure { title: format!("{head}{tail}"), caption, panels }
 }
 
 #[cfg(test)]

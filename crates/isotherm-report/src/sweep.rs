@@ -7,10 +7,11 @@ use crate::page::{Block, Cell, Column, Page, Section, Table};
 use crate::panels::{PALE, axis_text, axis_title, flags, histogram, position, values_at, varying_axes, within_a_whole};
 use crate::table::{self, counts_at, number, number_at};
 use crate::{runs, several};
+use isotherm_eval::estimate;
 use isotherm_eval::results::{
     Experiment, Figure as Wanted, FigureKind, Published, PublishedRow, ResultsFile, RunResult,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Fills the page.
 pub(crate) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Page, ReportError> {
@@ -43,42 +44,68 @@ pub(crate) fn page(results: &ResultsFile, experiment: &Experiment) -> Result<Pag
 struct Point<T> {
     panel: usize,
     series: usize,
-    /// Value of the series axis, which a joined line hides.
-    label: String,
     x: Value,
     y: Option<T>,
     /// Whether the run is valid.
     valid: bool,
+    /// The trace, where that tells panels apart: what was measured under different ones is not compared by eye.
+    trace: String,
 }
 
 /// The runs of a figure, told apart by panel, series and x.
 struct Selection<T> {
     panels: Vec<String>,
+    /// Axes of a run of each panel.
+    axes: Vec<Map<String, Value>>,
     series: Vec<String>,
     points: Vec<Point<T>>,
 }
 
+/// A figure as the report shows it.
 pub(crate) fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
-    let runs = &chosen(wanted, runs)?;
+    drawn(wanted, runs, |_| true)
+}
+
+/// A figure as its picture shows it, which may be a part of it: what all its runs have in common stands in the title.
+pub(crate) fn picture(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
+    let Figure { title, caption, panels } = drawn(wanted, runs, |run| wanted.shows(&run.axes))?;
+    let fixed = wanted.picture_only.iter().filter_map(|(axis, value)| Some(format!("{axis}: {}", value.as_str()?)));
+    let fixed: Vec<String> = fixed.collect();
+    let title = if fixed.is_empty() { title } else { format!("{title} ({})", fixed.join("; ")) };
+    Ok(Figure { title, caption, panels })
+}
+
+fn drawn(wanted: &Wanted, runs: &[RunResult], is_shown: impl Fn(&RunResult) -> bool) -> Result<Figure, ReportError> {
+    let all = &chosen(wanted, runs)?;
+    let shown: Vec<RunResult> = all.iter().filter(|run| is_shown(run)).cloned().collect();
+    if shown.is_empty() {
+        return Err(refuse(wanted, "no run has the values under `picture_only`".into(), axes_there_are(all)));
+    }
     let panels = if wanted.kind == FigureKind::Histogram {
-        histograms(wanted, &select(wanted, runs, counts_at)?)
+        histograms(wanted, &select(wanted, &shown, read(wanted, &shown, counts_at)?)?)
     } else if !matches!(wanted.kind, FigureKind::Bars | FigureKind::Lines | FigureKind::Agreement) {
-        several::panels(wanted, runs)?
+        several::panels(wanted, &shown)?
     } else {
-        let mut selection = select(wanted, runs, number_at)?;
+        // What others are divided by need not be shown.
+        let mut values = read(wanted, all, number_at)?;
         if let Some(reference) = &wanted.relative_to {
-            divide(wanted, &mut selection, reference)?;
+            values = divided(wanted, all, &values, reference)?;
         }
+        let values = all.iter().zip(values).filter(|(run, _)| is_shown(run)).map(|(_, value)| value).collect();
+        let selection = select(wanted, &shown, values)?;
         let chart = |index| match wanted.kind {
             FigureKind::Lines => lines(wanted, &selection, index),
             FigureKind::Agreement => agreement(wanted, &selection),
             _ => Ok(bars(wanted, &selection, index)),
         };
-        let titles = selection.panels.iter().enumerate();
-        titles.map(|(index, title)| Ok(Panel::new(title, chart(index)?))).collect::<Result<Vec<_>, ReportError>>()?
+        let panel = |(index, title): (usize, &String)| {
+            let group = selection.points.iter().find(|point| point.panel == index).map(|point| point.trace.clone());
+            Ok(Panel { title: title.clone(), group: group.unwrap_or_default(), chart: chart(index)? })
+        };
+        selection.panels.iter().enumerate().map(panel).collect::<Result<Vec<_>, ReportError>>()?
     };
     let mut caption = wanted.note.clone();
-    if runs.iter().any(|run| !run.verdict.valid) {
+    if shown.iter().any(|run| !run.verdict.valid) {
         caption = format!("{caption} {PALE}").trim_start().to_owned();
     }
     Ok(Figure { title: wanted.title.clone(), caption, panels })
@@ -99,19 +126,23 @@ fn value_at(json: &Value, key: &str) -> Option<Value> {
     key.split('.').try_fold(json, |at, key| at.get(key)).cloned()
 }
 
-/// Axes beyond x and series that still vary have a panel for each of their combinations. `read` takes what is drawn out of a
-/// run.
-fn select<T>(
+/// What `read` takes out of each run for the figure.
+fn read<T>(
     wanted: &Wanted,
     runs: &[RunResult],
     read: impl Fn(&Value, &str) -> Option<T>,
-) -> Result<Selection<T>, ReportError> {
-    let chosen: Vec<&RunResult> = runs.iter().collect();
-    let values = values_at(&chosen, &wanted.y, read)?;
+) -> Result<Vec<Option<T>>, ReportError> {
+    let values = values_at(&runs.iter().collect::<Vec<_>>(), &wanted.y, read)?;
     if values.iter().all(Option::is_none) {
         let fix = "name a number of a run in results.json (for a histogram, a list of counts), with dots into objects, such as erase_count.total".into();
         return Err(refuse(wanted, format!("no run has a number at `{}`", wanted.y), fix));
     }
+    Ok(values)
+}
+
+/// Axes beyond x and series that still vary have a panel for each of their combinations.
+fn select<T>(wanted: &Wanted, runs: &[RunResult], values: Vec<Option<T>>) -> Result<Selection<T>, ReportError> {
+    let chosen: Vec<&RunResult> = runs.iter().collect();
     let axis = |run: &RunResult, name: &str| {
         run.axes
             .get(name)
@@ -126,7 +157,7 @@ fn select<T>(
         // What is predicted takes in what the axes change.
         others.clear();
     }
-    let mut selection = Selection { panels: Vec::new(), series: Vec::new(), points: Vec::new() };
+    let mut selection = Selection { panels: Vec::new(), axes: Vec::new(), series: Vec::new(), points: Vec::new() };
     let measured_x = if wanted.is_along_a_key() { values_at(&chosen, &wanted.x, value_at)? } else { Vec::new() };
     for (index, (run, y)) in chosen.iter().zip(values).enumerate() {
         let title =
@@ -141,11 +172,14 @@ fn select<T>(
         let point = Point {
             panel: position(&mut selection.panels, &title.join(", ")),
             series: position(&mut selection.series, joined.map_or(&label, |j| &j.name)),
-            label,
             x,
             y,
             valid: run.verdict.valid,
+            trace: if others.iter().any(|a| a == "trace") { axis_text(&axis(run, "trace")?) } else { String::new() },
         };
+        if selection.axes.len() < selection.panels.len() {
+            selection.axes.push(run.axes.clone());
+        }
         selection.points.push(point);
     }
     Ok(selection)
@@ -156,20 +190,34 @@ fn axes_there_are(runs: &[RunResult]) -> String {
     format!("the runs have the axes {}", names.join(", "))
 }
 
-/// Divides each number by that of the reference series in the same panel, at the same x unless x was measured too.
-fn divide(wanted: &Wanted, selection: &mut Selection<f64>, reference: &str) -> Result<(), ReportError> {
-    let of_reference = selection.points.iter().filter(|p| p.label == reference);
-    let bases: Vec<(usize, Value, Option<f64>)> = of_reference.map(|p| (p.panel, p.x.clone(), p.y)).collect();
-    if bases.is_empty() {
-        let fix = format!("choose from {}", selection.series.join(", "));
+/// Each number over that of the run that differs in the axis of the reference alone: the series, or else x.
+fn divided(
+    wanted: &Wanted,
+    runs: &[RunResult],
+    values: &[Option<f64>],
+    reference: &str,
+) -> Result<Vec<Option<f64>>, ReportError> {
+    let is_reference = |run: &RunResult, axis: &str| run.axes.get(axis).is_some_and(|v| axis_text(v) == reference);
+    let axes = wanted.series.iter().chain([&wanted.x]);
+    let Some(axis) = axes.into_iter().find(|axis| runs.iter().any(|run| is_reference(run, axis))) else {
+        let mut names = Vec::new();
+        for value in runs.iter().filter_map(|run| run.axes.get(wanted.series.as_ref().unwrap_or(&wanted.x))) {
+            position(&mut names, &axis_text(value));
+        }
+        let fix = format!("choose from {}", names.join(", "));
         return Err(refuse(wanted, format!("`relative_to` names no series: \"{reference}\""), fix));
-    }
-    let is_measured = wanted.is_along_a_key();
-    for point in &mut selection.points {
-        let base = bases.iter().find(|b| b.0 == point.panel && (is_measured || b.1 == point.x)).and_then(|b| b.2);
-        point.y = point.y.zip(base).filter(|(_, base)| *base != 0.0).map(|(y, base)| y / base);
-    }
-    Ok(())
+    };
+    let others = |run: &RunResult| {
+        let mut axes = run.axes.clone();
+        axes.remove(axis);
+        axes
+    };
+    let bases: Vec<_> = runs.iter().zip(values).filter(|(run, _)| is_reference(run, axis)).collect();
+    let base_of = |run: &RunResult| bases.iter().find(|(base, _)| others(base) == others(run)).and_then(|b| *b.1);
+    let over = |(run, value): (&RunResult, &Option<f64>)| {
+        value.zip(base_of(run)).filter(|(_, base)| *base != 0.0).map(|(value, base)| value / base)
+    };
+    Ok(runs.iter().zip(values).map(over).collect())
 }
 
 /// Series of `wanted` that have published numbers with a place, with those numbers.
@@ -219,7 +267,10 @@ fn bars(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Chart {
 fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Chart, ReportError> {
     let number_of = |x: &Value| wanted.number_along(x);
     let mut series: Vec<PlaneSeries> = Vec::new();
-    for (slot, name) in selection.series.iter().enumerate() {
+    if wanted.mean {
+        series.push(means(wanted, selection, panel)?);
+    }
+    for (slot, name) in selection.series.iter().enumerate().filter(|_| !wanted.mean) {
         let mut found = Vec::new();
         for point in selection.points.iter().filter(|p| p.panel == panel && p.series == slot) {
             found.push(((number_of(&point.x)?, point.y), !point.valid));
@@ -236,11 +287,50 @@ fn lines(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<Ch
         for (published, x) in numbers {
             points.push((number_of(x)?, Some(published.value)));
         }
-        let name = format!("{} (published)", selection.series[slot]);
+        let (name, slot) = match wanted.mean {
+            true => ("published".to_owned(), 1),
+            false => (format!("{} (published)", selection.series[slot]), slot),
+        };
         let (origin, mark) = (Origin::Published, Mark::Points);
         series.push(PlaneSeries { name, slot, origin, mark, points, ..PlaneSeries::default() });
     }
+    let ys = series.iter().flat_map(|line| &line.points).filter_map(|point| point.1);
+    let ends = ys.fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], y| [a.min(y), b.max(y)]);
+    for published in wanted.published.iter().filter(|published| published.stands_in(&selection.axes[panel])) {
+        series.push(PlaneSeries {
+            name: format!("{} (published)", published.label),
+            slot: selection.series.len(),
+            origin: Origin::Theory,
+            points: ends.map(|y| (published.value, Some(y))).to_vec(),
+            ..PlaneSeries::default()
+        });
+    }
     Ok(Chart::Plane(Plane { x: x_axis(wanted), y: value_axis(wanted), series, rules: rules(wanted) }))
+}
+
+/// The mean over the series at each x, with its confidence interval.
+fn means(wanted: &Wanted, selection: &Selection<f64>, panel: usize) -> Result<PlaneSeries, ReportError> {
+    let mut found: Vec<(f64, Vec<f64>, bool)> = Vec::new();
+    for point in selection.points.iter().filter(|p| p.panel == panel) {
+        let (x, y) = (wanted.number_along(&point.x)?, point.y);
+        match found.iter_mut().find(|at| at.0 == x) {
+            Some(at) => {
+                at.1.extend(y);
+                at.2 |= !point.valid;
+            }
+            None => found.push((x, y.into_iter().collect(), !point.valid)),
+        }
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let estimates: Vec<_> = found.iter().map(|(x, ys, _)| (*x, estimate(ys))).collect();
+    let axis = wanted.series.as_deref().unwrap_or("run");
+    Ok(PlaneSeries {
+        name: format!("mean over {axis} ({} runs), 95 % confidence", selection.series.len()),
+        points: estimates.iter().map(|(x, of)| (*x, of.as_ref().map(|of| of.mean))).collect(),
+        intervals: estimates.iter().map(|(_, of)| of.as_ref()?.confidence_95).collect(),
+        invalid: flags(found.iter().map(|at| at.2)),
+        ..PlaneSeries::default()
+    })
 }
 
 /// Measured against predicted, and the line of equality from the smallest number to the largest.

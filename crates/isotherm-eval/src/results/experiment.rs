@@ -88,14 +88,23 @@ pub struct Figure {
     pub title: String,
     /// Bars, lines or distributions.
     pub kind: FigureKind,
-    /// Name of the picture that it is among those of all experiments; absent for none.
+    /// Name of the picture that it is among those of all experiments; absent for none. Figures of one name are one picture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<String>,
+    /// Of the runs that are drawn, those that the picture shows: as `only`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub picture_only: Map<String, Value>,
     /// Axis whose values stand along x: a key of the runs' `axes`. Lines may also lie over a number of the run, and an
     /// agreement always does: then its key, as for `y`.
     pub x: String,
     /// What is measured: a key of a run, with dots into objects (`erase_count.total`).
     pub y: String,
+    /// Text below the x axis of lines; absent for the name of `x`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub x_label: String,
+    /// Whether the lines lie over the logarithm of x.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub x_logarithmic: bool,
     /// Text beside the y axis, with its unit.
     #[serde(default)]
     pub y_label: String,
@@ -105,7 +114,11 @@ pub struct Figure {
     /// Values of `series` that one line joins: the others are points beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<Joined>,
-    /// Divide by the run that agrees in every other axis and has this value of `series` (such as `single`).
+    /// One line of the means over the values of `series`, with their 95 % confidence intervals, in place of a line for each.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mean: bool,
+    /// Divide by the run that agrees in every other axis and has this value of `series` (such as `single`), or of `x` where `series` has
+    /// no such value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
     /// Draw only runs whose axes have these values; a list admits several.
@@ -136,6 +149,19 @@ pub struct Published {
     /// Value of the figure's `series` axis that it belongs to; the first one where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Value>,
+    /// Whether the number lies along x, such as the place of an optimum: an upright line in the panels that `only` admits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub upright: bool,
+    /// Axes of the panels that an upright line stands in.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub only: Map<String, Value>,
+}
+
+impl Published {
+    /// Whether it is an upright line in a panel of runs with these axes.
+    pub fn stands_in(&self, axes: &Map<String, Value>) -> bool {
+        self.upright && admits(&self.only, axes)
+    }
 }
 
 impl Figure {
@@ -147,6 +173,11 @@ impl Figure {
     /// Whether a run with these axes is drawn.
     pub fn draws(&self, axes: &Map<String, Value>) -> bool {
         admits(&self.only, axes)
+    }
+
+    /// Whether the picture shows a run with these axes that is drawn.
+    pub fn shows(&self, axes: &Map<String, Value>) -> bool {
+        admits(&self.picture_only, axes)
     }
 
     /// Whether `x` is the key of a result rather than the name of an axis.

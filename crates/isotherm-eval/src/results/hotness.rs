@@ -106,6 +106,9 @@ pub struct HotnessExperiment {
     /// Name of the picture that shows which scheme errs where, among those of all experiments; absent for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<String>,
+    /// Traces that pictures show; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub picture_traces: Vec<String>,
     /// Parameters over their ranges.
     #[serde(default)]
     pub sweeps: Vec<HotnessSweep>,
@@ -123,6 +126,9 @@ pub struct HotnessExperiment {
 pub struct HotnessSweep {
     /// Figure of the paper.
     pub figure: String,
+    /// Name of the picture that it is among those of all experiments; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<String>,
     /// What is varied, with its unit.
     pub x: String,
     /// What is looked at.

@@ -78,6 +78,36 @@ pub(super) fn ridges(rules: &[Rule], at: &Reach, across: &Reach) -> Vec<Place> {
     places
 }
 
+/// Heights of texts at the ends of lines that end at `ends`: as near to these as they lie a line of text apart, between the bounds
+/// where there is room.
+pub(super) fn apart(ends: &[f64], [top, bottom]: [f64; 2]) -> Vec<f64> {
+    const STEP: f64 = 14.0;
+    let mut order: Vec<usize> = (0..ends.len()).collect();
+    order.sort_by(|a, b| ends[*a].total_cmp(&ends[*b]));
+    // Texts that meet are one stack, with its middle where the middle of their ends is.
+    let mut stacks: Vec<(Vec<usize>, f64)> = Vec::new();
+    for at in order {
+        stacks.push((vec![at], ends[at].min(bottom).max(top)));
+        while let [.., (above, start), (below, next)] = stacks.as_mut_slice() {
+            if *start + STEP * above.len() as f64 <= *next {
+                break;
+            }
+            above.append(below);
+            let count = above.len() as f64;
+            let middle = above.iter().map(|at| ends[*at]).sum::<f64>() / count;
+            *start = (middle - STEP * (count - 1.0) / 2.0).min(bottom - STEP * (count - 1.0)).max(top);
+            stacks.pop();
+        }
+    }
+    let mut heights = vec![0.0; ends.len()];
+    for (stack, start) in stacks {
+        for (place, at) in stack.into_iter().enumerate() {
+            heights[at] = start + STEP * place as f64;
+        }
+    }
+    heights
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +137,15 @@ mod tests {
             Place::of(0.0, y.at(1.006) - 4.0, "").y,
             "a label stands on its line where there is room"
         );
+    }
+
+    #[test]
+    fn names_at_the_ends_of_lines_lie_apart_and_in_order() {
+        assert_eq!(apart(&[10.0, 100.0], [0.0, 240.0]), [10.0, 100.0], "where there is room, each at its end");
+        let heights = apart(&[120.0, 118.0, 122.0, 240.0, 239.0], [0.0, 240.0]);
+        let order = [heights[1], heights[0], heights[2], heights[4], heights[3]];
+        assert!(order.windows(2).all(|pair| pair[0] + 13.9 < pair[1]), "{heights:?}");
+        assert!((heights[0] - 120.0).abs() < 0.1 && heights[3] <= 240.0, "{heights:?}");
     }
 
     #[test]

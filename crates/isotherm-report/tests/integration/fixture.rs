@@ -60,6 +60,8 @@ pub fn experiment() -> ResultsFile {
         unit: "relative to single".into(),
         x: x.map(Value::from),
         series: x.map(|_| Value::from("epoch")),
+        upright: false,
+        only: Map::new(),
     };
     let row = |figure: &str, published: f64, ours: Option<f64>| PublishedRow {
         figure: figure.into(),
@@ -76,6 +78,10 @@ pub fn experiment() -> ResultsFile {
         title: "Figure 5: garbage collections".into(),
         kind: FigureKind::Bars,
         picture: Some("collections".into()),
+        picture_only: Map::new(),
+        x_label: String::new(),
+        x_logarithmic: false,
+        mean: false,
         x: "victim".into(),
         y: "gc_count".into(),
         y_label: "Victims collected, relative to single".into(),

@@ -357,6 +357,111 @@ fn a_summary_has_a_row_for_each_published_number_and_the_pictures_asked_for() {
 }
 
 #[test]
+fn figures_of_one_name_are_one_picture_under_their_paper() {
+    let mut results = fixture::experiment();
+    let experiment = results.experiment.as_mut().unwrap();
+    let copies = isotherm_eval::results::Figure {
+        title: "Figure 5: pages copied".into(),
+        y: "gc_pages_copied".into(),
+        published: Vec::new(),
+        ..experiment.figures[0].clone()
+    };
+    experiment.figures.push(copies);
+    for figure in &mut experiment.figures {
+        figure.picture_only = serde_json::from_value(serde_json::json!({ "placement": "epoch" })).unwrap();
+    }
+    let own = ResultsFile {
+        experiment: Some(isotherm_eval::results::Experiment { paper: String::new(), ..experiment.clone() }),
+        ..results.clone()
+    };
+    let summary = isotherm_report::summary::of(&[("own".into(), own), ("epoch".into(), results)]).unwrap();
+    let names: Vec<&str> = summary.pictures.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["collections.svg", "collections.svg"], "one for each experiment");
+    let picture = &summary.pictures[0].1;
+    for text in [">Figure 5 (placement: epoch)<", ">garbage collections<", ">pages copied<", ">epoch<"] {
+        assert_eq!(picture.matches(text).count(), 1, "{text}: {picture}");
+    }
+    assert!(!picture.contains(">host_gc<"), "only what the picture is to show: {picture}");
+    let places = ["## Beyond the papers\n", "\n## Epoch\n"].map(|heading| summary.page.find(heading).unwrap());
+    assert!(places[0] < places[1] && summary.page.matches("### Figure 5 (placement: epoch)").count() == 2);
+    let note = "From [epoch.toml](epoch.toml). Ours saves more, because the footprint is smaller.";
+    assert!(summary.page.contains(note), "{}", summary.page);
+}
+
+/// A published place along x, such as that of an optimum, is an upright line in its own panel alone.
+#[test]
+fn a_published_place_along_x_stands_upright_in_its_panel() {
+    let mut results = fixture::experiment();
+    for (at, run) in results.runs.iter_mut().enumerate() {
+        run.axes.insert("share".into(), ((at + 1) as f64).into());
+    }
+    let experiment = results.experiment.as_mut().unwrap();
+    let place = isotherm_eval::results::Published {
+        label: "best share".into(),
+        value: 2.5,
+        upright: true,
+        x: None,
+        series: None,
+        only: serde_json::from_value(serde_json::json!({ "victim": "greedy" })).unwrap(),
+        ..experiment.figures[0].published[0].clone()
+    };
+    experiment.figures = vec![isotherm_eval::results::Figure {
+        kind: isotherm_eval::results::FigureKind::Lines,
+        x: "share".into(),
+        relative_to: None,
+        published: vec![place],
+        ..experiment.figures[0].clone()
+    }];
+    let picture = &isotherm_report::summary::of(&[("epoch".into(), results)]).unwrap().pictures[0].1;
+    let dotted: Vec<&str> =
+        picture.lines().filter(|line| line.starts_with("<path d=\"M") && line.contains("\"2 2\"")).collect();
+    let upright = |path: &&&str| {
+        let numbers: Vec<&str> = path.split('"').nth(1).unwrap()[1..].split(['L', ' ']).collect();
+        numbers.len() == 4 && numbers[0] == numbers[2] && numbers[1] != numbers[3]
+    };
+    assert_eq!(dotted.iter().filter(upright).count(), 1, "{picture}");
+    assert_eq!(picture.matches(">best share (published)<").count(), 1, "and in the legend: {picture}");
+}
+
+/// What a picture leaves out is divided by all the same, and a line may be the mean of several runs.
+#[test]
+fn a_line_is_a_mean_relative_to_a_value_of_x() {
+    let mut results = fixture::experiment();
+    let victims = ["greedy", "cost_benefit"];
+    for run in &mut results.runs {
+        let at = victims.iter().position(|victim| run.axes["victim"] == *victim).unwrap();
+        run.axes.insert("victim".into(), [10, 1000][at].into());
+    }
+    let experiment = results.experiment.as_mut().unwrap();
+    let line = isotherm_eval::results::Figure {
+        kind: isotherm_eval::results::FigureKind::Lines,
+        relative_to: Some("1000".into()),
+        mean: true,
+        x_label: "victims looked at".into(),
+        x_logarithmic: true,
+        picture_only: serde_json::from_value(serde_json::json!({ "victim": 10 })).unwrap(),
+        published: Vec::new(),
+        ..experiment.figures[0].clone()
+    };
+    experiment.figures = vec![line];
+    let page = render(&results).unwrap();
+    let written = |text: &str| page.contains(text);
+    assert!(written("mean over placement (3 runs), 95 % confidence") && written("victims looked at"));
+    let picture = &isotherm_report::summary::of(&[("epoch".into(), results.clone())]).unwrap().pictures[0].1;
+    let counts = |victim: i64| {
+        let of = results.runs.iter().filter(move |run| run.axes["victim"] == victim);
+        of.map(|run| (run.axes["placement"].clone(), run.gc_count as f64)).collect::<Vec<_>>()
+    };
+    let base = counts(1000);
+    let ratios = counts(10).into_iter().map(|(name, count)| count / base.iter().find(|b| b.0 == name).unwrap().1);
+    let estimate = isotherm_eval::estimate(&ratios.collect::<Vec<_>>()).unwrap();
+    assert!(estimate.mean != 1.0 && estimate.confidence_95.unwrap() > 0.0);
+    assert_eq!(picture.matches("<circle").count(), 1, "one point: {picture}");
+    let points = page.split("\"points\":[[10.0,").nth(1).unwrap().split(']').next().unwrap();
+    assert!((points.parse::<f64>().unwrap() - estimate.mean).abs() < 1e-12, "{points}");
+}
+
+#[test]
 fn an_experiment_shows_published_numbers_beside_ours() {
     let results = fixture::experiment();
     let Some((file, mut browser)) = prepare("experiment", &results) else { return };
