@@ -21,6 +21,12 @@ pub(crate) fn lowest_bits(word: u64, most: u32) -> u64 {
     chosen
 }
 
+/// Whether some bit is in `own` and not in `other`.
+#[inline(always)]
+fn differ(own: &[u64], other: &[u64]) -> bool {
+    own.iter().zip(other).fold(0, |difference, (own, other)| difference | own & !other) != 0
+}
+
 /// A set over `0..length`.
 #[derive(Clone, Debug)]
 pub struct Bits {
@@ -99,6 +105,31 @@ impl Bits {
         ends != 0 || middle.chunks(4).zip(other[1..].chunks(4)).any(|words| difference(words) != 0)
     }
 
+    /// In how many of the ranges of `words` words, the last of them possibly shorter, something is in this set and not in `other`, a set
+    /// of the same length.
+    pub fn ranges_exceeding(&self, other: &Self, words: usize) -> u64 {
+        // Lengths that the compiler knows become instructions over several words, without a branch on any of them.
+        match words {
+            2 => self.ranges_of::<2>(other),
+            4 => self.ranges_of::<4>(other),
+            8 => self.ranges_of::<8>(other),
+            16 => self.ranges_of::<16>(other),
+            _ => self
+                .words
+                .chunks(words)
+                .zip(other.words.chunks(words))
+                .map(|(own, other)| u64::from(differ(own, other)))
+                .sum(),
+        }
+    }
+
+    fn ranges_of<const WORDS: usize>(&self, other: &Self) -> u64 {
+        let ((own, own_rest), (other, other_rest)) =
+            (self.words.as_chunks::<WORDS>(), other.words.as_chunks::<WORDS>());
+        let whole: u64 = own.iter().zip(other).map(|(own, other)| u64::from(differ(own, other))).sum();
+        whole + u64::from(differ(own_rest, other_rest))
+    }
+
     /// Everything in the set, in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().enumerate().flat_map(|(index, word)| {
@@ -142,6 +173,28 @@ mod tests {
             }
             for (first, end) in [(0, odd), (odd + 1, 900), (odd, odd), (64, 128), (odd + 59, 900)] {
                 assert!(!large.exceeds(&small, first, end), "{odd}: {first}..{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_that_exceed_are_counted_as_one_by_one() {
+        let mut random = crate::random::Random::new(7);
+        for length in [64, 640, 64 * 37] {
+            let (mut own, mut other) = (Bits::new(length), Bits::new(length));
+            for _ in 0..length / 20 {
+                own.insert(random.below(length as u64) as u32);
+            }
+            own.iter().filter(|_| random.chance(0.7)).collect::<Vec<_>>().into_iter().for_each(|i| _ = other.insert(i));
+            for words in [1, 2, 3, 4, 8, 16, 32] {
+                let starts = (0..length as u32).step_by(64 * words);
+                let one_by_one =
+                    starts.filter(|first| own.exceeds(&other, *first, (first + 64 * words as u32).min(length as u32)));
+                assert_eq!(
+                    own.ranges_exceeding(&other, words),
+                    one_by_one.count() as u64,
+                    "{words} words of {length} bits"
+                );
             }
         }
     }

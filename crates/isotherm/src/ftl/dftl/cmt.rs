@@ -145,6 +145,12 @@ impl Cmt {
         wanted.exceeds(&self.resident, lpns.start, lpns.end)
     }
 
+    /// In how many of the ranges of so many LPNs, a multiple of 64, the entry of one that is in `wanted` is not in DRAM.
+    pub fn ranges_lacking_some(&self, wanted: &Bits, lpns: usize) -> u64 {
+        debug_assert!(lpns.is_multiple_of(64));
+        wanted.ranges_exceeding(&self.resident, lpns / 64)
+    }
+
     /// Brings the place of `lpn` towards the cache.
     #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {

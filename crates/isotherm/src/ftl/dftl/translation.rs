@@ -195,17 +195,16 @@ impl DemandMap {
         store: &mut BlockStore<M, P, V>,
     ) -> Result<(), DeviceError> {
         let Some(sampled) = store.placement().metadata_reads() else { return Ok(()) };
-        let not_cached = |page: &u32| self.cache.lacks_some(sampled, self.layout.lpns(*page));
-        if store.medium().counts_meta_reads() {
-            // The sum of a condition, not a loop over what it holds for: that would be mispredicted.
-            let count = (0..self.layout.pages()).map(|page| u64::from(not_cached(&page))).sum();
+        let entries_per_page = 1usize << self.layout.log2_entries_per_page;
+        if store.medium().counts_meta_reads() && entries_per_page.is_multiple_of(64) {
+            let count = self.cache.ranges_lacking_some(sampled, entries_per_page);
             store.placement_mut().forget_metadata_reads();
             store.medium_mut().count_meta_reads(count, Cause::Sampling);
             return Ok(());
         }
         let mut pages = std::mem::take(&mut self.sampled);
         pages.clear();
-        pages.extend((0..self.layout.pages()).filter(not_cached));
+        pages.extend((0..self.layout.pages()).filter(|page| self.cache.lacks_some(sampled, self.layout.lpns(*page))));
         store.placement_mut().forget_metadata_reads();
         let read = pages.iter().enumerate().try_for_each(|(index, page)| {
             if let Some(coming) = pages.get(index + PAGES_AHEAD) {
