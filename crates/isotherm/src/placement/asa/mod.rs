@@ -140,9 +140,9 @@ const CHECK_INTERVAL: u32 = 1000;
 /// Looks after which the whole sample is another one.
 const LOOKS_A_SAMPLE: u64 = 64;
 
-/// Pages are drawn so many at a time, and their recency is prefetched before the first is read: they lie anywhere in a table
+/// Pages are drawn so many at a time, and their recency is prefetched while those before them are exchanged: they lie anywhere in a table
 /// larger than the processor's caches.
-const DRAWN_AT_ONCE: usize = 32;
+const DRAWN_AT_ONCE: usize = 8;
 
 /// Steps of a logarithm of recency that is clustered: that of the largest, 22.2, makes the largest integer that fits.
 const STEPS_PER_UNIT: f64 = (1u64 << 27) as f64;
@@ -265,22 +265,31 @@ impl Asa {
             return;
         }
         let mut left = (writes / u64::from(CHECK_INTERVAL) * size).div_ceil(LOOKS_A_SAMPLE).min(size) as usize;
-        let mut drawn = [Lpn(0); DRAWN_AT_ONCE];
+        let mut coming = self.foresee(0, left);
         while left > 0 {
-            let drawn = &mut drawn[..left.min(DRAWN_AT_ONCE)];
-            for (ahead, drawn) in drawn.iter_mut().enumerate() {
-                *drawn = Lpn(self.random.below(pages) as u32);
-                memory::prefetch(&self.pages, drawn.0 as usize);
-                memory::prefetch(&self.pages, self.sample.leaving(ahead).0 as usize);
-            }
-            for came in &*drawn {
+            let count = left.min(DRAWN_AT_ONCE);
+            left -= count;
+            let next = self.foresee(count, left);
+            let drawn = std::mem::replace(&mut coming, next);
+            for came in &drawn[..count] {
                 if let Some(gone) = self.sample.exchange(*came) {
                     let [gone, came] = [gone, *came].map(|lpn| self.pages[lpn.0 as usize].irr);
                     self.recount(gone, came);
                 }
             }
-            left -= drawn.len();
         }
+    }
+
+    /// Draws the next pages, at most `most`, and prefetches what exchanging them needs, `ahead` exchanges from now.
+    #[inline(always)]
+    fn foresee(&mut self, ahead: usize, most: usize) -> [Lpn; DRAWN_AT_ONCE] {
+        let mut drawn = [Lpn(0); DRAWN_AT_ONCE];
+        for (index, drawn) in drawn[..most.min(DRAWN_AT_ONCE)].iter_mut().enumerate() {
+            *drawn = Lpn(self.random.below(self.pages.len() as u64) as u32);
+            memory::prefetch(&self.pages, drawn.0 as usize);
+            memory::prefetch(&self.pages, self.sample.leaving(ahead + index).0 as usize);
+        }
+        drawn
     }
 
     /// A sampled recency becomes another.
