@@ -18,7 +18,9 @@ use hdrhistogram::Histogram;
 
 /// Requests are prefetched in groups of this size: map entries two groups ahead, the state of old pages one group ahead,
 /// which needs the entries to have arrived. A prefetch that misses the TLB holds up what follows it; side by side the
-/// misses of a group overlap, while between one write and the next they would come one after the other.
+/// misses of a group overlap, while between one write and the next they would come one after the other. It is the other way
+/// round where a write looks at many tables ([`Ftl::looks_at_many_tables`]): a processor waits for some two dozen lines at once, and
+/// a read that comes while more are wanted waits for those too. Then one page is prefetched with each request, as far ahead.
 const GROUP: usize = 8;
 
 /// Groups that requests themselves are prefetched ahead.
@@ -145,8 +147,10 @@ impl<F: Ftl> Ssd<F> {
             memory::prefetch(batch, GROUPS_AHEAD * GROUP + index);
         }
         let after_next = self.first_pages(batch, 2 * GROUP);
-        self.ftl.prefetch_entries(&after_next);
-        self.ftl.prefetch_pages(next);
+        if !self.ftl.looks_at_many_tables() {
+            self.ftl.prefetch_entries(&after_next);
+            self.ftl.prefetch_pages(next);
+        }
         after_next
     }
 
@@ -396,6 +400,10 @@ where
                 continue;
             }
             for (index, request) in rest.iter().take(GROUP).enumerate() {
+                if self.ftl.looks_at_many_tables() {
+                    self.ftl.prefetch_entries(&next[index..=index]);
+                    self.ftl.prefetch_pages(&current[index..=index]);
+                }
                 self.begin(request.arrival_ns)?;
                 self.carry_out(first + start + index, request)?;
                 if request.durable {

@@ -32,6 +32,12 @@ pub trait Ftl {
 
     /// Logical pages.
     fn logical_pages(&self) -> u32;
+    /// Whether a write looks at so many tables that their lines for a group of requests are more than a processor waits for at once:
+    /// then the two hints that follow are given for one page with each request, not for a group of them.
+    #[inline(always)]
+    fn looks_at_many_tables(&self) -> bool {
+        false
+    }
     /// First of two hints that pages will be written soon: brings their map entries towards the cache.
     fn prefetch_entries(&self, lpns: &[Lpn]);
     /// Second hint, a few writes later: brings the state of their old pages towards the cache.

@@ -106,6 +106,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
         self.store.begin_write(pages);
     }
     #[inline(always)]
+    fn looks_at_many_tables(&self) -> bool {
+        self.store.places_each_page()
+    }
+    #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.map.prefetch(lpns);
         self.store.prefetch(lpns.iter().copied());

@@ -95,6 +95,8 @@ pub struct BlockStore<M, P, V> {
     foreseen: Option<BlockId>,
     /// What [`VictimPolicy::watches_pages`] says, here because every write asks.
     watches_pages: bool,
+    /// Whether the placement looks at each page that the host writes.
+    places_each_page: bool,
 }
 
 /// Turns a medium's failure that no retry mends into the device's.
@@ -107,6 +109,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     pub fn new(medium: M, placement: P, victim: V, options: StoreOptions) -> Self {
         let geometry = *medium.geometry();
         let data_streams = placement.streams();
+        let places_each_page = placement.host_to().is_none();
         // One more for what wear levelling moves.
         let slots = usize::from(data_streams) + usize::from(options.meta_streams) + 1;
         let mut blocks = BlockTable::new(geometry.blocks, geometry.log2_pages_per_block, options.age);
@@ -145,9 +148,16 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             moves: Vec::with_capacity(geometry.pages_per_block() as usize),
             foreseen: None,
             watches_pages,
+            places_each_page,
         };
         store.park();
         store
+    }
+
+    /// Whether the placement looks at each page that the host writes.
+    #[inline(always)]
+    pub(crate) fn places_each_page(&self) -> bool {
+        self.places_each_page
     }
 
     /// The medium below.

@@ -252,6 +252,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy, O: MapObserver> Ftl for Dftl<M, P
         self.store.begin_write(pages);
     }
     #[inline(always)]
+    fn looks_at_many_tables(&self) -> bool {
+        true
+    }
+    #[inline(always)]
     fn prefetch_entries(&self, lpns: &[Lpn]) {
         self.map.pages.prefetch(lpns);
         lpns.iter().for_each(|lpn| self.map.cache.prefetch(*lpn));
