@@ -178,7 +178,7 @@ impl<F: Ftl> Ssd<F> {
         self.ftl.begin_write(1);
         self.load(lpn.0, Cause::Modify)?;
         self.scratch.clear(0, (offset - start) as usize..(end - start) as usize);
-        self.ftl.write(lpn, self.scratch.page(0), Cause::Host)?;
+        self.write_scratch(lpn)?;
         self.host.pages_written += 1;
         self.host.bytes_written += end - offset;
         Ok(())
@@ -269,7 +269,7 @@ impl<F: Ftl> Ssd<F> {
                 self.host.pages_partly_written += 1;
                 self.load(lpn, Cause::Modify)?;
                 self.scratch.patch(0, (from - start) as usize, data, range);
-                self.ftl.write(Lpn(lpn), self.scratch.page(0), Cause::Host)?;
+                self.write_scratch(Lpn(lpn))?;
             } else {
                 self.ftl.write(Lpn(lpn), data.page(range), Cause::Host)?;
             }
@@ -302,6 +302,12 @@ impl<F: Ftl> Ssd<F> {
             self.finds_nothing &= !mapped;
         }
         Ok(())
+    }
+
+    /// Writes the scratch page. Compiled once: a part of a page costs a read as well.
+    #[inline(never)]
+    fn write_scratch(&mut self, lpn: Lpn) -> Result<(), DeviceError> {
+        self.ftl.write(lpn, self.scratch.page(0), Cause::Host)
     }
 
     /// Reads a page into the scratch page; zeros where it holds nothing.
@@ -449,24 +455,18 @@ where
         self.host.bytes_written += (pages as u64) << self.log2_page_bytes;
     }
 
-    /// Carries out `batch`, and tells the placement of its writes ahead. A request that discards pages ends what can be told.
+    /// Tells the placement of the writes that `batch` begins with, and returns how many requests those are in: one that discards pages ends
+    /// what can be told ahead.
     #[cold]
-    fn submit_announced(&mut self, batch: &[Request]) -> Result<(), DeviceError> {
-        let mut first = 0;
-        while first < batch.len() {
-            let rest = &batch[first..];
-            let length = rest.iter().position(|request| request.op.discards()).map_or(rest.len(), |at| at.max(1));
-            let part = &rest[..length];
-            let writes = part.iter().filter(|request| request.op == Op::Write && request.length > 0);
-            let inside = writes.take_while(|r| r.offset.saturating_add(r.length) <= self.capacity_bytes);
-            let pages = inside.flat_map(|r| self.page_of(r.offset).0..=self.page_of(r.offset + r.length - 1).0);
-            let pages: Vec<Lpn> = pages.map(Lpn).collect();
-            self.ftl.announce(&pages);
-            self.ftl.check_policies()?;
-            self.carry_out_all(part, first)?;
-            first += length;
-        }
-        Ok(())
+    fn announce(&mut self, batch: &[Request]) -> Result<usize, DeviceError> {
+        let length = batch.iter().position(|request| request.op.discards()).map_or(batch.len(), |at| at.max(1));
+        let writes = batch[..length].iter().filter(|request| request.op == Op::Write && request.length > 0);
+        let inside = writes.take_while(|r| r.offset.saturating_add(r.length) <= self.capacity_bytes);
+        let pages = inside.flat_map(|r| self.page_of(r.offset).0..=self.page_of(r.offset + r.length - 1).0);
+        let pages: Vec<Lpn> = pages.map(Lpn).collect();
+        self.ftl.announce(&pages);
+        self.ftl.check_policies()?;
+        Ok(length)
     }
 
     #[inline(always)]
@@ -498,10 +498,13 @@ where
     F::Medium: Medium<Content = Nothing>,
 {
     fn submit(&mut self, batch: &[Request]) -> Result<(), DeviceError> {
-        if self.wants_batches {
-            self.submit_announced(batch)?;
-        } else {
-            self.carry_out_all(batch, 0)?;
+        // In one place, so that the loop, which everything below is a part of, is compiled once.
+        let mut first = 0;
+        while first < batch.len() {
+            let rest = &batch[first..];
+            let length = if self.wants_batches { self.announce(rest)? } else { rest.len() };
+            self.carry_out_all(&rest[..length], first)?;
+            first += length;
         }
         self.ftl.check_policies()
     }

@@ -215,10 +215,15 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
         self.pages.len() as u32
     }
 
+    /// Writes what a frame holds to flash. Compiled once for all who call it.
+    #[inline(never)]
+    fn write_frame(&mut self, lpn: Lpn, frame: u32, cause: Cause) -> Result<(), DeviceError> {
+        self.ftl.write(lpn, self.frames.page(frame), cause)
+    }
+
     /// Writes a dirty frame to flash, and so cleans it.
-    #[inline(always)]
     fn write_back(&mut self, frame: u32) -> Result<(), DeviceError> {
-        self.ftl.write(Lpn(self.pages[frame as usize]), self.frames.page(frame), Cause::Host)?;
+        self.write_frame(Lpn(self.pages[frame as usize]), frame, Cause::Host)?;
         self.set_dirty(frame, false);
         self.counters.flushed_pages += 1;
         Ok(())
@@ -284,7 +289,7 @@ impl<F: Ftl, O: BufferObserver> WriteBuffer<F, O> {
                 None if self.ftl.read(lpn, self.frames.page_mut(register), Cause::Padding)? => register,
                 None => continue,
             };
-            self.ftl.write(lpn, self.frames.page(source), Cause::Padding)?;
+            self.write_frame(lpn, source, Cause::Padding)?;
             self.counters.padded_pages += 1;
         }
         Ok(())
