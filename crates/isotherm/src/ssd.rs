@@ -387,8 +387,9 @@ impl<F: Ftl> Ssd<F>
 where
     F::Medium: Medium<Content = Nothing>,
 {
-    /// Carries out `batch`, whose first request is number `first` of what was submitted.
-    #[inline(always)]
+    /// Carries out `batch`, whose first request is number `first` of what was submitted. A function of its own: as a part of the loop that
+    /// calls it, it takes the compiler's registers for what is needed once a batch (DFTL lost a fifth of its speed).
+    #[inline(never)]
     fn carry_out_all(&mut self, batch: &[Request], first: usize) -> Result<(), DeviceError> {
         if batch.is_empty() {
             return Ok(());
@@ -498,7 +499,6 @@ where
     F::Medium: Medium<Content = Nothing>,
 {
     fn submit(&mut self, batch: &[Request]) -> Result<(), DeviceError> {
-        // In one place, so that the loop, which everything below is a part of, is compiled once.
         let mut first = 0;
         while first < batch.len() {
             let rest = &batch[first..];
