@@ -1,6 +1,7 @@
 //! Where texts lie in a picture, so that none lies on another and no line crosses one.
 
-use super::{LINE, Reach, WIDTH, width_of};
+use super::canvas::{LINE, WIDTH, width_of};
+use super::reach::Reach;
 use crate::figure::Rule;
 
 /// The place of a text: its left and right end, its top and bottom.
