@@ -211,7 +211,7 @@ fn pictures(experiment: &Experiment, results: &ResultsFile) -> Result<Vec<Pictur
     let mut named: Vec<(&str, Vec<Figure>)> = Vec::new();
     for wanted in &experiment.figures {
         let Some(name) = &wanted.picture else { continue };
-        let figure = sweep::picture(wanted, &results.runs)?;
+        let Some(figure) = sweep::picture(wanted, &results.runs)? else { continue };
         match named.iter_mut().find(|(other, _)| other == name) {
             Some((_, figures)) => figures.push(figure),
             None => named.push((name, vec![figure])),

@@ -63,24 +63,26 @@ struct Selection<T> {
 
 /// A figure as the report shows it.
 pub(crate) fn figure(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
-    drawn(wanted, runs, |_| true)
+    drawn(wanted, &chosen(wanted, runs)?, |_| true)
 }
 
-/// A figure as its picture shows it, which may be a part of it: what all its runs have in common stands in the title.
-pub(crate) fn picture(wanted: &Wanted, runs: &[RunResult]) -> Result<Figure, ReportError> {
-    let Figure { title, caption, panels } = drawn(wanted, runs, |run| wanted.shows(&run.axes))?;
+/// A figure as its picture shows it, which may be a part of it: what all its runs have in common stands in the title. `None` where none of
+/// its runs is there, as of traces that were left out.
+pub(crate) fn picture(wanted: &Wanted, runs: &[RunResult]) -> Result<Option<Figure>, ReportError> {
+    let is_shown = |run: &RunResult| wanted.shows(&run.axes);
+    if !runs.iter().any(|run| wanted.draws(&run.axes) && is_shown(run)) {
+        return Ok(None);
+    }
+    let Figure { title, caption, panels } = drawn(wanted, &chosen(wanted, runs)?, is_shown)?;
     let fixed = wanted.picture_only.iter().filter_map(|(axis, value)| Some(format!("{axis}: {}", value.as_str()?)));
     let fixed: Vec<String> = fixed.collect();
     let title = if fixed.is_empty() { title } else { format!("{title} ({})", fixed.join("; ")) };
-    Ok(Figure { title, caption, panels })
+    Ok(Some(Figure { title, caption, panels }))
 }
 
-fn drawn(wanted: &Wanted, runs: &[RunResult], is_shown: impl Fn(&RunResult) -> bool) -> Result<Figure, ReportError> {
-    let all = &chosen(wanted, runs)?;
+/// A figure of those of `all` that are shown; some are.
+fn drawn(wanted: &Wanted, all: &[RunResult], is_shown: impl Fn(&RunResult) -> bool) -> Result<Figure, ReportError> {
     let shown: Vec<RunResult> = all.iter().filter(|run| is_shown(run)).cloned().collect();
-    if shown.is_empty() {
-        return Err(refuse(wanted, "no run has the values under `picture_only`".into(), axes_there_are(all)));
-    }
     let panels = if wanted.kind == FigureKind::Histogram {
         histograms(wanted, &select(wanted, &shown, read(wanted, &shown, counts_at)?)?)
     } else if !matches!(wanted.kind, FigureKind::Bars | FigureKind::Lines | FigureKind::Agreement) {
@@ -212,10 +214,12 @@ fn divided(
         axes.remove(axis);
         axes
     };
-    let bases: Vec<_> = runs.iter().zip(values).filter(|(run, _)| is_reference(run, axis)).collect();
-    let base_of = |run: &RunResult| bases.iter().find(|(base, _)| others(base) == others(run)).and_then(|b| *b.1);
+    let references = runs.iter().zip(values).filter(|(run, _)| is_reference(run, axis));
+    let bases: Vec<_> = references.map(|(run, value)| (others(run), *value)).collect();
     let over = |(run, value): (&RunResult, &Option<f64>)| {
-        value.zip(base_of(run)).filter(|(_, base)| *base != 0.0).map(|(value, base)| value / base)
+        let others = others(run);
+        let base = bases.iter().find(|base| base.0 == others).and_then(|base| base.1);
+        value.zip(base).filter(|(_, base)| *base != 0.0).map(|(value, base)| value / base)
     };
     Ok(runs.iter().zip(values).map(over).collect())
 }

@@ -388,6 +388,17 @@ fn figures_of_one_name_are_one_picture_under_their_paper() {
     assert!(summary.page.contains(note), "{}", summary.page);
 }
 
+/// As without the captures that an experiment's traces are in: the rows say that nothing was run, and nothing is drawn.
+#[test]
+fn a_picture_whose_runs_are_not_there_is_left_out() {
+    let mut results = fixture::experiment();
+    let figure = &mut results.experiment.as_mut().unwrap().figures[0];
+    figure.picture_only = serde_json::from_value(serde_json::json!({ "placement": "left out" })).unwrap();
+    let summary = isotherm_report::summary::of(&[("epoch".into(), results)]).unwrap();
+    assert!(summary.pictures.is_empty() && !summary.page.contains("##"), "{}", summary.page);
+    assert!(summary.page.contains("| Figure 5 |"), "{}", summary.page);
+}
+
 /// A published place along x, such as that of an optimum, is an upright line in its own panel alone.
 #[test]
 fn a_published_place_along_x_stands_upright_in_its_panel() {
