@@ -199,8 +199,17 @@ impl Figure {
     /// Looks, before anything has run, whether the figure can be drawn from points with these axes.
     ///
     /// # Errors
-    /// A line along an axis that is none of numbers.
+    /// A line along an axis that is none of numbers, or what only lines have in a figure of another kind.
     pub fn check(&self, points: &[&Map<String, Value>]) -> Result<(), SpecError> {
+        let of_lines = [
+            ("mean", self.mean),
+            ("x_logarithmic", self.x_logarithmic),
+            ("upright", self.published.iter().any(|published| published.upright)),
+        ];
+        if let Some((key, _)) = of_lines.iter().find(|(_, is_set)| *is_set && self.kind != FigureKind::Lines) {
+            let fix = format!("write `kind = \"lines\"`, or leave `{key}` out");
+            return Err(self.refuse(format!("`{key}` means nothing but where lines are drawn"), fix));
+        }
         let along = points.iter().filter(|axes| self.draws(axes)).filter_map(|axes| axes.get(&self.x));
         match self.kind {
             FigureKind::Lines => along.into_iter().try_for_each(|x| self.number_along(x).map(|_| ())),
@@ -235,4 +244,17 @@ mod tests {
         assert!(figure.check(&[&drawn, &not_drawn]).is_ok());
         assert!(figure.check(&[&drawn, &not_drawn, &wrong]).is_err());
     }
+
+    #[test]
+    fn what_lines_have_is_refused_in_other_figures() {
+        for (kind, is_right) in [("lines", true), ("bars", false)] {
+            for key in ["\"mean\": true", "\"x_logarithmic\": true", PLACE] {
+                let text = format!(r#"{{ "title": "F", "kind": "{kind}", "x": "fill", "y": "gc_count", {key} }}"#);
+                let figure: Figure = serde_json::from_str(&text).unwrap();
+                assert_eq!(figure.check(&[]).is_ok(), is_right, "{text}");
+            }
+        }
+    }
+
+    const PLACE: &str = r#""published": [{ "label": "p", "value": 1.0, "upright": true }]"#;
 }

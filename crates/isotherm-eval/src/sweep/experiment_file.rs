@@ -177,7 +177,9 @@ impl ExperimentFile {
         for figure in &experiment.figures {
             // An x with dots is the key of a result.
             let x = Some(&figure.x).filter(|_| !figure.is_along_a_key());
-            for axis in x.into_iter().chain(&figure.series).chain(figure.only.keys()) {
+            let places = figure.published.iter().flat_map(|published| published.only.keys());
+            let chosen_by = figure.only.keys().chain(figure.picture_only.keys()).chain(places);
+            for axis in x.into_iter().chain(&figure.series).chain(chosen_by) {
                 if axis != TRACE_AXIS && experiment.axes.iter().all(|a| a.name != *axis) {
                     let problem = format!("figure \"{}\" names the axis \"{axis}\", which there is not", figure.title);
                     let names = experiment.axes.iter().map(|axis| axis.name.as_str()).chain([TRACE_AXIS]);
@@ -428,6 +430,13 @@ mod tests {
         let figure =
             "[[figures]]\ntitle = \"f\"\nkind = \"bars\"\nx = \"tracee\"\ny = \"write_amplification\"\n[[axes]]";
         assert!(error("[[axes]]", figure).contains("did you mean \"trace\"?"));
+        let figure = "[[figures]]\ntitle = \"f\"\nkind = \"lines\"\nx = \"trace\"\ny = \"write_amplification\"\n";
+        for wrong in [
+            "picture_only = { tracee = \"a\" }\n[[axes]]",
+            "published = [{ label = \"p\", value = 1.0, upright = true, only = { tracee = \"a\" } }]\n[[axes]]",
+        ] {
+            assert!(error("[[axes]]", &format!("{figure}{wrong}")).contains("did you mean \"trace\"?"), "{wrong}");
+        }
     }
 
     #[test]
