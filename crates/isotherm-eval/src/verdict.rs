@@ -8,8 +8,8 @@
 //! alike: the quarters of one replay differ where the trace does. Parts of a pattern are alike, so that 2.5 % are allowed there. Of
 //! many replays five and five are compared, since a steady device swings from one to the next. Replays that preconditioned the device
 //! count as the ones before. The first replay on a device that holds nothing of the trace fills it: it is compared with none, and
-//! where there are two replays alone, their second halves are compared. Nor is the first of a trace that meets what was written in order
-//! or at random, where there are two more. One replay that there is nothing to compare with, and a
+//! where there are two replays alone, their second halves are compared. Nor is the first replay of a
+//! trace compared that meets what was written in order or at random, where two more follow. One replay that there is nothing to compare with, and a
 //! synthetic workload that is brought once, which has no period, are judged by the last two quarters of the window, between which the
 //! device may not be filling either.
 //!

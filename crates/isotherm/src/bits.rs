@@ -100,9 +100,7 @@ impl Bits {
         // Words are looked at several at a time: whether a single one has something is often anyone's guess, and a branch on it
         // mispredicted.
         let ends = one & !other[0] & from | last & !other[others.len()] & to;
-        let difference =
-            |(own, other): (&[u64], &[u64])| own.iter().zip(other).fold(0, |d, (own, other)| d | own & !other);
-        ends != 0 || middle.chunks(4).zip(other[1..].chunks(4)).any(|words| difference(words) != 0)
+        ends != 0 || middle.chunks(4).zip(other[1..].chunks(4)).any(|(own, other)| differ(own, other))
     }
 
     /// In how many of the ranges of `words` words, the last of them possibly shorter, something is in this set and not in `other`, a set

@@ -138,8 +138,8 @@ impl<F: Ftl> Ssd<F> {
         }
     }
 
-    /// Prefetches for the two groups of requests that follow the one that `batch` begins with, and the requests of a later one: a long
-    /// batch is not in the near caches either. `next` are the first pages of the next group; those of the one after it are returned.
+    /// Prefetches for the two groups of requests that follow the one that `batch` begins with, unless that is done with each request, and the
+    /// requests of a later one: a long batch is not in the near caches either. `next` are the first pages of the next group; those of the one after it are returned.
     #[inline(always)]
     fn prefetch_groups(&self, batch: &[Request], next: &[Lpn; GROUP]) -> [Lpn; GROUP] {
         const REQUESTS_PER_LINE: usize = 64 / size_of::<Request>();
@@ -387,8 +387,8 @@ impl<F: Ftl> Ssd<F>
 where
     F::Medium: Medium<Content = Nothing>,
 {
-    /// Carries out `batch`, whose first request is number `first` of what was submitted. A function of its own: as a part of the loop that
-    /// calls it, it takes the compiler's registers for what is needed once a batch (DFTL lost a fifth of its speed).
+    /// Carries out `batch`, whose first request is number `first` of what was submitted. A function of its own: as a part of the loop
+    /// that calls it, it was a fifth slower under DFTL and ASA-FTL (`cargo bench --bench map`).
     #[inline(never)]
     fn carry_out_all(&mut self, batch: &[Request], first: usize) -> Result<(), DeviceError> {
         if batch.is_empty() {
