@@ -93,8 +93,8 @@ fn requests(workload: &Workload, random: &mut Random, pages: u64) -> Vec<Request
     (0..BATCH).map(|_| write(workload.page(random, pages))).collect()
 }
 
-/// Fills the device once in order, then overwrites it until collections run steadily.
-fn warm_up(device: &mut dyn Replay, workload: &Workload, random: &mut Random, pages: u64, spare: f64) {
+/// Fills the device once in order, then overwrites it until collections run steadily: on 256 Mi pages that takes a minute.
+fn warm_up(device: &mut dyn Replay, workload: &Workload, random: &mut Random, pages: u64) {
     let mut page = 0;
     while page < pages {
         let batch: Vec<Request> = (page..(page + BATCH as u64).min(pages))
@@ -110,9 +110,7 @@ fn warm_up(device: &mut dyn Replay, workload: &Workload, random: &mut Random, pa
         page += batch.len() as u64;
         device.submit(&batch).expect("the device has room");
     }
-    // Larger devices are measured earlier on their way to the steady state: their speed is what matters here.
-    let share = if pages > 64 << 20 { 1.3 * spare } else { 2.5 };
-    for _ in 0..(pages as f64 * share) as usize / BATCH {
+    for _ in 0..(pages as f64 * 2.5) as usize / BATCH {
         device.submit(&requests(workload, random, pages)).expect("the device has room");
     }
 }
@@ -125,7 +123,7 @@ fn measure(pages: u64, spare: f64, workload: &Workload) {
     let mut device = build(&spec, &environment).expect("the specification is valid");
     let mut bare = BareLoop::new(pages as usize, plan.geometry.pages() as usize);
     let mut random = Random::new(42);
-    warm_up(device.as_mut(), workload, &mut random, pages, spare);
+    warm_up(device.as_mut(), workload, &mut random, pages);
     let batches = if pages > 64 << 20 { 256 } else { 64 };
     let (mut per_write, mut per_program, mut per_bare, mut per_read) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let first = device.snapshot();

@@ -24,6 +24,46 @@ impl Ppn {
     pub const NONE: Self = Self(u32::MAX);
 }
 
+/// Some of 64 pages that follow each other, taken out in their order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PageSet {
+    first: u32,
+    left: u64,
+}
+
+impl PageSet {
+    /// Of the 64 pages from `first` on those whose bits are set, the lowest bit being that of `first`.
+    #[inline(always)]
+    pub fn new(first: Ppn, bits: u64) -> Self {
+        Self { first: first.0, left: bits }
+    }
+
+    /// Whether some page is left in it.
+    #[inline(always)]
+    pub fn has_pages(&self) -> bool {
+        self.left != 0
+    }
+}
+
+impl Iterator for PageSet {
+    type Item = Ppn;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Ppn> {
+        let next = (self.left != 0).then(|| Ppn(self.first + self.left.trailing_zeros()))?;
+        self.left &= self.left - 1;
+        Some(next)
+    }
+
+    #[inline(always)]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let length = self.left.count_ones() as usize;
+        (length, Some(length))
+    }
+}
+
+impl ExactSizeIterator for PageSet {}
+
 /// The unit that is erased whole: an erase block, or a superblock striped over all dies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(transparent)]
@@ -156,5 +196,19 @@ impl fmt::Display for Lpn {
 impl fmt::Display for BlockId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "block {}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_pages_gives_them_in_order_and_once() {
+        let mut pages = PageSet::new(Ppn(128), 1 << 63 | 1 << 5 | 1);
+        assert_eq!((pages.len(), pages.next(), pages.len()), (3, Some(Ppn(128)), 2));
+        assert!(pages.has_pages());
+        assert_eq!(pages.by_ref().collect::<Vec<_>>(), [Ppn(133), Ppn(191)]);
+        assert_eq!((pages.has_pages(), pages.next(), PageSet::default().next()), (false, None, None));
     }
 }

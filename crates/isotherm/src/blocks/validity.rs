@@ -6,7 +6,7 @@
 //! entries of the TLB. Memory: 8 bytes a block and 1 bit a page (at least 8 bytes of them a block).
 
 use super::BlockState;
-use crate::address::{BlockId, Ppn, StreamId};
+use crate::address::{BlockId, PageSet, Ppn, StreamId};
 use crate::bits::for_each_bit;
 use crate::memory;
 
@@ -202,14 +202,7 @@ impl Validity {
     /// The valid pages of `block`, in order.
     pub(crate) fn valid_pages(&self, block: BlockId) -> impl Iterator<Item = Ppn> + '_ {
         let first = block.0 << self.log2_pages_per_block;
-        self.bits(block).iter().zip((first..).step_by(64)).flat_map(|(word, first)| {
-            let mut bits = *word;
-            std::iter::from_fn(move || {
-                let next = (bits != 0).then(|| Ppn(first + bits.trailing_zeros()))?;
-                bits &= bits - 1;
-                Some(next)
-            })
-        })
+        self.bits(block).iter().zip((first..).step_by(64)).flat_map(|(word, first)| PageSet::new(Ppn(first), *word))
     }
 
     /// Brings the record of a page towards the cache.

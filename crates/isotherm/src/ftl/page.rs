@@ -153,7 +153,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> Ftl for PageFtl<M, P, V> {
     fn write_run(&mut self, lpns: &[Lpn]) -> usize {
         let (at, count) = self.store.append_run(&lpns[..lpns.len().min(RUN)]);
         self.map.commit_run(&lpns[..count], at, &mut self.store);
-        self.store.look_again(at, count, &self.map);
+        self.store.fetch_coming(count as u32, &self.map);
         count
     }
 

@@ -7,8 +7,7 @@ use super::clock::NoClock;
 use super::content::Content as _;
 use super::payload::{HeapBytes, NoBytes, Payload};
 use super::{Kind, Medium, MediumError, Move, Oob, Owner, PageMut, PageRef, copy_each};
-use crate::address::{BlockId, Geometry, Lpn, Ppn};
-use crate::bits::for_each_bit;
+use crate::address::{BlockId, Geometry, Lpn, PageSet, Ppn};
 use crate::cause::Cause;
 use crate::memory;
 use crate::stats::MediumCounters;
@@ -272,23 +271,24 @@ impl<P: Payload> Medium for NandArray<P> {
     }
 
     #[inline(always)]
-    fn copy_data(&mut self, first: Ppn, chosen: u64, target: Ppn, cause: Cause, mut moved: impl FnMut(Lpn, Ppn)) {
-        let (count, from, to) = (chosen.count_ones() as usize, first.0 as usize, target.0 as usize);
+    fn copy_data(
+        &mut self,
+        pages: PageSet,
+        target: Ppn,
+        cause: Cause,
+        others: &mut PageSet,
+        mut moved: impl FnMut(Lpn, Ppn, Option<Owner>),
+    ) {
+        let count = pages.len();
         self.claim_run(target, count);
-        let (sources, targets) = if from < to {
-            let (below, above) = self.owners.split_at_mut(to);
-            (&below[from..], &mut above[..count])
-        } else {
-            let (below, above) = self.owners.split_at_mut(from);
-            (&*above, &mut below[to..][..count])
-        };
-        let mut next = 0;
-        for_each_bit(chosen, |bit| {
-            let owner = sources[bit as usize];
-            targets[next] = owner;
-            moved(Lpn(owner.address()), Ppn(target.0 + next as u32));
-            next += 1;
-        });
+        let owners = &mut self.owners[..];
+        let mut to = target.0;
+        for from in pages {
+            let owner = owners[from.0 as usize];
+            owners[to as usize] = owner;
+            moved(Lpn(owner.address()), Ppn(to), others.next().map(|at| owners[at.0 as usize]));
+            to += 1;
+        }
         self.counters.copies[cause] += count as u64;
     }
 

@@ -1,7 +1,7 @@
 //! Faults, as a decorator: loss of power at a chosen operation, and programs and erases that fail at random.
 
 use super::{Medium, MediumError, Move, Oob, Owner, PageMut, PageRef, copy_each};
-use crate::address::{BlockId, Geometry, Lpn, Ppn};
+use crate::address::{BlockId, Geometry, Lpn, PageSet, Ppn};
 use crate::cause::Cause;
 use crate::random::Random;
 use crate::stats::MediumCounters;
@@ -137,7 +137,7 @@ impl<M: Medium> Medium for Faulty<M> {
     fn holds_data_only(&self, block: BlockId) -> bool {
         self.inner.holds_data_only(block)
     }
-    fn copy_data(&mut self, _: Ppn, _: u64, _: Ppn, _: Cause, _: impl FnMut(Lpn, Ppn)) {
+    fn copy_data(&mut self, _: PageSet, _: Ppn, _: Cause, _: &mut PageSet, _: impl FnMut(Lpn, Ppn, Option<Owner>)) {
         unreachable!("each copy meets its own fate");
     }
     fn programs_runs(&self) -> bool {

@@ -12,7 +12,7 @@ pub mod fault;
 pub mod payload;
 pub mod timing;
 
-use crate::address::{BlockId, Geometry, Lpn, MAX_PAGES, Ppn};
+use crate::address::{BlockId, Geometry, Lpn, MAX_PAGES, PageSet, Ppn};
 use crate::cause::Cause;
 use crate::device::DeviceError;
 use crate::memory::Zero;
@@ -185,9 +185,16 @@ pub trait Medium: Sized {
     fn copies_owners(&self) -> bool;
     /// Whether every page of a full block holds data.
     fn holds_data_only(&self, block: BlockId) -> bool;
-    /// Copies pages of data to consecutive pages of another block from `target` on, and tells `moved` of each: of the 64 pages from
-    /// `first` on, which lie in one block, those of `chosen`, lowest bit first. Only where [`Medium::copies_owners`].
-    fn copy_data(&mut self, first: Ppn, chosen: u64, target: Ppn, cause: Cause, moved: impl FnMut(Lpn, Ppn));
+    /// Copies pages of data to consecutive pages of another block from `target` on, and tells `moved` of each, together with the owner of
+    /// one of `others` as long as there are any. Only where [`Medium::copies_owners`].
+    fn copy_data(
+        &mut self,
+        pages: PageSet,
+        target: Ppn,
+        cause: Cause,
+        others: &mut PageSet,
+        moved: impl FnMut(Lpn, Ppn, Option<Owner>),
+    );
     /// Whether pages hold nothing and programs neither fail nor take time, so that [`Medium::program_run`] may stand for many.
     fn programs_runs(&self) -> bool;
     /// Programs pages of data: those of `lpns` go to consecutive pages of one block from `target` on, with sequence numbers from

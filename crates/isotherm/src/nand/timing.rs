@@ -9,8 +9,7 @@
 
 use super::clock::Clock;
 use super::{Medium, MediumError, Move, Oob, Owner, PageMut, PageRef};
-use crate::address::{BlockId, Geometry, Lpn, Ppn};
-use crate::bits::for_each_bit;
+use crate::address::{BlockId, Geometry, Lpn, PageSet, Ppn};
 use crate::cause::Cause;
 use crate::registry::Entry;
 use crate::stats::{FlashTime, MediumCounters};
@@ -385,14 +384,21 @@ impl<M: Medium> Medium for Timed<M> {
         self.inner.holds_data_only(block)
     }
     #[inline(always)]
-    fn copy_data(&mut self, first: Ppn, chosen: u64, target: Ppn, cause: Cause, moved: impl FnMut(Lpn, Ppn)) {
-        self.inner.copy_data(first, chosen, target, cause, moved);
+    fn copy_data(
+        &mut self,
+        pages: PageSet,
+        target: Ppn,
+        cause: Cause,
+        others: &mut PageSet,
+        moved: impl FnMut(Lpn, Ppn, Option<Owner>),
+    ) {
+        self.inner.copy_data(pages, target, cause, others, moved);
         if !matches!(self.clock.model, Model::Off) {
             let mut to = target;
-            for_each_bit(chosen, |bit| {
-                self.clock.record_copy(Ppn(first.0 + bit), to);
+            for from in pages {
+                self.clock.record_copy(from, to);
                 to.0 += 1;
-            });
+            }
         }
     }
     fn programs_runs(&self) -> bool {

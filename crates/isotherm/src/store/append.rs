@@ -42,10 +42,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
 
     /// Whether [`BlockStore::append_run`] is of use: nothing below wants to hear of each host write by itself.
     pub fn appends_runs(&self) -> bool {
-        self.placement.host_to().is_some()
-            && !self.watches_pages
-            && self.options.age != AgeBase::LastInvalidation
-            && self.medium.programs_runs()
+        self.appends_runs
     }
 
     /// Programs as many pages of host data as need no look at anything but the open block, and advances the clock: the first of

@@ -139,7 +139,7 @@ pub(super) fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     cause: Cause,
 ) -> Result<(), DeviceError> {
     let state = store.blocks.state(victim);
-    let coming = store.foresee(victim, map);
+    store.foresee(victim, map);
     if state == BlockState::Closed {
         store.victim.on_remove(victim, &store.blocks);
     }
@@ -164,7 +164,7 @@ pub(super) fn collect<M: Medium, P: Placement, V: VictimPolicy>(
     }
     store.moves = moves;
     released?;
-    store.look_ahead(coming, map);
+    store.look_ahead(map);
     Ok(())
 }
 
@@ -178,9 +178,6 @@ fn empty<M: Medium, P: Placement, V: VictimPolicy>(
     cause: Cause,
 ) -> Result<u32, DeviceError> {
     moves.clear();
-    if store.foreseen != Some(victim) {
-        store.prefetch_map(victim, map);
-    }
     if cause != Cause::Wear
         && let Some(stream) = store.moves_data_only(victim)
         && let Some(entries) = map.entries()

@@ -2,10 +2,11 @@
 
 use super::BlockStore;
 use super::tombstones::MapEntry;
-use crate::address::{BlockId, Lpn, Ppn, StreamId};
+use crate::address::{BlockId, Lpn, PageSet, Ppn, StreamId};
 use crate::bits::lowest_bits;
 use crate::cause::Cause;
 use crate::device::DeviceError;
+use crate::memory;
 use crate::nand::{Kind, Medium, Move, Owner};
 use crate::placement::{GcCopy, Placement};
 use crate::victim::VictimPolicy;
@@ -142,9 +143,19 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
                 };
                 let chosen = lowest_bits(left, self.open[usize::from(stream.0)].end - target.0);
                 left ^= chosen;
-                self.medium.copy_data(first, chosen, target, cause, |lpn, at| {
-                    entries[lpn.0 as usize] = MapEntry::page(at);
-                });
+                self.take_up_coming();
+                self.medium.copy_data(
+                    PageSet::new(first, chosen),
+                    target,
+                    cause,
+                    &mut self.coming.pages,
+                    |lpn, at, coming| {
+                        entries[lpn.0 as usize] = MapEntry::page(at);
+                        if let Some(owner) = coming {
+                            memory::prefetch(entries, owner.address() as usize);
+                        }
+                    },
+                );
                 if self.count_copies(stream, target, chosen.count_ones(), stamp) {
                     self.close_block(stream, self.medium.geometry().block_of(target), self.closed_state(stream));
                 }

@@ -25,6 +25,7 @@ use crate::placement::{HostWrite, Placement};
 
 use crate::stats::CollectorCounters;
 use crate::victim::VictimPolicy;
+use foresight::Coming;
 use std::collections::VecDeque;
 
 /// How a block store behaves.
@@ -91,12 +92,13 @@ pub struct BlockStore<M, P, V> {
     levelled_stream: StreamId,
     counters: CollectorCounters,
     moves: Vec<Move>,
-    /// The victim that the policy named in advance, whose map entries have been prefetched.
-    foreseen: Option<BlockId>,
+    coming: Coming,
     /// What [`VictimPolicy::watches_pages`] says, here because every write asks.
     watches_pages: bool,
     /// Whether the placement looks at each page that the host writes.
     places_each_page: bool,
+    /// See [`BlockStore::appends_runs`].
+    appends_runs: bool,
 }
 
 /// Turns a medium's failure that no retry mends into the device's.
@@ -125,6 +127,8 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             }
         }
         let watches_pages = victim.watches_pages();
+        let appends_runs =
+            !places_each_page && !watches_pages && options.age != AgeBase::LastInvalidation && medium.programs_runs();
         let mut store = Self {
             medium,
             history: PageHistory::new(placement.wanted().and(victim.wanted())),
@@ -146,9 +150,10 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
             levelled_stream: StreamId(0),
             counters,
             moves: Vec::with_capacity(geometry.pages_per_block() as usize),
-            foreseen: None,
+            coming: Coming::default(),
             watches_pages,
             places_each_page,
+            appends_runs,
         };
         store.park();
         store

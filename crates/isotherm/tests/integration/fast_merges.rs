@@ -1,6 +1,6 @@
 //! Merges of the hybrid map against examples worked out by hand, operation by operation.
 
-use isotherm::address::{BlockId, Geometry, Lpn, Ppn};
+use isotherm::address::{BlockId, Geometry, Lpn, PageSet, Ppn};
 use isotherm::cause::Cause;
 use isotherm::ftl::Ftl;
 use isotherm::ftl::fast::{FastFtl, FastOptions, MergeCounters, RESERVE_BLOCKS};
@@ -71,7 +71,7 @@ impl Medium for Recorder {
     fn holds_data_only(&self, block: BlockId) -> bool {
         self.inner.holds_data_only(block)
     }
-    fn copy_data(&mut self, _: Ppn, _: u64, _: Ppn, _: Cause, _: impl FnMut(Lpn, Ppn)) {
+    fn copy_data(&mut self, _: PageSet, _: Ppn, _: Cause, _: &mut PageSet, _: impl FnMut(Lpn, Ppn, Option<Owner>)) {
         unreachable!("each copy is written down by itself");
     }
     fn programs_runs(&self) -> bool {
