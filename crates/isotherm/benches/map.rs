@@ -24,7 +24,7 @@ const BATCH: usize = 4096;
 /// Half drive writes: the first bring the devices to a steady state.
 const TURNS_BEFORE: usize = 4;
 const TURNS: usize = 5;
-const SPARES: [&str; 4] = [".07", ".1", ".2", ".28"];
+const SPARES: [&str; 5] = [".07", ".1", ".15", ".2", ".28"];
 
 /// A traffic: its name, and the page that it writes next.
 type Traffic = (&'static str, fn(&mut Random) -> u64);

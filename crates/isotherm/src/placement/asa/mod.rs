@@ -12,8 +12,8 @@
 //! than samples. Recency is counted modulo 2^32.
 //!
 //! Uniform traffic has one write in two in another cluster than before, and so is clustered every 1000 writes, in which few
-//! pages change their recency. A clustering therefore draws anew only a part of its sample, a 64th for every 1000 writes since the
-//! last one, so that sampled pages are others after 64 looks; and the recency of the sampled pages is kept in a histogram, which
+//! pages change their recency. A clustering therefore draws anew only a part of its sample, a 256th for every 1000 writes since the
+//! last one, so that sampled pages are others after 256 looks; and the recency of the sampled pages is kept in a histogram, which
 //! their writes keep up to date. The drive would read them all, and is charged for that. O(1) a write beside clusterings,
 //! which take O(pages drawn anew).
 
@@ -138,7 +138,7 @@ const CLUSTERS: usize = 3;
 const CHECK_INTERVAL: u32 = 1000;
 
 /// Looks after which the whole sample is another one.
-const LOOKS_A_SAMPLE: u64 = 64;
+const LOOKS_A_SAMPLE: u64 = 256;
 
 /// Pages are drawn so many at a time, and their recency is prefetched while those before them are exchanged: they lie anywhere in a table
 /// larger than the processor's caches.

@@ -61,8 +61,8 @@ fn what_is_clustered_is_the_recency_of_the_sampled_pages_that_have_one() {
 }
 
 #[test]
-fn the_sample_is_another_one_after_64_looks_whether_they_clustered_or_not() {
-    for looks in [[1; 64].as_slice(), &[64], &[16; 4]] {
+fn the_sample_is_another_one_after_256_looks_whether_they_clustered_or_not() {
+    for looks in [[1; 256].as_slice(), &[256], &[64; 4]] {
         let mut asa = asa("samples=640", 100_000);
         asa.draw(0);
         let before = asa.sample.set().clone();
