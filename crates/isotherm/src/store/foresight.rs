@@ -16,6 +16,8 @@ const MOST_PREFETCHED_PAGES: u32 = 256;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Coming {
     block: Option<BlockId>,
+    /// The block that is likely to be cleaned after it.
+    after: Option<BlockId>,
     /// Words of its valid pages that have been taken up.
     words: usize,
     /// What is left of the last of them.
@@ -26,26 +28,28 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     /// Brings what the map keeps of `victim`, which is cleaned now, towards the cache, as far as that has not been done, and names the block that
     /// is likely to be chosen after it.
     pub(super) fn foresee(&mut self, victim: BlockId, map: &mut impl Mapping<M, P, V>) {
+        let mut next = None;
         if self.coming.block == Some(victim) {
             self.fetch_coming(u32::MAX, map);
             while self.coming.words < self.blocks.validity.bits(victim).len() {
                 self.fetch_coming(u32::MAX, map);
             }
+            next = self.coming.after;
         } else {
             self.prefetch_map(victim, map);
         }
-        let next = if self.victim.upcoming() == Some(victim) { self.victim.following() } else { None };
         self.expect(next, map);
     }
 
-    /// Asks the victim policy once more what it will choose next.
+    /// Asks the victim policy what it will choose next, and after that.
     pub(super) fn look_ahead(&mut self, map: &mut impl Mapping<M, P, V>) {
         let next = self.victim.upcoming();
         if next != self.coming.block {
             self.expect(next, map);
         }
-        if let Some(following) = self.victim.following() {
-            self.prefetch_block(following);
+        self.coming.after = self.victim.following();
+        if let Some(after) = self.coming.after {
+            self.prefetch_block(after);
         }
     }
 
@@ -63,7 +67,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
     /// Takes up the next word of the coming block's valid pages where nothing is left of the last; whether there is something.
     #[inline(always)]
     pub(super) fn take_up_coming(&mut self) -> bool {
-        let Coming { block, words, pages } = &mut self.coming;
+        let Coming { block, words, pages, .. } = &mut self.coming;
         if !pages.has_pages()
             && let Some(block) = *block
             && let Some(bits) = self.blocks.validity.bits(block).get(*words)
@@ -95,7 +99,7 @@ impl<M: Medium, P: Placement, V: VictimPolicy> BlockStore<M, P, V> {
         self.victim.on_invalidate(block, &self.blocks);
         if self.coming.block.is_some_and(|next| self.blocks.valid(block) < self.blocks.valid(next)) {
             self.prefetch_block(block);
-            self.coming = Coming { block: Some(block), ..Coming::default() };
+            self.coming = Coming { block: Some(block), after: self.coming.block, ..Coming::default() };
         }
     }
 
