@@ -57,7 +57,7 @@ def run(
     spec : Spec, TOML or path, optional
         The device. Keywords stand over it.
     seed : int, optional
-        Seed of every random choice.
+        Seed of every random choice of the device; a synthetic workload has its own.
     progress : callable or True, optional
         Called with the host pages done so far, a few times a second; ``True`` shows a line.
     **options
@@ -324,7 +324,7 @@ def advise(
     smart_before, smart_after : str or path, optional
         Counters of the real drive when tracing began and when it ended: JSON of nvme-cli.
     seed : int, optional
-        Seed of every random choice.
+        Seed of every random choice of the device; a synthetic workload has its own.
     exhaustive : bool, optional
         Simulate every candidate in full.
     progress : callable or True, optional

@@ -76,7 +76,7 @@ pub struct AdviseArgs {
     smart_after: Option<PathBuf>,
     #[command(flatten)]
     reading: TraceOptions,
-    /// Seed of every random choice
+    /// Seed of every random choice of the device; a synthetic workload has its own (synth:...,seed=2)
     #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = seed, help_heading = "The search")]
     seed: u64,
     /// Simulate every candidate in full, and every combination of them, where else samples and the best alone choose

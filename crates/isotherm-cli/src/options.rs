@@ -238,7 +238,7 @@ pub struct ReplayOptions {
     /// What sets one key.
     #[command(flatten)]
     keys: KeyOptions<ReplaySpec>,
-    /// Seed of every random choice
+    /// Seed of every random choice of the device and its preconditioning; a synthetic workload has its own (synth:...,seed=2)
     #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = seed)]
     pub seed: u64,
 }
