@@ -18,7 +18,8 @@
 //! space. That of the first replay of an empty device alone is below what later replays cost, as a part of it was written while there
 //! was room, and so is the mean over replays that counts it in: where it lies further from that of the others than is steady, the
 //! verdict gives both. The same holds for a host that filled its device while it was measured, and for what comes right after a
-//! preconditioning that is unlike the workload. Such a result stays valid, since an experiment may begin on an empty device on
+//! preconditioning that is unlike the workload; and a pattern that was brought to a device filled in order or at random for fewer drive writes than
+//! its placement may learn for says so, since what a slow learner does later cannot be seen in the window. Such a result stays valid, since an experiment may begin on an empty device on
 //! purpose, but nowhere is it called valid without a further word.
 
 mod compared;
@@ -195,7 +196,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         live_share_peak: peak_pages as f64 / capacity,
         live_share_mean: mean_pages / capacity,
         light,
-        first_replay: setting.first_replay().or_else(|| beginning.as_ref()?.caveat(whole?, setting)),
+        first_replay: setting
+            .first_replay()
+            .or_else(|| beginning.as_ref()?.caveat(whole?, setting))
+            .or_else(|| setting.is_learning((end.host.pages_written - setting.pages_before) as f64 / capacity)),
         write_amplification_range: range(&recording.parts(window_start, RANGE_PARTS)[first_parts..]),
     }
 }
@@ -241,6 +245,8 @@ mod tests {
         touched_pages: None,
         filler_pages: 0,
         precondition_replays: Vec::new(),
+        pages_before: 0,
+        learns_for: 0,
     };
 
     fn snapshot(pages: u64, gc: u64) -> Snapshot {
@@ -325,6 +331,35 @@ mod tests {
         assert_eq!((wrong[2].valid, wrong[2].words()), (true, vec!["first"]), "{}", says(&wrong[2]));
         let full = run_from(&snapshot(0, 0), &host, 20_000, |i| (i / 2).saturating_sub(2_500));
         assert_eq!(full.words(), ["yes"], "nothing was filled: {}", says(&full));
+    }
+
+    /// Nothing in a window shows what a placement still learns: it is said as long as it may, of a pattern on a device that was filled with something else.
+    #[test]
+    fn a_placement_that_may_still_learn_is_told() {
+        let replay = |precondition| Replay { precondition, ..ONCE };
+        let run_of = |precondition, source, learns_for, (pages_before, drive_writes): (u64, u64)| {
+            let replay = replay(precondition);
+            let setting = Setting { replay: &replay, source, learns_for, pages_before, ..SETTING.clone() };
+            run_from(&snapshot(0, 0), &setting, drive_writes * 1000, |i| i / 2)
+        };
+        let early = run_of(Precondition::Random, Source::Pattern, 16, (2000, 17));
+        assert_eq!((early.valid, early.words()), (true, vec!["first"]));
+        let (name, text) = early.caveats()[0];
+        assert_eq!(name, "while the placement may still learn");
+        assert!(
+            text.contains("16 drive writes") && text.contains("made 15.0;") && text.contains("--precondition trace"),
+            "{text}"
+        );
+        assert_eq!(run_of(Precondition::Sequential, Source::Pattern, 16, (0, 15)).words(), ["first"]);
+        for (precondition, source, learns_for, drive_writes) in [
+            (Precondition::Trace, Source::Pattern, 16, (0, 15)),
+            (Precondition::Random, Source::Trace, 16, (0, 15)),
+            (Precondition::Random, Source::Pattern, 0, (0, 15)),
+            (Precondition::Random, Source::Pattern, 16, (0, 17)),
+        ] {
+            let verdict = run_of(precondition, source, learns_for, drive_writes);
+            assert_eq!(verdict.words(), ["yes"], "{precondition:?}, {source:?}: {:?}", verdict.first_replay);
+        }
     }
 
     /// What differs by a little more than is allowed does not read as what is allowed.

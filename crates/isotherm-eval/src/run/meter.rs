@@ -107,6 +107,8 @@ impl Meter {
                 touched_pages: None,
                 filler_pages: 0,
                 precondition_replays: Vec::new(),
+                pages_before: self.start.host.pages_written,
+                learns_for: self.plan.learns_for,
             },
             plan: self.plan,
             device_spec: &self.spec,

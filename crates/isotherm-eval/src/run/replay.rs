@@ -151,6 +151,8 @@ impl Prepared<'_> {
                 touched_pages: self.touched_pages,
                 filler_pages: self.layout.filler.count(),
                 precondition_replays: prepared.replays,
+                pages_before: start.host.pages_written,
+                learns_for: plan.learns_for,
             },
             plan,
             device_spec,

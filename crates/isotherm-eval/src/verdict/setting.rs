@@ -35,6 +35,10 @@ pub struct Setting<'a> {
     pub filler_pages: u64,
     /// Write amplification of each replay of the trace that preconditioned the device.
     pub precondition_replays: Vec<Option<f64>>,
+    /// Pages that were written before the workload began.
+    pub pages_before: u64,
+    /// Drive writes that the placement may learn for, on a device that holds what it did not sort; 0 where there is nothing to learn.
+    pub learns_for: u32,
 }
 
 impl Setting<'_> {
@@ -122,6 +126,20 @@ impl Setting<'_> {
         } else {
             "--precondition trace leaves it out"
         }
+    }
+
+    /// Why so many drive writes of the workload may be too early for a placement that learns, if they may be. What it did not sort it sorts as it is
+    /// rewritten, and so long as that takes write amplification may stay where it was and fall later: nothing in the window shows it.
+    pub(super) fn is_learning(&self, drive_writes: f64) -> Option<String> {
+        let was_filled = matches!(self.replay.precondition, Precondition::Sequential | Precondition::Random);
+        let learns = self.source == Source::Pattern && was_filled && drive_writes < f64::from(self.learns_for);
+        learns.then(|| {
+            format!(
+                "while the placement may still learn: the device was filled with what it did not sort, which it may take {} drive writes to outgrow, \
+                 and the workload made {drive_writes:.1}; write amplification may change until then; --precondition trace lets it learn first",
+                self.learns_for
+            )
+        })
     }
 
     /// Why the only replay of a trace says little of later ones, if it does.

@@ -23,7 +23,8 @@ impl Verdict {
         }
         "light is valid, but the device was less than 80 % live on the mean, or pages of the workload were still to be written for the \
          first time, so that cleaning was cheap; first is valid, but \
-         counts in how it began, with an empty device or with one that was not steady yet, and what comes later costs more or less"
+         counts in how it began, with an empty device, with one that was not steady yet or with a placement that may still learn, and \
+         what comes later costs more or less"
     }
 
     /// How full the device was, in words: at the peak, and on the mean where that lies far from it.

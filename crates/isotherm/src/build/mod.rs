@@ -54,6 +54,8 @@ pub struct Plan {
     pub reserve_blocks: u32,
     /// Streams that the placement writes to, each with an open block.
     pub streams: u32,
+    /// What [`Placement::learns_for`] says.
+    pub learns_for: u32,
     /// (T-U)/U, after rounding to whole blocks.
     pub over_provisioning: f64,
     /// (T-U)/T, after rounding to whole blocks.
@@ -244,6 +246,7 @@ fn prepare(spec: &DeviceSpec, environment: &Environment) -> Result<Parts, SpecEr
         physical_pages,
         reserve_blocks,
         streams,
+        learns_for: placement.learns_for(),
         over_provisioning: (used - logical) / logical,
         spare: (used - logical) / used,
         translation_blocks: area.blocks,

@@ -157,6 +157,9 @@ impl Placement for ByLifetime {
     fn streams(&self) -> u16 {
         self.count
     }
+    fn learns_for(&self) -> u32 {
+        16
+    }
     fn gc_streams(&self) -> u16 {
         self.count
     }

@@ -87,6 +87,11 @@ pub trait Placement {
     fn wanted(&self) -> Wanted {
         Wanted::default()
     }
+    /// Drive writes of a workload that it may take until write amplification tells nothing any more of how the device was filled before, in order or
+    /// at random: what was filled so was not sorted. 0 where two are enough (`experiments/verdicts.py`).
+    fn learns_for(&self) -> u32 {
+        0
+    }
     /// Stream of a page that the host writes. A placement that judges by the history records the write there.
     fn host(&mut self, write: &HostWrite, history: &mut PageHistory) -> StreamId;
     /// Stream of every page that the host writes, where neither page nor time matters. [`Placement::host`] need not be asked then.
@@ -222,6 +227,9 @@ macro_rules! placements {
             }
             fn gc_streams(&self) -> u16 {
                 match self { $(Self::$variant(placement) => placement.gc_streams(),)* Self::$other(placement) => placement.gc_streams() }
+            }
+            fn learns_for(&self) -> u32 {
+                match self { $(Self::$variant(placement) => placement.learns_for(),)* Self::$other(placement) => placement.learns_for() }
             }
             fn wanted(&self) -> Wanted {
                 match self { $(Self::$variant(placement) => placement.wanted(),)* Self::$other(placement) => placement.wanted() }

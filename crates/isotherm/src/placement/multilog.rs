@@ -186,6 +186,9 @@ impl Placement for MultiLog {
     fn streams(&self) -> u16 {
         self.classes.streams()
     }
+    fn learns_for(&self) -> u32 {
+        16
+    }
     fn gc_streams(&self) -> u16 {
         self.classes.streams()
     }

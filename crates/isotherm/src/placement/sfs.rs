@@ -182,6 +182,9 @@ impl Placement for SfsGroups {
     fn streams(&self) -> u16 {
         self.open.len() as u16
     }
+    fn learns_for(&self) -> u32 {
+        128
+    }
     fn gc_streams(&self) -> u16 {
         self.open.len() as u16
     }

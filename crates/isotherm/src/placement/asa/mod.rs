@@ -373,6 +373,9 @@ impl Placement for Asa {
     fn streams(&self) -> u16 {
         CLUSTERS as u16
     }
+    fn learns_for(&self) -> u32 {
+        16
+    }
     fn gc_streams(&self) -> u16 {
         CLUSTERS as u16
     }

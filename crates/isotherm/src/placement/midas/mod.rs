@@ -234,6 +234,9 @@ impl Placement for Midas {
     fn streams(&self) -> u16 {
         self.last().0 + 1
     }
+    fn learns_for(&self) -> u32 {
+        16
+    }
     fn gc_streams(&self) -> u16 {
         self.last().0
     }
