@@ -88,6 +88,23 @@ fn published_numbers_and_ours_stand_side_by_side() {
     assert!(page.contains("![WA by victim](figures/victims.svg)"));
     assert!(std::fs::read_to_string(into.join("figures/victims.svg")).unwrap().starts_with("<svg"));
 
+    // Another experiment with a picture of that name: nothing is written, neither page nor picture.
+    let twin = folder.path().join("twin/results.json");
+    std::fs::create_dir(twin.parent().unwrap()).unwrap();
+    std::fs::copy(&results, &twin).unwrap();
+    let nowhere = folder.path().join("not-made");
+    let refused = |second: &Path| {
+        let (code, error) =
+            isotherm(&["figures".as_ref(), results.as_ref(), second.as_ref(), "--into".as_ref(), nowhere.as_ref()]);
+        assert!(code == Some(2) && !nowhere.exists(), "{error}");
+        error
+    };
+    let error = refused(&twin);
+    let told = ["figures/victims.svg", "\"small\" and one of \"twin\"", "another name, as `picture`", "--resume"];
+    assert!(told.iter().all(|words| error.contains(words)), "{error}");
+    let error = refused(&results);
+    assert!(error.contains("two pictures of the experiment \"small\"") && error.contains("results once"), "{error}");
+
     let missing = folder.path().join("nowhere/results.json");
     let (code, error) = isotherm(&["figures".as_ref(), missing.as_ref(), "--into".as_ref(), into.as_ref()]);
     assert_eq!(code, Some(2));

@@ -370,13 +370,14 @@ fn figures_of_one_name_are_one_picture_under_their_paper() {
     for figure in &mut experiment.figures {
         figure.picture_only = serde_json::from_value(serde_json::json!({ "placement": "epoch" })).unwrap();
     }
-    let own = ResultsFile {
-        experiment: Some(isotherm_eval::results::Experiment { paper: String::new(), ..experiment.clone() }),
-        ..results.clone()
-    };
+    let mut beyond = isotherm_eval::results::Experiment { paper: String::new(), ..experiment.clone() };
+    for name in beyond.figures.iter_mut().filter_map(|figure| figure.picture.as_mut()) {
+        *name = "own".into();
+    }
+    let own = ResultsFile { experiment: Some(beyond), ..results.clone() };
     let summary = isotherm_report::summary::of(&[("own".into(), own), ("epoch".into(), results)]).unwrap();
     let names: Vec<&str> = summary.pictures.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["collections.svg", "collections.svg"], "one for each experiment");
+    assert_eq!(names, ["own.svg", "collections.svg"], "one for each experiment");
     let picture = &summary.pictures[0].1;
     for text in [">Figure 5 (placement: epoch)<", ">garbage collections<", ">pages copied<", ">epoch<"] {
         assert_eq!(picture.matches(text).count(), 1, "{text}: {picture}");
