@@ -1,5 +1,5 @@
-//! Figures as SVG files, for papers and pages of one's own: the same descriptions that the report's script draws, still and on
-//! white. What stands where in a picture is decided here.
+//! Figures as SVG files, for papers and pages of one's own: the same descriptions that the report's script draws, still, on white
+//! and, where the reader's screen is dark, on dark. What stands where in a picture is decided here.
 
 mod canvas;
 mod charts;
@@ -10,7 +10,7 @@ mod signs;
 use self::canvas::{Entry, Picture, WIDTH};
 use self::charts::{PLANE, draw_bars, draw_heat_map, draw_histogram, draw_plane};
 use self::reach::title_of;
-use self::signs::{Sign, colour};
+use self::signs::{Sign, colour, dark_style};
 use crate::figure::{Chart, Figure, Histogram, Mark, Origin, Panel, Plane, PlaneSeries};
 use crate::ranges::{self, Ranges};
 
@@ -162,12 +162,13 @@ pub fn svg(figure: &Figure) -> String {
         }
         picture.y = end + 12.0;
     }
+    let paper = format!("<rect width=\"100%\" height=\"100%\" fill=\"{}\"/>", colour("paper"));
+    let body = format!("{paper}\n{}", picture.body);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {:.0}\" width=\"{WIDTH}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\n{}</svg>\n",
+         {}\n{body}</svg>\n",
         picture.y,
-        colour("paper"),
-        picture.body
+        dark_style(&body)
     )
 }
 
@@ -192,6 +193,36 @@ mod tests {
         assert_eq!(path.matches('M').count(), 2, "the line begins again behind the gap: {path}");
         assert!(path.contains("opacity=\"0.4\"") && path.contains(colour("s0")), "{path}");
         assert!(text.contains("T &amp; U") && text.contains("a &lt;b&gt;"));
+    }
+
+    /// A page shows the picture as it is: a colour without a dark one would be dark on dark.
+    #[test]
+    fn every_colour_has_a_dark_one() {
+        let bars = |slot, origin| BarSeries { slot, origin, values: vec![Some(1.0)], ..BarSeries::default() };
+        let series = (0..=COLOURS).map(|slot| bars(slot, Origin::Measured)).chain([bars(0, Origin::Published)]);
+        let (value, categories) = (Axis::linear("x", ""), vec!["all".into()]);
+        let rules = rules(&[0.5]);
+        let bars = Bars { categories, value, series: series.collect(), rules, ..Bars::default() };
+        let heat = crate::figure::HeatMap { rows: vec![vec![1, 9]], ..Default::default() };
+        let panels = vec![Panel::new("", Chart::Bars(bars)), Panel::new("", Chart::HeatMap(heat))];
+        let text = svg(&Figure { panels, ..Figure::default() });
+        let style = text.split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
+        let begins = "@media screen and (prefers-color-scheme: dark){";
+        assert!(style.starts_with(begins) && style.len() < 1500, "{style}");
+        let mut used: Vec<&str> = Vec::new();
+        for attribute in [" fill=\"#", " stroke=\"#"] {
+            used.extend(text.split(attribute).skip(1).map(|rest| rest.split('"').next().unwrap()));
+        }
+        assert!(used.len() > 40);
+        for colour in used {
+            let dark =
+                style.split(&format!("=\"#{colour}\"]{{")).nth(1).map(|rest| rest.split([':', '}']).nth(1).unwrap());
+            assert!(dark.is_some_and(|dark| dark != format!("#{colour}")), "{colour}: {style}");
+        }
+        assert!(
+            style.contains("[fill=\"#ffffff\"]{fill:#12161d}")
+                && style.contains("[stroke=\"#3e89f9\"]{stroke:#50cbff}")
+        );
     }
 
     #[test]

@@ -356,6 +356,27 @@ fn a_summary_has_a_row_for_each_published_number_and_the_pictures_asked_for() {
     assert!(picture.contains("Figure 5: garbage collections") && summary.page.contains("](figures/collections.svg)"));
 }
 
+/// As a README shows it, in an `img`: what stands on the page beside it has no say.
+#[test]
+fn a_picture_is_dark_on_a_dark_screen() {
+    let results = fixture::experiment();
+    let (_, picture) = isotherm_report::summary::of(&[("epoch".into(), results)]).unwrap().pictures.remove(0);
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dark");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("picture.svg"), picture).unwrap();
+    let page = "<!DOCTYPE html><meta name=\"color-scheme\" content=\"light dark\"><img src=\"picture.svg\">";
+    std::fs::write(directory.join("page.html"), page).unwrap();
+    let Some(mut browser) = Browser::start(&directory) else { return };
+    let mut corner = |scheme: &str| {
+        browser.open(&format!("file://{}", directory.join("page.html").display()), 800, 600, scheme);
+        let clip = serde_json::json!({ "x": 20, "y": 10, "width": 2, "height": 2, "scale": 1 });
+        let shot = browser.call("Page.captureScreenshot", serde_json::json!({ "format": "png", "clip": clip }));
+        shot["data"].as_str().unwrap().to_owned()
+    };
+    let [light, dark, light_again] = ["light", "dark", "light"].map(&mut corner);
+    assert!(light == light_again && light != dark, "the paper is the same in both");
+}
+
 #[test]
 fn figures_of_one_name_are_one_picture_under_their_paper() {
     let mut results = fixture::experiment();
