@@ -410,6 +410,24 @@ fn figures_of_one_name_are_one_picture_under_their_paper() {
     assert!(summary.page.contains(note), "{}", summary.page);
 }
 
+/// The parts are more than the palette has colours, but some are nought in every run: the others need not share one.
+#[test]
+fn parts_that_are_nought_take_no_colour() {
+    let mut results = fixture::experiment();
+    let figure = &mut results.experiment.as_mut().unwrap().figures[0];
+    (figure.kind, figure.x, figure.relative_to) = (isotherm_eval::results::FigureKind::Parts, "victim".into(), None);
+    (figure.series, figure.y) = (Some("placement".into()), "flash_time_by_work_ns".into());
+    figure.published = Vec::new();
+    let parts = serde_json::to_value(&results.runs[0]).unwrap()["flash_time_by_work_ns"].clone();
+    let parts = parts.as_object().unwrap();
+    assert!(parts.keys().nth(8).unwrap() == "erase" && parts["erase"] != 0 && parts["map_read"] == 0, "{parts:?}");
+    let picture = &isotherm_report::summary::of(&[("epoch".into(), results)]).unwrap().pictures[0].1;
+    let attribute = |rect: &str, key: &str| rect.split(&format!(" {key}=\"")).nth(1).map(|rest| rest[..7].to_owned());
+    let bars = picture.lines().filter(|line| line.starts_with("<rect") && line.contains("stroke="));
+    let framed: Vec<&str> = bars.filter(|bar| attribute(bar, "fill") != attribute(bar, "stroke")).collect();
+    assert!(picture.contains(">erase<") && framed.is_empty(), "a colour of a second round: {framed:?}");
+}
+
 /// As without the captures that an experiment's traces are in: the rows say that nothing was run, and nothing is drawn.
 #[test]
 fn a_picture_whose_runs_are_not_there_is_left_out() {
