@@ -6,11 +6,13 @@ mod charts;
 mod labels;
 mod reach;
 mod signs;
+mod stripes;
 
 use self::canvas::{Entry, Picture, WIDTH};
 use self::charts::{PLANE, draw_bars, draw_heat_map, draw_histogram, draw_plane};
 use self::reach::title_of;
 use self::signs::{Sign, colour, dark_style};
+use self::stripes::{Stripes, stripes};
 use crate::figure::{Chart, Figure, Histogram, Mark, Origin, Panel, Plane, PlaneSeries};
 use crate::ranges::{self, Ranges};
 
@@ -51,6 +53,15 @@ fn has_pale(chart: &Chart) -> bool {
         Chart::Histogram(chart) => chart.series.iter().any(|series| series.invalid),
         Chart::HeatMap(_) => false,
     }
+}
+
+/// What is drawn in stripes, in each panel.
+fn striped(figure: &Figure, ranges: &[Ranges]) -> Vec<Vec<Option<Stripes>>> {
+    let of_panel = |(panel, ranges): (&Panel, &Ranges)| match &panel.chart {
+        Chart::Plane(chart) => stripes(chart, *ranges),
+        _ => Vec::new(),
+    };
+    figure.panels.iter().zip(ranges).map(of_panel).collect()
 }
 
 /// The panels of a figure, those with more distributions than can be told apart as one panel for each.
@@ -116,6 +127,11 @@ pub fn svg(figure: &Figure) -> String {
     if figure.panels.iter().any(|panel| has_pale(&panel.chart)) {
         legend.push(("pale: a run that is not valid".to_owned(), Sign::pale()));
     }
+    let ranges = ranges::of(figure);
+    let striped = striped(figure, &ranges);
+    if striped.iter().flatten().any(Option::is_some) {
+        legend.push(("in stripes: lines that coincide".to_owned(), Sign::stripes()));
+    }
     if !legend.is_empty() {
         picture.legend(&legend);
     }
@@ -125,14 +141,11 @@ pub fn svg(figure: &Figure) -> String {
             |panel| matches!(&panel.chart, Chart::Plane(chart) if chart.series.iter().any(|s| s.mark == Mark::Steps)),
         );
     let columns = if are_small && !is_long { 2 } else { 1 };
-    let ranges = ranges::of(figure);
-    let panels: Vec<(&Panel, Ranges, &[Entry])> = figure
-        .panels
-        .iter()
-        .zip(ranges)
-        .zip(&legends)
-        .map(|((panel, ranges), legend)| (panel, ranges, if is_clear { &[][..] } else { legend.as_slice() }))
-        .collect();
+    let of_panel = |(((panel, ranges), legend), striped)| {
+        let (legend, striped): (&Vec<Entry>, &Vec<Option<Stripes>>) = (legend, striped);
+        (panel, ranges, if is_clear { &[][..] } else { legend.as_slice() }, striped.as_slice())
+    };
+    let panels: Vec<_> = figure.panels.iter().zip(ranges).zip(&legends).zip(&striped).map(of_panel).collect();
     for row in panels.chunks(columns) {
         let top = picture.y;
         let place = |picture: &mut Picture, column: usize| {
@@ -141,7 +154,7 @@ pub fn svg(figure: &Figure) -> String {
         };
         // Charts of a row begin at one height, whatever stands above them.
         let mut begin = top;
-        for (column, (panel, _, legend)) in row.iter().enumerate() {
+        for (column, (panel, _, legend, _)) in row.iter().enumerate() {
             place(&mut picture, column);
             picture.y = top;
             head(&mut picture, panel, legend);
@@ -149,12 +162,12 @@ pub fn svg(figure: &Figure) -> String {
         }
         let mut end = begin;
         let height = if are_small { SMALL_PLANE } else { PLANE };
-        for (column, (panel, ranges, _)) in row.iter().enumerate() {
+        for (column, (panel, ranges, _, striped)) in row.iter().enumerate() {
             place(&mut picture, column);
             picture.y = begin;
             match &panel.chart {
                 Chart::Bars(chart) => draw_bars(&mut picture, chart, *ranges),
-                Chart::Plane(chart) => draw_plane(&mut picture, chart, *ranges, height, &names),
+                Chart::Plane(chart) => draw_plane(&mut picture, chart, *ranges, height, &names, striped),
                 Chart::Histogram(chart) => draw_histogram(&mut picture, chart, *ranges, height),
                 Chart::HeatMap(chart) => draw_heat_map(&mut picture, chart),
             }
@@ -393,6 +406,27 @@ mod tests {
         assert!(height("second, a longer name") < height("third") && height("third") < height("first"));
         assert!(height("first") + 100.0 < height("fourth"), "each stands where its line ends");
         assert_eq!(texts.iter().filter(|(text, _)| text == "third").count(), 1, "and not in a legend");
+    }
+
+    /// Of two lines of one course, the later hid the earlier.
+    #[test]
+    fn lines_that_coincide_are_both_seen() {
+        let drawn = |second: [f64; 3]| {
+            let lines = vec![line("first", 0, [1e7, 2e7, 5e7]), line("second", 1, second)];
+            svg(&Figure { panels: vec![Panel::new("", plane_of(lines))], ..Figure::default() })
+        };
+        let (together, apart) = (drawn([1e7, 2e7, 5.01e7]), drawn([3e7, 5e7, 9e7]));
+        let of_first = |picture: &str, what: &str| {
+            let is_of = |line: &&str| line.contains(what) && line.contains(&format!("stroke=\"{}\"", colour("s0")));
+            picture.lines().filter(is_of).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let stripes = of_first(&together, "stroke-dashoffset");
+        assert!(stripes.len() == 1 && stripes[0].contains("stroke-dasharray=\"7 7\""), "{together}");
+        assert!(together.contains(">in stripes: lines that coincide<") && !apart.contains("stripes"));
+        // And of two points in one place, the lower is a ring around the upper.
+        let radii =
+            |picture: &str| of_first(picture, "<circle").iter().filter(|circle| circle.contains("r=\"5.5\"")).count();
+        assert_eq!((radii(&together), radii(&apart)), (3, 0), "{together}");
     }
 
     #[test]

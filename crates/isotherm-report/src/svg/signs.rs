@@ -88,6 +88,11 @@ impl Sign {
         }
     }
 
+    /// Of lines that coincide.
+    pub(super) fn stripes() -> Self {
+        Self { shape: Shape::Line, fill: "none", frame: colour("soft"), dash: "4 4" }
+    }
+
     /// Of what comes from runs that are not valid.
     pub(super) fn pale() -> Self {
         Self { shape: Shape::Box, fill: colour("line"), frame: colour("line"), dash: "none" }
