@@ -8,7 +8,7 @@ mod reach;
 mod signs;
 mod stripes;
 
-use self::canvas::{Entry, Picture, WIDTH};
+use self::canvas::{Entry, Picture, SHOWN, WIDTH};
 use self::charts::{PLANE, draw_bars, draw_heat_map, draw_histogram, draw_plane};
 use self::reach::title_of;
 use self::signs::{Sign, colour, dark_style};
@@ -178,7 +178,7 @@ pub fn svg(figure: &Figure) -> String {
     let paper = format!("<rect width=\"100%\" height=\"100%\" fill=\"{}\"/>", colour("paper"));
     let body = format!("{paper}\n{}", picture.body);
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {:.0}\" width=\"{WIDTH}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {:.0}\" width=\"{SHOWN}\" font-family=\"sans-serif\" font-size=\"12\">\n\
          {}\n{body}</svg>\n",
         picture.y,
         dark_style(&body)
@@ -390,8 +390,22 @@ mod tests {
             texts.iter().filter(|(text, _)| text.starts_with(start)).map(|(_, at)| *at).collect::<Vec<_>>()
         };
         assert_eq!(of("asa").len(), 1, "one legend: {picture}");
+        // What is wider than its column stands on two lines.
+        assert_eq!((of("host pages written").len(), of("start").len()), (3, 3), "{picture}");
         let [a, b, c] = ["a, a", "b, a", "c, a"].map(|title| of(title)[0]);
         assert!(a.y == b.y && a.x[1] < b.x[0] && a.x == c.x && a.y[1] < c.y[0], "{a:?}, {b:?}, {c:?}");
+    }
+
+    /// A page scales a picture down to its own width, and the letters with it.
+    #[test]
+    fn letters_can_be_read_on_a_telephone() {
+        let picture =
+            svg(&Figure { panels: vec![Panel::new("", plane_of(vec![line("", 0, [1.0; 3])]))], ..Figure::default() });
+        let number = |key: &str| -> f64 {
+            let rest = picture.split(key).nth(1).unwrap();
+            rest.split([' ', '"']).next().unwrap().parse().unwrap()
+        };
+        assert!(number("font-size=\"") * 360.0 / number("viewBox=\"0 0 ") > 8.0, "{picture}");
     }
 
     #[test]

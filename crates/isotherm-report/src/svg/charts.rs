@@ -250,8 +250,7 @@ pub(super) fn draw_bars(picture: &mut Picture, chart: &Bars, ranges: Ranges) {
         }
         picture.text((label.x[0], label.y[1] - 3.0), "start", "soft", &rule.label);
     }
-    picture.text(((x.from + x.to) / 2.0, top + height + 34.0), "middle", "soft", &title_of(&chart.value));
-    picture.y = top + height + 44.0;
+    picture.y = picture.name((x.from + x.to) / 2.0, top + height + 34.0, &title_of(&chart.value)) + 10.0;
 }
 
 pub(super) fn draw_heat_map(picture: &mut Picture, chart: &HeatMap) {
