@@ -83,6 +83,16 @@ pub enum EvalError {
         /// What to do.
         fix: &'static str,
     },
+    /// Every trace of an experiment is in a folder that no variable names.
+    #[error(
+        "no trace of the experiment is at hand: all are left out, as the environment does not set {variables}; set it to the folder that holds the captures, as in {first}=captures isotherm sweep EXPERIMENT"
+    )]
+    NoTrace {
+        /// The variables, in words.
+        variables: String,
+        /// The first of them.
+        first: String,
+    },
     /// Nothing of a sweep has a result.
     #[error("no point can run; the first, {label}: {reason}")]
     NoPoint {

@@ -33,12 +33,16 @@ pub(crate) fn panels(wanted: &Wanted, runs: &[RunResult]) -> Result<Vec<Panel>, 
         let slot = position(&mut names, &name);
         rows.push((position(&mut titles, &title.join(", ")), Row { run, value, slot, name }));
     }
+    let parts_there_are = match wanted.kind {
+        FigureKind::Parts => parts_of(rows.iter().map(|(_, row)| row)),
+        _ => Vec::new(),
+    };
     let mut panels = Vec::new();
     for (index, title) in titles.into_iter().enumerate() {
         let of_panel: Vec<&Row> = rows.iter().filter(|row| row.0 == index).map(|row| &row.1).collect();
         let chart = match wanted.kind {
             FigureKind::OverTime => over_time(wanted, &of_panel),
-            FigureKind::Parts => parts(wanted, &of_panel),
+            FigureKind::Parts => parts(wanted, &of_panel, &parts_there_are),
             FigureKind::Latency => latency(wanted, &of_panel, |bucket| bucket.count),
             FigureKind::LatencyTime => latency(wanted, &of_panel, |bucket| bucket.total_ns),
             FigureKind::Heat => of_panel.first().map(|row| Chart::HeatMap(heat_map(row.run))),
@@ -64,20 +68,31 @@ fn over_time(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
     Some(Chart::Plane(Plane { x, y: value_axis(wanted), series, rules: rules(wanted) }))
 }
 
-/// Stacks of the members of an object, a stack for each run.
-fn parts(wanted: &Wanted, rows: &[&Row]) -> Option<Chart> {
-    let number = |row: &Row, part: &str| row.value.get(part).and_then(Value::as_f64);
+fn number(row: &Row, part: &str) -> Option<f64> {
+    row.value.get(part).and_then(Value::as_f64)
+}
+
+/// The parts that a figure shows. One that is nought in all of its panels takes no colour from the others.
+fn parts_of<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    for key in rows.clone().filter_map(|row| row.value.as_object()).flat_map(|parts| parts.keys()) {
+        if rows.clone().any(|row| number(row, key).is_some_and(|y| y != 0.0)) {
+            position(&mut keys, key);
+        }
+    }
+    keys
+}
+
+/// Stacks of the members of an object, `keys`, a stack for each run.
+fn parts(wanted: &Wanted, rows: &[&Row], keys: &[String]) -> Option<Chart> {
+    if rows.iter().any(|row| !row.value.is_object()) {
+        return None;
+    }
     let sum = |row: &Row| row.value.as_object().map(|o| o.values().filter_map(Value::as_f64).sum::<f64>());
     let base = match &wanted.relative_to {
         Some(name) => sum(rows.iter().find(|row| row.name == *name)?)?,
         None => 1.0,
     };
-    let mut keys: Vec<String> = Vec::new();
-    for row in rows {
-        row.value.as_object()?.keys().for_each(|key| {
-            position(&mut keys, key);
-        });
-    }
     let stack = |(slot, key): (usize, &String)| BarSeries {
         name: key.replace('_', " "),
         slot,

@@ -90,7 +90,7 @@ impl Row {
 /// The summary of experiments, each with the name of its file.
 ///
 /// # Errors
-/// A figure does not fit its runs.
+/// A figure does not fit its runs, or two pictures have one name.
 pub fn of(experiments: &[(String, ResultsFile)]) -> Result<Summary, ReportError> {
     let mut summary = Summary { page: HEAD.to_owned(), pictures: Vec::new() };
     let titles = "| Paper | Figure | What | Device, workload, seed | Published | Ours | Ratio | Verdict |\n|---|---|---|---|---|---|---|---|";
@@ -98,6 +98,8 @@ pub fn of(experiments: &[(String, ResultsFile)]) -> Result<Summary, ReportError>
     summary.page.push('\n');
     // By paper, in the order in which they come.
     let mut drawn: Vec<(&str, String)> = Vec::new();
+    // Which experiment each picture is of.
+    let mut owners: Vec<&str> = Vec::new();
     for (name, results) in experiments {
         let Some(experiment) = &results.experiment else { continue };
         for row in rows(experiment, results) {
@@ -129,6 +131,10 @@ pub fn of(experiments: &[(String, ResultsFile)]) -> Result<Summary, ReportError>
                 )
                 .expect("writing to a string cannot fail");
             }
+            if let Some(at) = summary.pictures.iter().position(|(other, _)| *other == file) {
+                return Err(ReportError::same_picture(file, owners[at], name));
+            }
+            owners.push(name);
             summary.pictures.push((file, text));
         }
     }

@@ -1,16 +1,18 @@
-//! Figures as SVG files, for papers and pages of one's own: the same descriptions that the report's script draws, still and on
-//! white. What stands where in a picture is decided here.
+//! Figures as SVG files, for papers and pages of one's own: the same descriptions that the report's script draws, still, on white
+//! and, where the reader's screen is dark, on dark. What stands where in a picture is decided here.
 
 mod canvas;
 mod charts;
 mod labels;
 mod reach;
 mod signs;
+mod stripes;
 
-use self::canvas::{Entry, Picture, WIDTH};
+use self::canvas::{Entry, Picture, SHOWN, WIDTH};
 use self::charts::{PLANE, draw_bars, draw_heat_map, draw_histogram, draw_plane};
 use self::reach::title_of;
-use self::signs::{Sign, colour};
+use self::signs::{Sign, colour, dark_style};
+use self::stripes::{Stripes, stripes};
 use crate::figure::{Chart, Figure, Histogram, Mark, Origin, Panel, Plane, PlaneSeries};
 use crate::ranges::{self, Ranges};
 
@@ -51,6 +53,15 @@ fn has_pale(chart: &Chart) -> bool {
         Chart::Histogram(chart) => chart.series.iter().any(|series| series.invalid),
         Chart::HeatMap(_) => false,
     }
+}
+
+/// What is drawn in stripes, in each panel.
+fn striped(figure: &Figure, ranges: &[Ranges]) -> Vec<Vec<Option<Stripes>>> {
+    let of_panel = |(panel, ranges): (&Panel, &Ranges)| match &panel.chart {
+        Chart::Plane(chart) => stripes(chart, *ranges),
+        _ => Vec::new(),
+    };
+    figure.panels.iter().zip(ranges).map(of_panel).collect()
 }
 
 /// The panels of a figure, those with more distributions than can be told apart as one panel for each.
@@ -116,6 +127,11 @@ pub fn svg(figure: &Figure) -> String {
     if figure.panels.iter().any(|panel| has_pale(&panel.chart)) {
         legend.push(("pale: a run that is not valid".to_owned(), Sign::pale()));
     }
+    let ranges = ranges::of(figure);
+    let striped = striped(figure, &ranges);
+    if striped.iter().flatten().any(Option::is_some) {
+        legend.push(("in stripes: lines that coincide".to_owned(), Sign::stripes()));
+    }
     if !legend.is_empty() {
         picture.legend(&legend);
     }
@@ -125,14 +141,11 @@ pub fn svg(figure: &Figure) -> String {
             |panel| matches!(&panel.chart, Chart::Plane(chart) if chart.series.iter().any(|s| s.mark == Mark::Steps)),
         );
     let columns = if are_small && !is_long { 2 } else { 1 };
-    let ranges = ranges::of(figure);
-    let panels: Vec<(&Panel, Ranges, &[Entry])> = figure
-        .panels
-        .iter()
-        .zip(ranges)
-        .zip(&legends)
-        .map(|((panel, ranges), legend)| (panel, ranges, if is_clear { &[][..] } else { legend.as_slice() }))
-        .collect();
+    let of_panel = |(((panel, ranges), legend), striped)| {
+        let (legend, striped): (&Vec<Entry>, &Vec<Option<Stripes>>) = (legend, striped);
+        (panel, ranges, if is_clear { &[][..] } else { legend.as_slice() }, striped.as_slice())
+    };
+    let panels: Vec<_> = figure.panels.iter().zip(ranges).zip(&legends).zip(&striped).map(of_panel).collect();
     for row in panels.chunks(columns) {
         let top = picture.y;
         let place = |picture: &mut Picture, column: usize| {
@@ -141,7 +154,7 @@ pub fn svg(figure: &Figure) -> String {
         };
         // Charts of a row begin at one height, whatever stands above them.
         let mut begin = top;
-        for (column, (panel, _, legend)) in row.iter().enumerate() {
+        for (column, (panel, _, legend, _)) in row.iter().enumerate() {
             place(&mut picture, column);
             picture.y = top;
             head(&mut picture, panel, legend);
@@ -149,12 +162,12 @@ pub fn svg(figure: &Figure) -> String {
         }
         let mut end = begin;
         let height = if are_small { SMALL_PLANE } else { PLANE };
-        for (column, (panel, ranges, _)) in row.iter().enumerate() {
+        for (column, (panel, ranges, _, striped)) in row.iter().enumerate() {
             place(&mut picture, column);
             picture.y = begin;
             match &panel.chart {
                 Chart::Bars(chart) => draw_bars(&mut picture, chart, *ranges),
-                Chart::Plane(chart) => draw_plane(&mut picture, chart, *ranges, height, &names),
+                Chart::Plane(chart) => draw_plane(&mut picture, chart, *ranges, height, &names, striped),
                 Chart::Histogram(chart) => draw_histogram(&mut picture, chart, *ranges, height),
                 Chart::HeatMap(chart) => draw_heat_map(&mut picture, chart),
             }
@@ -162,12 +175,13 @@ pub fn svg(figure: &Figure) -> String {
         }
         picture.y = end + 12.0;
     }
+    let paper = format!("<rect width=\"100%\" height=\"100%\" fill=\"{}\"/>", colour("paper"));
+    let body = format!("{paper}\n{}", picture.body);
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {:.0}\" width=\"{WIDTH}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\n{}</svg>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {:.0}\" width=\"{SHOWN}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         {}\n{body}</svg>\n",
         picture.y,
-        colour("paper"),
-        picture.body
+        dark_style(&body)
     )
 }
 
@@ -192,6 +206,36 @@ mod tests {
         assert_eq!(path.matches('M').count(), 2, "the line begins again behind the gap: {path}");
         assert!(path.contains("opacity=\"0.4\"") && path.contains(colour("s0")), "{path}");
         assert!(text.contains("T &amp; U") && text.contains("a &lt;b&gt;"));
+    }
+
+    /// A page shows the picture as it is: a colour without a dark one would be dark on dark.
+    #[test]
+    fn every_colour_has_a_dark_one() {
+        let bars = |slot, origin| BarSeries { slot, origin, values: vec![Some(1.0)], ..BarSeries::default() };
+        let series = (0..=COLOURS).map(|slot| bars(slot, Origin::Measured)).chain([bars(0, Origin::Published)]);
+        let (value, categories) = (Axis::linear("x", ""), vec!["all".into()]);
+        let rules = rules(&[0.5]);
+        let bars = Bars { categories, value, series: series.collect(), rules, ..Bars::default() };
+        let heat = crate::figure::HeatMap { rows: vec![vec![1, 9]], ..Default::default() };
+        let panels = vec![Panel::new("", Chart::Bars(bars)), Panel::new("", Chart::HeatMap(heat))];
+        let text = svg(&Figure { panels, ..Figure::default() });
+        let style = text.split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
+        let begins = "@media screen and (prefers-color-scheme: dark){";
+        assert!(style.starts_with(begins) && style.len() < 1500, "{style}");
+        let mut used: Vec<&str> = Vec::new();
+        for attribute in [" fill=\"#", " stroke=\"#"] {
+            used.extend(text.split(attribute).skip(1).map(|rest| rest.split('"').next().unwrap()));
+        }
+        assert!(used.len() > 40);
+        for colour in used {
+            let dark =
+                style.split(&format!("=\"#{colour}\"]{{")).nth(1).map(|rest| rest.split([':', '}']).nth(1).unwrap());
+            assert!(dark.is_some_and(|dark| dark != format!("#{colour}")), "{colour}: {style}");
+        }
+        assert!(
+            style.contains("[fill=\"#ffffff\"]{fill:#12161d}")
+                && style.contains("[stroke=\"#3e89f9\"]{stroke:#50cbff}")
+        );
     }
 
     #[test]
@@ -346,8 +390,22 @@ mod tests {
             texts.iter().filter(|(text, _)| text.starts_with(start)).map(|(_, at)| *at).collect::<Vec<_>>()
         };
         assert_eq!(of("asa").len(), 1, "one legend: {picture}");
+        // What is wider than its column stands on two lines.
+        assert_eq!((of("host pages written").len(), of("start").len()), (3, 3), "{picture}");
         let [a, b, c] = ["a, a", "b, a", "c, a"].map(|title| of(title)[0]);
         assert!(a.y == b.y && a.x[1] < b.x[0] && a.x == c.x && a.y[1] < c.y[0], "{a:?}, {b:?}, {c:?}");
+    }
+
+    /// A page scales a picture down to its own width, and the letters with it.
+    #[test]
+    fn letters_can_be_read_on_a_telephone() {
+        let picture =
+            svg(&Figure { panels: vec![Panel::new("", plane_of(vec![line("", 0, [1.0; 3])]))], ..Figure::default() });
+        let number = |key: &str| -> f64 {
+            let rest = picture.split(key).nth(1).unwrap();
+            rest.split([' ', '"']).next().unwrap().parse().unwrap()
+        };
+        assert!(number("font-size=\"") * 360.0 / number("viewBox=\"0 0 ") > 8.0, "{picture}");
     }
 
     #[test]
@@ -362,6 +420,27 @@ mod tests {
         assert!(height("second, a longer name") < height("third") && height("third") < height("first"));
         assert!(height("first") + 100.0 < height("fourth"), "each stands where its line ends");
         assert_eq!(texts.iter().filter(|(text, _)| text == "third").count(), 1, "and not in a legend");
+    }
+
+    /// Of two lines of one course, the later hid the earlier.
+    #[test]
+    fn lines_that_coincide_are_both_seen() {
+        let drawn = |second: [f64; 3]| {
+            let lines = vec![line("first", 0, [1e7, 2e7, 5e7]), line("second", 1, second)];
+            svg(&Figure { panels: vec![Panel::new("", plane_of(lines))], ..Figure::default() })
+        };
+        let (together, apart) = (drawn([1e7, 2e7, 5.01e7]), drawn([3e7, 5e7, 9e7]));
+        let of_first = |picture: &str, what: &str| {
+            let is_of = |line: &&str| line.contains(what) && line.contains(&format!("stroke=\"{}\"", colour("s0")));
+            picture.lines().filter(is_of).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let stripes = of_first(&together, "stroke-dashoffset");
+        assert!(stripes.len() == 1 && stripes[0].contains("stroke-dasharray=\"7 7\""), "{together}");
+        assert!(together.contains(">in stripes: lines that coincide<") && !apart.contains("stripes"));
+        // And of two points in one place, the lower is a ring around the upper.
+        let radii =
+            |picture: &str| of_first(picture, "<circle").iter().filter(|circle| circle.contains("r=\"5.5\"")).count();
+        assert_eq!((radii(&together), radii(&apart)), (3, 0), "{together}");
     }
 
     #[test]

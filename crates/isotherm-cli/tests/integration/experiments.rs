@@ -88,10 +88,65 @@ fn published_numbers_and_ours_stand_side_by_side() {
     assert!(page.contains("![WA by victim](figures/victims.svg)"));
     assert!(std::fs::read_to_string(into.join("figures/victims.svg")).unwrap().starts_with("<svg"));
 
+    // Another experiment with a picture of that name: nothing is written, neither page nor picture.
+    let twin = folder.path().join("twin/results.json");
+    std::fs::create_dir(twin.parent().unwrap()).unwrap();
+    std::fs::copy(&results, &twin).unwrap();
+    let nowhere = folder.path().join("not-made");
+    let refused = |second: &Path| {
+        let (code, error) =
+            isotherm(&["figures".as_ref(), results.as_ref(), second.as_ref(), "--into".as_ref(), nowhere.as_ref()]);
+        assert!(code == Some(2) && !nowhere.exists(), "{error}");
+        error
+    };
+    let error = refused(&twin);
+    let told = ["figures/victims.svg", "\"small\" and one of \"twin\"", "another name, as `picture`", "--resume"];
+    assert!(told.iter().all(|words| error.contains(words)), "{error}");
+    let error = refused(&results);
+    assert!(error.contains("two pictures of the experiment \"small\"") && error.contains("results once"), "{error}");
+
     let missing = folder.path().join("nowhere/results.json");
     let (code, error) = isotherm(&["figures".as_ref(), missing.as_ref(), "--into".as_ref(), into.as_ref()]);
     assert_eq!(code, Some(2));
     assert!(error.contains("nowhere/results.json"), "{error}");
+}
+
+/// Nothing else is to blame, and nothing is to be run first: the folder of the captures is to be named.
+#[test]
+fn an_experiment_whose_traces_are_all_left_out_says_which_variable_names_their_folder() {
+    const EXPERIMENT: &str = r#"
+        title = "A test"
+        [[traces]]
+        label = "capture"
+        source = "$ISOTHERM_TRACES/capture.csv.zst"
+        [[traces]]
+        label = "another"
+        source = "$ISOTHERM_TRACES/another.csv.zst"
+        [[axes]]
+        name = "victim"
+        values = [{ label = "greedy", set = ["gc.victim=greedy"] }]
+    "#;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("captures.toml");
+    std::fs::write(&file, EXPERIMENT).unwrap();
+    let sweep = |more: &[&str]| {
+        let mut sweep = Command::new(env!("CARGO_BIN_EXE_isotherm"));
+        sweep.env_remove("ISOTHERM_TRACES").arg("sweep").arg(&file).arg("--out").arg(folder.path().join("out"));
+        let output = sweep.args(more).output().unwrap();
+        let [said, errors] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        (output.status.code(), said, errors)
+    };
+    for more in [&[][..], &["--resume"], &["--shard", "1/2"]] {
+        let (code, said, errors) = sweep(more);
+        assert_eq!(code, Some(2), "{more:?}: {errors}");
+        assert!(said.contains("Trace \"capture\" is left out"), "{said}");
+        let told =
+            ["no trace of the experiment is at hand", "does not set ISOTHERM_TRACES;", "ISOTHERM_TRACES=captures"];
+        assert!(told.iter().all(|words| errors.contains(words)) && !errors.contains("compare"), "{more:?}: {errors}");
+    }
+    assert!(!folder.path().join("out/results.json").exists(), "no results of nothing");
+    let (code, said, errors) = sweep(&["--dry-run"]);
+    assert_eq!((code, errors.as_str()), (Some(0), ""), "a plan can be shown: {said}");
 }
 
 /// One point of an experiment asks for a drive that is too small for the trace.

@@ -265,6 +265,17 @@ impl ExperimentFile {
         Ok((jobs, left_out))
     }
 
+    /// The variables that the folders of traces are named by and that are not set, each once.
+    pub(super) fn unset_variables(&self) -> Vec<String> {
+        let mut variables = Vec::new();
+        for variable in self.traces.iter().filter_map(|trace| self.resolve(&trace.source).err()) {
+            if !variables.contains(&variable) {
+                variables.push(variable);
+            }
+        }
+        variables
+    }
+
     fn job(&self, trace: &TraceEntry, source: &TraceSource, point: &[&AxisValue]) -> Result<Job<Task>, SpecError> {
         let sets = trace.set.iter().chain(point.iter().flat_map(|value| &value.set));
         let (seeds, sets): (Vec<_>, Vec<_>) = sets.cloned().partition(|set| set.starts_with("seed="));

@@ -45,6 +45,7 @@ pub struct Sweep {
     pub left_out: Vec<String>,
     /// Jobs that have no finished file yet, by position.
     pub missing: Vec<usize>,
+    unset: Vec<String>,
     finished: Vec<Option<TaskResult>>,
     /// What determines each job.
     identities: Vec<String>,
@@ -83,8 +84,8 @@ impl Sweep {
         let finished: Vec<Option<TaskResult>> =
             identities.iter().map(|identity| finished(folder, identity).filter(taken)).collect();
         let missing = (0..points.jobs.len()).filter(|&at| finished[at].is_none()).collect();
-        let Points { jobs, left_out, .. } = points;
-        Ok(Self { jobs, left_out, missing, finished, identities, folder: folder.to_owned() })
+        let Points { jobs, left_out, unset, .. } = points;
+        Ok(Self { jobs, left_out, missing, unset, finished, identities, folder: folder.to_owned() })
     }
 
     /// Leaves to others what is not of `shard`.
@@ -109,8 +110,9 @@ impl Sweep {
     /// is told among the results.
     ///
     /// # Errors
-    /// A trace cannot be read, a file cannot be written, or the user stopped; points finished so far are kept.
+    /// Every trace is left out, a trace cannot be read, a file cannot be written, or the user stopped; points finished so far are kept.
     pub fn run(&mut self, surveys: &Surveys, control: &Control) -> Result<(), EvalError> {
+        self.has_a_trace()?;
         let jobs = self.missing_jobs();
         let results = pool::run_each(&jobs, surveys, control, |at, result| {
             let identity = &self.identities[self.missing[at]];
@@ -124,6 +126,16 @@ impl Sweep {
         Ok(())
     }
 
+    /// Refuses to go on with nothing at all. A plan without a point can still be shown.
+    fn has_a_trace(&self) -> Result<(), EvalError> {
+        match self.unset.first() {
+            Some(first) if self.jobs.is_empty() => {
+                Err(EvalError::NoTrace { variables: self.unset.join(" and "), first: first.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The results that there are of `shard`, without what the whole experiment asks of them.
     pub fn part(&self, shard: Shard, command: &str) -> ResultsFile {
         let here = self.finished.iter().enumerate().filter(|(at, _)| shard.holds(*at));
@@ -134,11 +146,12 @@ impl Sweep {
     /// The combined results, once every point is there.
     ///
     /// # Errors
-    /// A trace cannot be read any more, or no point can run.
+    /// Every trace is left out, a trace cannot be read any more, or no point can run.
     ///
     /// # Panics
     /// If a point is missing (a caller's bug).
     pub fn combine(self, experiment: &ExperimentFile, command: &str) -> Result<ResultsFile, EvalError> {
+        self.has_a_trace()?;
         let mut traces: Vec<TraceSummary> = Vec::new();
         for job in &self.jobs {
             let key = job.spec.survey_key();

@@ -31,6 +31,8 @@ pub struct Points {
     pub jobs: Vec<Job<Task>>,
     /// Traces that were left out, and why.
     pub left_out: Vec<String>,
+    /// The variables that would name the folders of these.
+    pub(super) unset: Vec<String>,
     ground: Ground,
     surveys: Mutex<Surveys>,
 }
@@ -55,7 +57,8 @@ impl Points {
             });
         }
         let ground = Ground::new(origin.program.as_deref())?;
-        Ok(Self { jobs, left_out, ground, surveys: Mutex::default() })
+        let unset = experiment.unset_variables();
+        Ok(Self { jobs, left_out, unset, ground, surveys: Mutex::default() })
     }
 
     /// Names of the traces that are read, each once.

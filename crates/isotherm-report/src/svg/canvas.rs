@@ -3,8 +3,10 @@
 use super::signs::{Shape, Sign, colour};
 use std::fmt::Write as _;
 
-/// So narrow that the letters can still be read on a telephone.
-pub(super) const WIDTH: f64 = 640.0;
+/// So narrow that the letters can still be read on a telephone: of 360 pixels, a letter's height is over 8.
+pub(super) const WIDTH: f64 = 520.0;
+/// How wide a page shows a picture where it has room.
+pub(super) const SHOWN: f64 = 580.0;
 pub(super) const RIGHT: f64 = 16.0;
 /// Height of a line of text.
 pub(super) const LINE: f64 = 18.0;
@@ -21,6 +23,21 @@ pub(super) fn escaped(text: &str) -> String {
 /// About how wide a text is.
 pub(super) fn width_of(text: &str) -> f64 {
     LETTER * text.chars().count() as f64
+}
+
+/// A text in lines of so much width, unless a word is wider.
+fn lines_of(text: &str, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if width_of(line) + width_of(word) + LETTER <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// A picture that grows downwards.
@@ -49,17 +66,7 @@ impl Picture {
 
     /// A text over as many lines as it takes.
     pub(super) fn paragraph(&mut self, ink: &str, text: &str) {
-        let mut lines: Vec<String> = Vec::new();
-        for word in text.split(' ') {
-            match lines.last_mut() {
-                Some(line) if self.left + 8.0 + width_of(line) + width_of(word) + LETTER <= self.right - RIGHT => {
-                    line.push(' ');
-                    line.push_str(word);
-                }
-                _ => lines.push(word.to_owned()),
-            }
-        }
-        for line in lines {
+        for line in lines_of(text, self.right - RIGHT - self.left - 8.0) {
             self.text((self.left + 8.0, self.y + 13.0), "start", ink, &line);
             self.y += LINE;
         }
@@ -70,6 +77,15 @@ impl Picture {
         let half = width_of(text) / 2.0;
         let x = x.min(self.right - 2.0 - half).max(self.left + 2.0 + half);
         self.text((x, y), "middle", "soft", text);
+    }
+
+    /// The name of a level axis around `x`, over as many lines as it takes from `y` on. The height of the last of them.
+    pub(super) fn name(&mut self, x: f64, y: f64, name: &str) -> f64 {
+        let lines = lines_of(name, self.right - self.left - 4.0);
+        for (at, line) in lines.iter().enumerate() {
+            self.middle(x, y + LINE * at as f64, line);
+        }
+        y + LINE * (lines.len() - 1) as f64
     }
 
     pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: &str) {

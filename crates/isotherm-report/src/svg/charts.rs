@@ -4,6 +4,7 @@ use super::canvas::{LINE, Picture, RIGHT, WIDTH, escaped, width_of};
 use super::labels::{Place, apart, flags, ridges, without};
 use super::reach::{Reach, TICKS, plane, reaches, tick, title_of};
 use super::signs::{Sign, colour, slot_colour};
+use super::stripes::Stripes;
 use crate::figure::{BarSeries, Bars, HeatMap, Histogram, Mark, Origin, Plane, PlaneSeries, Scale};
 use crate::ranges::Ranges;
 use crate::table::{number, with_half};
@@ -12,6 +13,12 @@ const LEFT: f64 = 64.0;
 /// Height of the plane of a chart.
 pub(super) const PLANE: f64 = 240.0;
 const PALE: f64 = 0.4;
+/// How far one of several lines that coincide is seen before it is the next one's turn.
+const STRIPE: usize = 7;
+/// Radius of a marker, how much wider the one below another is, and how many can be told apart in one place.
+const MARKER: f64 = 3.5;
+const RING: f64 = 2.0;
+const RINGS_MAX: usize = 3;
 
 pub(super) fn draw_plane(
     picture: &mut Picture,
@@ -19,6 +26,7 @@ pub(super) fn draw_plane(
     ranges: Ranges,
     height: f64,
     named: &[(&PlaneSeries, f64)],
+    striped: &[Option<Stripes>],
 ) {
     let widest = named.iter().map(|(series, _)| width_of(&series.name)).fold(0.0, f64::max);
     let (x, y) =
@@ -44,49 +52,103 @@ pub(super) fn draw_plane(
         }
         picture.text((label.x[0], label.y[1] - 3.0), "start", "soft", &rule.label);
     }
-    for series in &chart.series {
-        let ink = slot_colour(series.slot);
-        let is_shown = |n: f64, reach: &Reach| n.is_finite() && (reach.scale == Scale::Linear || n > 0.0);
-        let pale = !series.invalid.is_empty() && series.invalid.iter().all(|pale| *pale);
-        // A line is interrupted where a number is absent.
-        let mut path = String::new();
-        let mut before: Option<f64> = None;
-        for (px, py) in &series.points {
-            let Some(py) = py.filter(|py| is_shown(*py, &y) && is_shown(*px, &x)) else {
-                before = None;
-                continue;
-            };
-            let (px, py) = (x.at(*px), y.at(py));
-            match before {
-                None => path.push_str(&format!("M{px:.1} {py:.1}")),
-                Some(_) if series.mark == Mark::Steps => path.push_str(&format!("V{py:.1}H{px:.1}")),
-                Some(_) => path.push_str(&format!("L{px:.1} {py:.1}")),
-            }
-            before = Some(py);
+    draw_lines(picture, chart, &x, &y, striped);
+    draw_markers(picture, chart, &x, &y);
+}
+
+/// Where a point lies, unless an axis cannot show it.
+fn place_of((px, py): (f64, Option<f64>), x: &Reach, y: &Reach) -> Option<(f64, f64)> {
+    let is_shown = |n: f64, reach: &Reach| n.is_finite() && (reach.scale == Scale::Linear || n > 0.0);
+    let py = py.filter(|py| is_shown(*py, y) && is_shown(px, x))?;
+    Some((x.at(px), y.at(py)))
+}
+
+/// The way through `places` where `is_drawn` says so of a point and the one before it. It is interrupted where a place is absent.
+fn way(places: &[Option<(f64, f64)>], mark: Mark, is_drawn: impl Fn(usize) -> bool) -> String {
+    let mut way = String::new();
+    // Where the pen is, while it is down.
+    let mut pen: Option<(f64, f64)> = None;
+    for (at, place) in places.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|before| places[before]);
+        let (Some((px, py)), true) = (*place, at == 0 || before.is_none() || is_drawn(at)) else {
+            pen = None;
+            continue;
+        };
+        let steps = mark == Mark::Steps;
+        // Where the way begins again, a step does so at its own height.
+        let begins = before.filter(|_| pen.is_none());
+        if let Some((bx, by)) = begins {
+            way.push_str(&format!("M{bx:.1} {:.1}", if steps { py } else { by }));
         }
-        let dash = Sign::of_plane(series).dash;
-        if series.mark != Mark::Points {
-            let opacity = if pale { PALE } else { 1.0 };
+        match pen.or(begins) {
+            None => way.push_str(&format!("M{px:.1} {py:.1}")),
+            Some(_) if steps && begins.is_some() => way.push_str(&format!("H{px:.1}")),
+            Some(_) if steps => way.push_str(&format!("V{py:.1}H{px:.1}")),
+            Some(_) => way.push_str(&format!("L{px:.1} {py:.1}")),
+        }
+        pen = Some((px, py));
+    }
+    way
+}
+
+/// Lines in their order, then the stripes of those that others hide.
+fn draw_lines(picture: &mut Picture, chart: &Plane, x: &Reach, y: &Reach, striped: &[Option<Stripes>]) {
+    let places =
+        |series: &PlaneSeries| -> Vec<_> { series.points.iter().map(|point| place_of(*point, x, y)).collect() };
+    let is_pale = |series: &PlaneSeries| !series.invalid.is_empty() && series.invalid.iter().all(|pale| *pale);
+    for series in chart.series.iter().filter(|series| series.mark != Mark::Points) {
+        let (path, ink) = (way(&places(series), series.mark, |_| true), slot_colour(series.slot));
+        let (dash, opacity) = (Sign::of_plane(series).dash, if is_pale(series) { PALE } else { 1.0 });
+        picture.add(format_args!(
+            "<path d=\"{path}\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\" opacity=\"{opacity}\"/>"
+        ));
+    }
+    let striped = chart.series.iter().zip(striped).filter_map(|(series, stripes)| Some((series, stripes.as_ref()?)));
+    for (series, Stripes { is_drawn, dash }) in striped {
+        let path = way(&places(series), series.mark, |at| is_drawn[at]);
+        let dash = dash.map(|(turn, of)| {
+            format!(" stroke-dasharray=\"{STRIPE} {}\" stroke-dashoffset=\"-{}\"", STRIPE * (of - 1), STRIPE * turn)
+        });
+        let dash = dash.unwrap_or_default();
+        let ink = slot_colour(series.slot);
+        // A pale stripe is seen on paper, not on what it lies on.
+        let layers = if is_pale(series) { vec![(colour("paper"), 1.0), (ink, PALE)] } else { vec![(ink, 1.0)] };
+        for (ink, opacity) in layers {
             picture.add(format_args!(
-                "<path d=\"{path}\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\" opacity=\"{opacity}\"/>"
+                "<path d=\"{path}\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"2\"{dash} opacity=\"{opacity}\"/>"
             ));
         }
+    }
+}
+
+/// Points, of which the lower ones are rings around those that lie on them.
+fn draw_markers(picture: &mut Picture, chart: &Plane, x: &Reach, y: &Reach) {
+    let has_markers = |series: &&PlaneSeries| {
         let few = series.points.len() <= 24 && series.origin != Origin::Theory && series.mark != Mark::Steps;
-        if series.mark == Mark::Points || few {
-            let fill = if series.origin == Origin::Published { "none" } else { ink };
-            for (at, (px, py)) in series.points.iter().enumerate() {
-                let Some(py) = py.filter(|py| is_shown(*py, &y) && is_shown(*px, &x)) else { continue };
-                let opacity = if series.invalid.get(at) == Some(&true) { PALE } else { 1.0 };
-                if let Some(half) = series.intervals.get(at).copied().flatten() {
-                    picture.line((x.at(*px), y.at(py - half)), (x.at(*px), y.at(py + half)), ink);
-                }
-                picture.add(format_args!(
-                    "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\" fill=\"{fill}\" stroke=\"{ink}\" opacity=\"{opacity}\"/>",
-                    x.at(*px),
-                    y.at(py)
-                ));
-            }
+        series.mark == Mark::Points || few
+    };
+    let mut markers: Vec<(&PlaneSeries, usize, (f64, f64))> = Vec::new();
+    for series in chart.series.iter().filter(has_markers) {
+        let places = series.points.iter().enumerate().map(|(at, point)| (at, place_of(*point, x, y)));
+        markers.extend(places.filter_map(|(at, place)| Some((series, at, place?))));
+    }
+    for (index, (series, at, place)) in markers.iter().enumerate() {
+        let ink = slot_colour(series.slot);
+        let fill = if series.origin == Origin::Published { "none" } else { ink };
+        let opacity = if series.invalid.get(*at) == Some(&true) { PALE } else { 1.0 };
+        if let (Some(half), (px, Some(py))) = (series.intervals.get(*at).copied().flatten(), series.points[*at]) {
+            picture.line((x.at(px), y.at(py - half)), (x.at(px), y.at(py + half)), ink);
         }
+        let lies_on_it = |other: &&(&PlaneSeries, usize, (f64, f64))| {
+            other.0.slot != series.slot && (place.0 - other.2.0).hypot(place.1 - other.2.1) < RING
+        };
+        let rings = markers[index + 1..].iter().filter(lies_on_it).count().min(RINGS_MAX);
+        picture.add(format_args!(
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{}\" fill=\"{fill}\" stroke=\"{ink}\" opacity=\"{opacity}\"/>",
+            place.0,
+            place.1,
+            MARKER + RING * rings as f64
+        ));
     }
 }
 
@@ -188,8 +250,7 @@ pub(super) fn draw_bars(picture: &mut Picture, chart: &Bars, ranges: Ranges) {
         }
         picture.text((label.x[0], label.y[1] - 3.0), "start", "soft", &rule.label);
     }
-    picture.text(((x.from + x.to) / 2.0, top + height + 34.0), "middle", "soft", &title_of(&chart.value));
-    picture.y = top + height + 44.0;
+    picture.y = picture.name((x.from + x.to) / 2.0, top + height + 34.0, &title_of(&chart.value)) + 10.0;
 }
 
 pub(super) fn draw_heat_map(picture: &mut Picture, chart: &HeatMap) {

@@ -87,8 +87,7 @@ pub(super) fn plane(picture: &mut Picture, (x, x_name): (&Reach, &str), y: &Reac
         picture.middle(x.at(at), y.from + 17.0, &tick(at));
     }
     picture.line((x.from, y.from), (x.to, y.from), colour("soft"));
-    picture.middle((x.from + x.to) / 2.0, y.from + 34.0, x_name);
-    picture.y = y.from + 42.0;
+    picture.y = picture.name((x.from + x.to) / 2.0, y.from + 34.0, x_name) + 8.0;
 }
 
 /// Where x and y of a plane lie that begins at the height where the picture is, with so much room for names at its right.

@@ -7,10 +7,37 @@ const STYLE: &str = include_str!("../assets/page.css");
 pub(super) const COLOURS: usize = 8;
 const DASHES: [&str; 3] = ["none", "6 3", "2 2"];
 
+/// Where the colours of a dark page begin in it.
+const DARK: &str = "(prefers-color-scheme: dark)";
+
+/// The colours that the style sheet names, each as its name and its value: first the light ones, then the dark ones.
+fn colours() -> [impl Iterator<Item = (&'static str, &'static str)>; 2] {
+    let (light, dark) = STYLE.split_once(DARK).expect("the style sheet has dark colours");
+    [light, dark].map(|part| part.split("--").filter_map(|text| text.split(';').next()?.split_once(": ")))
+}
+
 /// The light colour that the style sheet calls `name`.
 pub(super) fn colour(name: &str) -> &'static str {
-    let start = STYLE.find(&format!("--{name}: ")).map(|at| at + name.len() + 4).expect("the style sheet names it");
-    STYLE[start..].split(';').next().unwrap_or_default()
+    let [mut light, _] = colours();
+    light.find(|(other, _)| *other == name).expect("the style sheet names it").1
+}
+
+/// The style by which a picture follows the reader's colour scheme, as the report does: on a dark screen each colour that `body` draws with
+/// is the style sheet's dark one of that name. The light ones stay in attributes, which a style outdoes: they are what paper and
+/// programs that know no style sheets show.
+pub(super) fn dark_style(body: &str) -> String {
+    let [light, dark] = colours();
+    let dark: Vec<_> = dark.collect();
+    let mut rules = String::new();
+    for (name, light) in light {
+        let Some((_, dark)) = dark.iter().find(|(other, _)| *other == name) else { continue };
+        for attribute in ["fill", "stroke"] {
+            if body.contains(&format!(" {attribute}=\"{light}\"")) {
+                rules.push_str(&format!("[{attribute}=\"{light}\"]{{{attribute}:{dark}}}"));
+            }
+        }
+    }
+    format!("<style>@media screen and {DARK}{{{rules}}}</style>")
 }
 
 pub(super) fn slot_colour(slot: usize) -> &'static str {
@@ -59,6 +86,11 @@ impl Sign {
             (_, Mark::Points) => Self { shape: Shape::Point, fill: sign.frame, dash: "none", ..sign },
             _ => sign,
         }
+    }
+
+    /// Of lines that coincide.
+    pub(super) fn stripes() -> Self {
+        Self { shape: Shape::Line, fill: "none", frame: colour("soft"), dash: "4 4" }
     }
 
     /// Of what comes from runs that are not valid.

@@ -356,6 +356,27 @@ fn a_summary_has_a_row_for_each_published_number_and_the_pictures_asked_for() {
     assert!(picture.contains("Figure 5: garbage collections") && summary.page.contains("](figures/collections.svg)"));
 }
 
+/// As a README shows it, in an `img`: what stands on the page beside it has no say.
+#[test]
+fn a_picture_is_dark_on_a_dark_screen() {
+    let results = fixture::experiment();
+    let (_, picture) = isotherm_report::summary::of(&[("epoch".into(), results)]).unwrap().pictures.remove(0);
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dark");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("picture.svg"), picture).unwrap();
+    let page = "<!DOCTYPE html><meta name=\"color-scheme\" content=\"light dark\"><img src=\"picture.svg\">";
+    std::fs::write(directory.join("page.html"), page).unwrap();
+    let Some(mut browser) = Browser::start(&directory) else { return };
+    let mut corner = |scheme: &str| {
+        browser.open(&format!("file://{}", directory.join("page.html").display()), 800, 600, scheme);
+        let clip = serde_json::json!({ "x": 20, "y": 10, "width": 2, "height": 2, "scale": 1 });
+        let shot = browser.call("Page.captureScreenshot", serde_json::json!({ "format": "png", "clip": clip }));
+        shot["data"].as_str().unwrap().to_owned()
+    };
+    let [light, dark, light_again] = ["light", "dark", "light"].map(&mut corner);
+    assert!(light == light_again && light != dark, "the paper is the same in both");
+}
+
 #[test]
 fn figures_of_one_name_are_one_picture_under_their_paper() {
     let mut results = fixture::experiment();
@@ -370,13 +391,14 @@ fn figures_of_one_name_are_one_picture_under_their_paper() {
     for figure in &mut experiment.figures {
         figure.picture_only = serde_json::from_value(serde_json::json!({ "placement": "epoch" })).unwrap();
     }
-    let own = ResultsFile {
-        experiment: Some(isotherm_eval::results::Experiment { paper: String::new(), ..experiment.clone() }),
-        ..results.clone()
-    };
+    let mut beyond = isotherm_eval::results::Experiment { paper: String::new(), ..experiment.clone() };
+    for name in beyond.figures.iter_mut().filter_map(|figure| figure.picture.as_mut()) {
+        *name = "own".into();
+    }
+    let own = ResultsFile { experiment: Some(beyond), ..results.clone() };
     let summary = isotherm_report::summary::of(&[("own".into(), own), ("epoch".into(), results)]).unwrap();
     let names: Vec<&str> = summary.pictures.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["collections.svg", "collections.svg"], "one for each experiment");
+    assert_eq!(names, ["own.svg", "collections.svg"], "one for each experiment");
     let picture = &summary.pictures[0].1;
     for text in [">Figure 5 (placement: epoch)<", ">garbage collections<", ">pages copied<", ">epoch<"] {
         assert_eq!(picture.matches(text).count(), 1, "{text}: {picture}");
@@ -386,6 +408,24 @@ fn figures_of_one_name_are_one_picture_under_their_paper() {
     assert!(places[0] < places[1] && summary.page.matches("### Figure 5 (placement: epoch)").count() == 2);
     let note = "From [epoch.toml](epoch.toml). Ours saves more, because the footprint is smaller.";
     assert!(summary.page.contains(note), "{}", summary.page);
+}
+
+/// The parts are more than the palette has colours, but some are nought in every run: the others need not share one.
+#[test]
+fn parts_that_are_nought_take_no_colour() {
+    let mut results = fixture::experiment();
+    let figure = &mut results.experiment.as_mut().unwrap().figures[0];
+    (figure.kind, figure.x, figure.relative_to) = (isotherm_eval::results::FigureKind::Parts, "victim".into(), None);
+    (figure.series, figure.y) = (Some("placement".into()), "flash_time_by_work_ns".into());
+    figure.published = Vec::new();
+    let parts = serde_json::to_value(&results.runs[0]).unwrap()["flash_time_by_work_ns"].clone();
+    let parts = parts.as_object().unwrap();
+    assert!(parts.keys().nth(8).unwrap() == "erase" && parts["erase"] != 0 && parts["map_read"] == 0, "{parts:?}");
+    let picture = &isotherm_report::summary::of(&[("epoch".into(), results)]).unwrap().pictures[0].1;
+    let attribute = |rect: &str, key: &str| rect.split(&format!(" {key}=\"")).nth(1).map(|rest| rest[..7].to_owned());
+    let bars = picture.lines().filter(|line| line.starts_with("<rect") && line.contains("stroke="));
+    let framed: Vec<&str> = bars.filter(|bar| attribute(bar, "fill") != attribute(bar, "stroke")).collect();
+    assert!(picture.contains(">erase<") && framed.is_empty(), "a colour of a second round: {framed:?}");
 }
 
 /// As without the captures that an experiment's traces are in: the rows say that nothing was run, and nothing is drawn.
