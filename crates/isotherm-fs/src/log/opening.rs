@@ -251,6 +251,7 @@ impl Log {
             view: super::planning::View::Blocks,
             written_files: std::collections::HashSet::new(),
             replayed: std::collections::HashSet::new(),
+            lagging: checkpoint.lagging.clone(),
             rebuilt: std::collections::HashSet::new(),
             chosen: std::collections::HashSet::new(),
             shown: Vec::new(),

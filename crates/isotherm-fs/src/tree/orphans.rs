@@ -8,13 +8,14 @@ use isotherm_vfs::{FileKind, Ino};
 use super::Tree;
 use super::bytes::get_u64;
 use super::chain;
-use super::error::{Result, damaged};
-use super::inode::Inode;
+use super::error::{Result, TreeError, damaged};
+use super::inode::{INODES_PER_PAGE, Inode};
 use super::map::FILE_BLOCKS_MAX;
 use super::name_page::Record;
 use super::name_tree::NameTree;
 use super::root_page;
-use crate::store::{Found, PageId, Purpose, Store, page_kind};
+use crate::format::checkpoint::Lagging;
+use crate::store::{Found, PageId, Purpose, Store, StoreError, page_kind};
 
 /// Kind of a record: the node has no name.
 pub(super) const NAMELESS: u8 = 0;
@@ -170,21 +171,33 @@ impl<S: Store> Tree<S> {
     pub fn list_unsettled(&mut self, files: &[Ino]) -> Result<()> {
         for some in files.chunks(LISTED_AT_ONCE) {
             self.transaction(Purpose::Shrink, |tree| {
-                for ino in some.iter().copied() {
-                    if tree.nodes.lazy(ino).is_none() {
-                        continue;
-                    }
-                    let (known, stored) = (tree.inode(ino)?, tree.stored_inode(ino)?);
-                    let differs = (known.size, known.blocks) != (stored.size, stored.blocks);
-                    if differs && known.kind == FileKind::Regular && known.links > 0 && !tree.is_listed(ino)? {
-                        tree.enlist(ino, CUT, &FILE_BLOCKS_MAX.to_le_bytes())?;
-                        tree.nodes.set_listed(ino);
-                    }
+                for ino in tree.lagging(some)? {
+                    tree.enlist(ino, CUT, &FILE_BLOCKS_MAX.to_le_bytes())?;
+                    tree.nodes.set_listed(ino);
                 }
                 Ok(())
             })?;
         }
         Ok(())
+    }
+
+    /// Those of some files whose size or number of blocks is not yet in their page, and that are not on the list.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub fn lagging(&mut self, files: &[Ino]) -> Result<Vec<Ino>> {
+        let mut lagging = Vec::new();
+        for ino in files.iter().copied() {
+            if self.nodes.lazy(ino).is_none() {
+                continue;
+            }
+            let (known, stored) = (self.inode(ino)?, self.stored_inode(ino)?);
+            let differs = (known.size, known.blocks) != (stored.size, stored.blocks);
+            if differs && known.kind == FileKind::Regular && known.links > 0 && !self.is_listed(ino)? {
+                lagging.push(ino);
+            }
+        }
+        Ok(lagging)
     }
 
     /// Blocks of a file from `first` on become holes, in a transaction: some at once, the rest is put onto the list and the block
@@ -259,6 +272,36 @@ impl<S: Store> Tree<S> {
         self.clean_tail(ino)?;
         self.nodes.drop_idle(ino);
         self.recount(ino)
+    }
+
+    /// The same for files that a checkpoint names. What cannot be read of them is left to a check.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub fn mend_lagging(&mut self, lagging: &Lagging) -> Result<()> {
+        if let Lagging::Files(files) = lagging {
+            return files.iter().try_for_each(|ino| self.mend_named(*ino));
+        }
+        let mut from = Some(0);
+        while let Some(id) = from.and_then(|id| self.store.next_page(id).transpose()).transpose()? {
+            if self.store.page(id).is_ok_and(|page| page[0] == page_kind::INODES) {
+                (1..=INODES_PER_PAGE).try_for_each(|index| self.mend_named(16 * u64::from(id) + index))?;
+            }
+            from = id.checked_add(1);
+        }
+        Ok(())
+    }
+
+    fn mend_named(&mut self, ino: Ino) -> Result<()> {
+        // Since the checkpoint it may have gone, and another node may have come.
+        match self.stored_inode(ino) {
+            Ok(inode) if inode.kind == FileKind::Regular && inode.links > 0 => {}
+            _ => return Ok(()),
+        }
+        match self.mend(ino) {
+            Err(TreeError::Store(StoreError::Damaged(_))) => Ok(()),
+            done => done,
+        }
     }
 
     /// Counts the blocks of a regular file anew: after a crash the number may be off for files whose blocks became durable and

@@ -104,6 +104,8 @@ impl Volume {
             for ino in tree.store_mut().take_replayed_owners()? {
                 tree.mend(ino).map_err(StoreError::from)?;
             }
+            let lagging = tree.store_mut().take_lagging();
+            tree.mend_lagging(&lagging).map_err(StoreError::from)?;
         }
         let volume = Self::over(tree, device, is_read_only, clock);
         if !is_read_only {
