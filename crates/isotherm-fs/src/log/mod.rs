@@ -138,6 +138,8 @@ pub struct Log {
     /// Requests wait until there is room again.
     holds_requests: bool,
     usage: Usage,
+    /// Pages that giving room back may have to take.
+    kept_for_shrinking: u64,
     counters: Counters,
     incarnation: u32,
     checkpoint_number: u64,
@@ -286,13 +288,23 @@ impl Log {
             + self.tables.roots().len() as u64
     }
 
+    /// What may be taken of the reserve so that room is given back.
+    fn extra(&self) -> u64 {
+        u64::from(self.superblock.reserve_segments) * self.payload_of_segment() / 4
+    }
+
+    /// Blocks that data and metadata may take together where nothing is given back.
+    fn offered(&self) -> u64 {
+        self.capacity().saturating_sub(self.kept_for_shrinking.saturating_sub(self.extra()))
+    }
+
     fn check_space(&self, blocks: u64, purpose: Purpose) -> Result<(), StoreError> {
-        let extra = match purpose {
-            Purpose::Grow => 0,
-            Purpose::Shrink => u64::from(self.superblock.reserve_segments) * self.payload_of_segment() / 4,
+        let limit = match purpose {
+            Purpose::Grow => self.offered(),
+            Purpose::Shrink => self.capacity() + self.extra(),
         };
         let used = self.used().saturating_sub(self.released_by_transaction());
-        if used + blocks <= self.capacity() + extra { Ok(()) } else { Err(StoreError::NoSpace) }
+        if used + blocks <= limit { Ok(()) } else { Err(StoreError::NoSpace) }
     }
 
     fn segment_of(&self, position: u32) -> u32 {
@@ -458,8 +470,10 @@ impl Store for Log {
         self.clock() as u32
     }
     fn space(&self) -> Space {
-        let total = self.capacity();
-        Space { total, free: total.saturating_sub(self.used()) }
+        Space { total: self.capacity(), free: self.offered().saturating_sub(self.used()) }
+    }
+    fn keep_for_shrinking(&mut self, pages: u64) {
+        self.kept_for_shrinking = pages;
     }
     fn reader(&self) -> DeviceReader {
         DeviceReader { device: self.device.clone() }

@@ -265,6 +265,7 @@ impl Log {
                 waiting: 0,
                 pages: checkpoint.pages,
             },
+            kept_for_shrinking: 0,
             counters: super::Counters::default(),
             incarnation: checkpoint.incarnation + 1,
             checkpoint_number: checkpoint.number,

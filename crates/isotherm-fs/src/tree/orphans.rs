@@ -25,7 +25,32 @@ pub(super) const CUT: u8 = 1;
 /// Files that one transaction puts onto the list.
 const LISTED_AT_ONCE: usize = 128;
 
+/// Records of a leaf of the tree of orphans that was split: a leaf has room for 204 of nodes without a name, and the half that moves is the smaller.
+const RECORDS_OF_HALF_A_LEAF: u64 = 101;
+/// Leaves below an index that was split.
+const LEAVES_OF_HALF_AN_INDEX: u64 = 170;
+/// Pages beside these: the last leaf, an index of each level, a page of the table, and files that are listed to be mended, whose records are
+/// longer.
+const OTHER_PAGES: u64 = 32;
+
+/// Pages that the tree of orphans takes at most if all of so many inodes are put onto it, in whatever order.
+///
+/// Only a full leaf is split. Each record that a leaf has above half of what it holds may so lead to 1/101 of a new leaf, those that are there
+/// already included.
+fn pages_for(inodes: u64) -> u64 {
+    let leaves = inodes.div_ceil(RECORDS_OF_HALF_A_LEAF);
+    leaves + leaves.div_ceil(LEAVES_OF_HALF_AN_INDEX - 1) + OTHER_PAGES
+}
+
 impl<S: Store> Tree<S> {
+    /// Lets room for the case that all nodes lose their names while they are open: none of it is given back before they are closed.
+    pub(super) fn keep_room_for_orphans(&mut self) {
+        // Should the page not be readable, nothing can be made either.
+        if let Ok(inodes) = root_page::inodes_in_use(&mut self.store) {
+            self.store.keep_for_shrinking(pages_for(inodes));
+        }
+    }
+
     fn orphan_tree(&mut self) -> Result<NameTree<'_, S>> {
         let root: PageId = root_page::orphans(&mut self.store)?;
         Ok(NameTree { store: &mut self.store, root, owner: 0 })
