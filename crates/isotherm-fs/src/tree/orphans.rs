@@ -266,26 +266,55 @@ impl<S: Store> Tree<S> {
     /// # Errors
     /// Of the store. What is done stays done.
     pub fn recover_orphans(&mut self) -> Result<u64> {
+        let cut = self.finish_cuts()?;
+        let (nameless, _) = self.free_nameless(0, u64::MAX)?;
+        Ok(cut + nameless)
+    }
+
+    /// Finishes what a crash left of files that were cut, or not settled. Returns how many these were.
+    ///
+    /// # Errors
+    /// Of the store. What is done stays done.
+    pub fn finish_cuts(&mut self) -> Result<u64> {
         let mut count = 0;
         let mut from = 0;
         while let Some((ino, kind, name)) = self.next_orphan(from)? {
             from = ino + 1;
             match kind {
-                NAMELESS if self.nodes.is_held(ino) => continue,
-                NAMELESS => {
-                    let inode = self.stored_inode(ino)?;
-                    self.doom(ino, &inode)?;
-                }
+                NAMELESS => {}
                 CUT if name.len() == 8 => {
                     self.finish_cut(ino, get_u64(&name, 0))?;
                     self.mend(ino)?;
+                    count += 1;
                 }
                 _ => return Err(damaged(format!("inode {ino} is listed as an orphan of the kind {kind}"))),
             }
-            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Frees `most` nodes without a name that nobody refers to, from an inode on. Returns how many there were, and where to go on if that was not all.
+    ///
+    /// # Errors
+    /// Of the store. What is done stays done.
+    pub fn free_nameless(&mut self, mut from: Ino, most: u64) -> Result<(u64, Option<Ino>)> {
+        let mut count = 0;
+        let mut next = Some(from);
+        while count < most {
+            let Some((ino, kind, _)) = self.next_orphan(from)? else {
+                next = None;
+                break;
+            };
+            from = ino + 1;
+            next = Some(from);
+            if kind == NAMELESS && !self.nodes.is_held(ino) {
+                let inode = self.stored_inode(ino)?;
+                self.doom(ino, &inode)?;
+                count += 1;
+            }
         }
         self.free_doomed()?;
-        Ok(count)
+        Ok((count, next))
     }
 
     /// Gives back what a crash left behind the end of a regular file, whose data became durable before its size, and counts its blocks

@@ -202,6 +202,19 @@ fn assert_free_again(volume: &Volume, free: u64) {
     assert_eq!(volume.close(), Ok(()));
 }
 
+/// All nodes that a crash left without a name were freed before anything was written: where there were so many, the log had more to say of
+/// that than there was room for, and the volume could not be mounted.
+#[test]
+fn a_full_volume_whose_files_were_all_open_and_deleted_is_mounted_after_a_crash() {
+    let device = make_on(MemoryDevice::new(24 << 20), 256 << 10);
+    // By a prime that does not divide their number, because it is larger: in no order.
+    let (volume, _, free) = delete_open_files(device.clone(), |number, count| number * 7_368_787 % count);
+    volume.sync().expect("the device works");
+    drop(volume);
+    let volume = Volume::open(device, LogSettings::default(), Time::default).expect("it can be opened").0;
+    assert_free_again(&volume, free);
+}
+
 /// Names that go give back no page of a directory before two thirds of them are gone, and nodes that are open stand on a list meanwhile:
 /// where they went in the reverse order of their creation, which fills half of each of its pages, a third of them took all that may be
 /// taken of the reserve.
