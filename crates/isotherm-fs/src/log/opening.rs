@@ -37,7 +37,7 @@ fn helps(id: PageId) -> &'static str {
     if ROOT_PAGES.contains(&id) {
         "fsck.sfs -y mends it if a single bit has turned"
     } else {
-        "fsck.sfs -y mends it, or goes on without it"
+        "fsck.sfs -y mends it, or goes on without it; mounted with -o ro, all that does not depend on it can be read"
     }
 }
 
