@@ -206,6 +206,8 @@ pub trait Store {
     fn now(&self) -> u32;
     /// Space of the volume.
     fn space(&self) -> Space;
+    /// Sets how many pages [`Purpose::Shrink`] may have to take before it gives any back: [`Purpose::Grow`] leaves them.
+    fn keep_for_shrinking(&mut self, _pages: u64) {}
     /// What reads blocks without the store's lock.
     fn reader(&self) -> Self::Reader;
 }

@@ -2,7 +2,7 @@
 
 use super::{Repair, places, settings};
 use crate::device::Device;
-use crate::format::checkpoint::Checkpoint;
+use crate::format::checkpoint::{Checkpoint, Lagging};
 use crate::format::redo::Transactions;
 use crate::format::summary::{BlockName, Summary};
 use crate::format::superblock::Superblock;
@@ -153,6 +153,11 @@ fn checkpoint(place: usize, found: &Checkpoint, out: &mut impl Write) -> fmt::Re
     match found.open {
         Some((segment, next)) => writeln!(out, "  segment {segment} is open, {next} blocks are written")?,
         None => writeln!(out, "  no segment is open")?,
+    }
+    match &found.lagging {
+        Lagging::Files(files) if files.is_empty() => {}
+        Lagging::Files(files) => writeln!(out, "  inodes that do not count all of their blocks: {files:?}")?,
+        Lagging::Any => writeln!(out, "  any inode may not count all of its blocks")?,
     }
     writeln!(out, "  centres of groups: {:?}", found.centres)?;
     for (number, root) in found.roots.iter().enumerate() {

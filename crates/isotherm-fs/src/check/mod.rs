@@ -167,12 +167,14 @@ fn check_tree(log: Log, census: &Census, report: &mut Report) {
     // Where the list of these cannot be read, the check says so.
     let mut recounted = tree.listed().unwrap_or_default();
     recounted.extend(tree.store_mut().take_replayed_owners().unwrap_or_default());
+    let lagging = tree.store_mut().take_lagging();
+    let is_recounted = |ino| recounted.contains(&ino) || lagging.may_hold(ino);
     match tree.check() {
         Ok(findings) => {
             for finding in findings {
                 let place = finding.place.into();
                 match place {
-                    Place::Inode(ino) if finding.kind == FindingKind::BlockCount && recounted.contains(&ino) => {
+                    Place::Inode(ino) if finding.kind == FindingKind::BlockCount && is_recounted(ino) => {
                         let text = format!("{}; a mount counts them anew", finding.text);
                         report.find(Severity::Crash, place, text);
                     }

@@ -51,6 +51,8 @@ pub(super) fn repair(device: &Arc<dyn Device>, options: Options) -> Result<Vec<A
     for ino in tree.store_mut().take_replayed_owners()? {
         tree.mend(ino).map_err(StoreError::from)?;
     }
+    let lagging = tree.store_mut().take_lagging();
+    tree.mend_lagging(&lagging).map_err(StoreError::from)?;
     let now = options.now;
     Volume::over(tree, device.clone(), false, Box::new(move || now)).close()?;
     Ok(actions)

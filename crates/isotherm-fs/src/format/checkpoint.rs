@@ -16,6 +16,13 @@ pub const CENTRES_MAX: usize = 8;
 const MAGIC: [u8; 8] = *b"SFSCHECK";
 const ROOT_BYTES: usize = 24;
 const SEGMENT_BYTES: usize = 40;
+/// Where the header says how many files lag, and which.
+const LAGGING: usize = 12;
+const LAGGING_FILES: usize = 104 + 8 * CENTRES_MAX;
+/// Most files that a header names.
+const LAGGING_MAX: usize = (BLOCK_BYTES - LAGGING_FILES) / 8;
+/// In place of a number: it may be any file.
+const LAGGING_ANY: u32 = u32::MAX;
 
 /// The entry of a table page, and how many pages it has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,6 +51,38 @@ pub struct SegmentRecord {
     pub written: u64,
 }
 
+/// Files of which blocks are on the device that their inodes do not count: these wait for the rest of what is written to the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Lagging {
+    /// These, and no others.
+    Files(Vec<u64>),
+    /// More than a checkpoint names: it may be any.
+    Any,
+}
+
+impl Default for Lagging {
+    fn default() -> Self {
+        Self::Files(Vec::new())
+    }
+}
+
+impl Lagging {
+    /// As far as a checkpoint can tell.
+    #[must_use]
+    pub fn of(files: Vec<u64>) -> Self {
+        if files.len() > LAGGING_MAX { Self::Any } else { Self::Files(files) }
+    }
+
+    /// Whether a file may be one of them.
+    #[must_use]
+    pub fn may_hold(&self, ino: u64) -> bool {
+        match self {
+            Self::Files(files) => files.contains(&ino),
+            Self::Any => true,
+        }
+    }
+}
+
 /// See the module's text.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Checkpoint {
@@ -67,6 +106,8 @@ pub struct Checkpoint {
     pub open: Option<(u32, u32)>,
     /// Whether nothing was under way: the volume was unmounted.
     pub is_clean: bool,
+    /// Files whose blocks are to be counted after a crash.
+    pub lagging: Lagging,
     /// Centres of the groups, coldest first.
     pub centres: Vec<f64>,
     /// Of table pages, in order; those at the end that were never used are left out.
@@ -122,6 +163,15 @@ impl Checkpoint {
         for (at, centre) in (104..).step_by(8).zip(&self.centres) {
             put_u64(&mut bytes, at, centre.to_bits());
         }
+        match &self.lagging {
+            Lagging::Files(files) => {
+                put_u32(&mut bytes, LAGGING, files.len() as u32);
+                for (at, ino) in (LAGGING_FILES..).step_by(8).zip(files) {
+                    put_u64(&mut bytes, at, *ino);
+                }
+            }
+            Lagging::Any => put_u32(&mut bytes, LAGGING, LAGGING_ANY),
+        }
         for root in &self.roots {
             let mut record = [0; ROOT_BYTES];
             root.entry.put(&mut record, 0);
@@ -169,6 +219,12 @@ impl Checkpoint {
         if checksum != u32_at(header, 8) || number(1) != tag || number(8) as usize > CENTRES_MAX {
             return None;
         }
+        let lagging = match u32_at(header, LAGGING) as usize {
+            count @ ..=LAGGING_MAX => {
+                Lagging::Files((0..count).map(|i| u64_at(header, LAGGING_FILES + 8 * i)).collect())
+            }
+            _ => Lagging::Any,
+        };
         let (roots, segments) = (number(5) as usize, number(6) as usize);
         let (root_bytes, rest) = bytes[BLOCK_BYTES..].split_at(roots * ROOT_BYTES);
         let (segment_bytes, queue_bytes) = rest.split_at(segments * SEGMENT_BYTES);
@@ -183,6 +239,7 @@ impl Checkpoint {
             tag,
             open: (number(2) != u32::MAX).then_some((number(2), number(3))),
             is_clean: number(4) != 0,
+            lagging,
             centres: (0..number(8) as usize).map(|i| f64::from_bits(u64_at(header, 104 + 8 * i))).collect(),
             roots: root_bytes
                 .chunks_exact(ROOT_BYTES)
@@ -224,6 +281,7 @@ mod tests {
             pages: 3,
             open: Some((4, 5)),
             is_clean: true,
+            lagging: Lagging::Files(vec![17, u64::MAX]),
             centres: vec![0.5, 2.0],
             roots: vec![Root { entry: Entry { position: 40, heat: NO_HEAT, checksum: 1 }, used: 256 }; 3],
             segments: vec![
@@ -248,6 +306,18 @@ mod tests {
         assert_eq!(Checkpoint::length(&bytes), Some(bytes.len()));
         assert_eq!(Checkpoint::decode(&bytes, 9), Some(example()));
         assert_eq!(Checkpoint::decode(&bytes, 8), None);
+    }
+
+    /// As many files as a header names fill it, one more is any.
+    #[test]
+    fn a_header_names_some_hundred_files_that_lag() {
+        for count in [0, 491, 492] {
+            let lagging = Lagging::of((1..=count).collect());
+            assert_eq!(lagging == Lagging::Any, count > 491);
+            assert_eq!([1, 1000].map(|ino| lagging.may_hold(ino)), [count > 0, count > 491]);
+            let checkpoint = Checkpoint { lagging, centres: vec![1.0; CENTRES_MAX], ..example() };
+            assert_eq!(Checkpoint::decode(&checkpoint.encode(), 9), Some(checkpoint));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Checkpoints, as far as they need the lock: what is in one.
 
 use super::Log;
-use crate::format::checkpoint::{Checkpoint, SegmentRecord};
+use crate::format::checkpoint::{Checkpoint, Lagging, SegmentRecord};
 use crate::format::entry::{HOLE, RESERVED};
 use crate::store::{BLOCK_BYTES, StoreError};
 use isotherm_sfs::machine::MachineState;
@@ -20,8 +20,9 @@ pub struct CheckpointImage {
 }
 
 impl Log {
-    /// The checkpoint of this moment. Every page is planned to be written, and no segment is taken before it is durable.
-    pub fn checkpoint(&mut self, is_last: bool) -> CheckpointImage {
+    /// The checkpoint of this moment. Every page is planned to be written, and no segment is taken before it is durable. `lagging` are the
+    /// files among [`Log::written_files`] whose inodes do not count all of their blocks, and that nothing else names.
+    pub fn checkpoint(&mut self, is_last: bool, lagging: Lagging) -> CheckpointImage {
         debug_assert!(self.cache.dirty() == 0 && self.redo.is_empty(), "a checkpoint needs all pages");
         self.checkpoint_number += 1;
         let state = self.machine().state();
@@ -36,6 +37,7 @@ impl Log {
             pages: self.usage.pages,
             open: state.open.map(|open| (open.segment, open.next)),
             is_clean: is_last && self.waiting.len() == 0,
+            lagging,
             centres: state.centres.clone(),
             roots: self.tables.roots().to_vec(),
             segments: self.segment_records(&state),

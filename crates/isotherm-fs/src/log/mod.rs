@@ -34,6 +34,7 @@ mod transaction;
 mod waiting;
 mod writing;
 
+pub use checkpointing::CheckpointImage;
 pub use cleaning::Victim;
 pub use load::DeviceReader;
 pub use opening::{GivenUp, LostWrites, OpenError, Recovery, read_checkpoints, read_superblock};
@@ -44,7 +45,7 @@ pub use space::Pressure;
 pub use writing::Job;
 
 use crate::device::Device;
-use crate::format::checkpoint::NO_HEAT;
+use crate::format::checkpoint::{Lagging, NO_HEAT};
 use crate::format::entry::{Entry, HOLE, RESERVED};
 use crate::format::superblock::Superblock;
 use crate::recording::{Event, Observer};
@@ -137,13 +138,17 @@ pub struct Log {
     /// Requests wait until there is room again.
     holds_requests: bool,
     usage: Usage,
+    /// Pages that giving room back may have to take.
+    kept_for_shrinking: u64,
     counters: Counters,
     incarnation: u32,
     checkpoint_number: u64,
-    /// Files of which blocks were written since they were last asked for.
+    /// Files of which blocks were written, and that may lag behind unseen.
     written_files: HashSet<u64>,
     /// Blocks that roll-forward has let lie where they were written.
     replayed: HashSet<Slot>,
+    /// Files whose inodes lag behind, as the checkpoint says that it was opened from.
+    lagging: Lagging,
     /// Where roll-forward has found damaged copies of pages and pages of the table whose content is in memory: nobody reads them there
     /// before they are written anew.
     rebuilt: HashSet<u32>,
@@ -231,12 +236,22 @@ impl Log {
         Ok(owners)
     }
 
-    /// Files of which blocks were written since this was last asked. Others may wait, or the same ones again, so that nothing settles what
-    /// their inodes say of them.
-    pub fn take_written_files(&mut self) -> Vec<u64> {
-        let mut files: Vec<u64> = std::mem::take(&mut self.written_files).into_iter().collect();
+    /// Files that lag behind by the checkpoint that the log was opened from. They are told once.
+    pub fn take_lagging(&mut self) -> Lagging {
+        std::mem::take(&mut self.lagging)
+    }
+
+    /// Files of which blocks were written since [`Log::forget_written_files`]. Others may wait, or the same ones again, so that nothing
+    /// settles what their inodes say of them.
+    pub fn written_files(&self) -> Vec<u64> {
+        let mut files: Vec<u64> = self.written_files.iter().copied().collect();
         files.sort_unstable();
         files
+    }
+
+    /// What lags behind of the files of which blocks were written is on the volume.
+    pub fn forget_written_files(&mut self) {
+        self.written_files.clear();
     }
 
     /// From now on nothing is written: what is on the device stays as it is.
@@ -273,13 +288,23 @@ impl Log {
             + self.tables.roots().len() as u64
     }
 
+    /// What may be taken of the reserve so that room is given back.
+    fn extra(&self) -> u64 {
+        u64::from(self.superblock.reserve_segments) * self.payload_of_segment() / 4
+    }
+
+    /// Blocks that data and metadata may take together where nothing is given back.
+    fn offered(&self) -> u64 {
+        self.capacity().saturating_sub(self.kept_for_shrinking.saturating_sub(self.extra()))
+    }
+
     fn check_space(&self, blocks: u64, purpose: Purpose) -> Result<(), StoreError> {
-        let extra = match purpose {
-            Purpose::Grow => 0,
-            Purpose::Shrink => u64::from(self.superblock.reserve_segments) * self.payload_of_segment() / 4,
+        let limit = match purpose {
+            Purpose::Grow => self.offered(),
+            Purpose::Shrink => self.capacity() + self.extra(),
         };
         let used = self.used().saturating_sub(self.released_by_transaction());
-        if used + blocks <= self.capacity() + extra { Ok(()) } else { Err(StoreError::NoSpace) }
+        if used + blocks <= limit { Ok(()) } else { Err(StoreError::NoSpace) }
     }
 
     fn segment_of(&self, position: u32) -> u32 {
@@ -445,8 +470,10 @@ impl Store for Log {
         self.clock() as u32
     }
     fn space(&self) -> Space {
-        let total = self.capacity();
-        Space { total, free: total.saturating_sub(self.used()) }
+        Space { total: self.capacity(), free: self.offered().saturating_sub(self.used()) }
+    }
+    fn keep_for_shrinking(&mut self, pages: u64) {
+        self.kept_for_shrinking = pages;
     }
     fn reader(&self) -> DeviceReader {
         DeviceReader { device: self.device.clone() }

@@ -37,7 +37,7 @@ fn helps(id: PageId) -> &'static str {
     if ROOT_PAGES.contains(&id) {
         "fsck.sfs -y mends it if a single bit has turned"
     } else {
-        "fsck.sfs -y mends it, or goes on without it"
+        "fsck.sfs -y mends it, or goes on without it; mounted with -o ro, all that does not depend on it can be read"
     }
 }
 
@@ -251,6 +251,7 @@ impl Log {
             view: super::planning::View::Blocks,
             written_files: std::collections::HashSet::new(),
             replayed: std::collections::HashSet::new(),
+            lagging: checkpoint.lagging.clone(),
             rebuilt: std::collections::HashSet::new(),
             chosen: std::collections::HashSet::new(),
             shown: Vec::new(),
@@ -264,6 +265,7 @@ impl Log {
                 waiting: 0,
                 pages: checkpoint.pages,
             },
+            kept_for_shrinking: 0,
             counters: super::Counters::default(),
             incarnation: checkpoint.incarnation + 1,
             checkpoint_number: checkpoint.number,

@@ -139,7 +139,9 @@ impl<S: Store> Tree<S> {
     /// Of the store, and where it holds no tree.
     pub fn open_store(mut store: S) -> Result<Self> {
         let hash = root_page::open(&*store.page(root_page::ROOT_PAGE)?)?;
-        Ok(Self::new(store, hash))
+        let mut tree = Self::new(store, hash);
+        tree.keep_room_for_orphans();
+        Ok(tree)
     }
 
     fn new(store: S, hash: NameHash) -> Self {
@@ -198,6 +200,7 @@ impl<S: Store> Tree<S> {
         if result.is_ok() {
             self.store.commit();
             self.nodes.commit();
+            self.keep_room_for_orphans();
         } else {
             self.store.abort();
             self.nodes.abort();

@@ -186,6 +186,11 @@ impl Nodes {
         }
     }
 
+    /// Whether it is.
+    pub(super) fn is_listed(&self, ino: Ino) -> bool {
+        self.table.get(&ino).is_some_and(|node| node.is_listed)
+    }
+
     /// Whether it was; it is not any more.
     pub(super) fn take_listed(&mut self, ino: Ino) -> bool {
         self.table.get_mut(&ino).is_some_and(|node| std::mem::take(&mut node.is_listed))

@@ -8,13 +8,14 @@ use isotherm_vfs::{FileKind, Ino};
 use super::Tree;
 use super::bytes::get_u64;
 use super::chain;
-use super::error::{Result, damaged};
-use super::inode::Inode;
+use super::error::{Result, TreeError, damaged};
+use super::inode::{INODES_PER_PAGE, Inode};
 use super::map::FILE_BLOCKS_MAX;
 use super::name_page::Record;
 use super::name_tree::NameTree;
 use super::root_page;
-use crate::store::{Found, PageId, Purpose, Store, page_kind};
+use crate::format::checkpoint::Lagging;
+use crate::store::{Found, PageId, Purpose, Store, StoreError, page_kind};
 
 /// Kind of a record: the node has no name.
 pub(super) const NAMELESS: u8 = 0;
@@ -24,7 +25,32 @@ pub(super) const CUT: u8 = 1;
 /// Files that one transaction puts onto the list.
 const LISTED_AT_ONCE: usize = 128;
 
+/// Records of a leaf of the tree of orphans that was split: a leaf has room for 204 of nodes without a name, and the half that moves is the smaller.
+const RECORDS_OF_HALF_A_LEAF: u64 = 101;
+/// Leaves below an index that was split.
+const LEAVES_OF_HALF_AN_INDEX: u64 = 170;
+/// Pages beside these: the last leaf, an index of each level, a page of the table, and files that are listed to be mended, whose records are
+/// longer.
+const OTHER_PAGES: u64 = 32;
+
+/// Pages that the tree of orphans takes at most if all of so many inodes are put onto it, in whatever order.
+///
+/// Only a full leaf is split. Each record that a leaf has above half of what it holds may so lead to 1/101 of a new leaf, those that are there
+/// already included.
+fn pages_for(inodes: u64) -> u64 {
+    let leaves = inodes.div_ceil(RECORDS_OF_HALF_A_LEAF);
+    leaves + leaves.div_ceil(LEAVES_OF_HALF_AN_INDEX - 1) + OTHER_PAGES
+}
+
 impl<S: Store> Tree<S> {
+    /// Lets room for the case that all nodes lose their names while they are open: none of it is given back before they are closed.
+    pub(super) fn keep_room_for_orphans(&mut self) {
+        // Should the page not be readable, nothing can be made either.
+        if let Ok(inodes) = root_page::inodes_in_use(&mut self.store) {
+            self.store.keep_for_shrinking(pages_for(inodes));
+        }
+    }
+
     fn orphan_tree(&mut self) -> Result<NameTree<'_, S>> {
         let root: PageId = root_page::orphans(&mut self.store)?;
         Ok(NameTree { store: &mut self.store, root, owner: 0 })
@@ -170,21 +196,33 @@ impl<S: Store> Tree<S> {
     pub fn list_unsettled(&mut self, files: &[Ino]) -> Result<()> {
         for some in files.chunks(LISTED_AT_ONCE) {
             self.transaction(Purpose::Shrink, |tree| {
-                for ino in some.iter().copied() {
-                    if tree.nodes.lazy(ino).is_none() {
-                        continue;
-                    }
-                    let (known, stored) = (tree.inode(ino)?, tree.stored_inode(ino)?);
-                    let differs = (known.size, known.blocks) != (stored.size, stored.blocks);
-                    if differs && known.kind == FileKind::Regular && known.links > 0 && !tree.is_listed(ino)? {
-                        tree.enlist(ino, CUT, &FILE_BLOCKS_MAX.to_le_bytes())?;
-                        tree.nodes.set_listed(ino);
-                    }
+                for ino in tree.lagging(some)? {
+                    tree.enlist(ino, CUT, &FILE_BLOCKS_MAX.to_le_bytes())?;
+                    tree.nodes.set_listed(ino);
                 }
                 Ok(())
             })?;
         }
         Ok(())
+    }
+
+    /// Those of some files whose size or number of blocks is not yet in their page, and that are not on the list.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub fn lagging(&mut self, files: &[Ino]) -> Result<Vec<Ino>> {
+        let mut lagging = Vec::new();
+        for ino in files.iter().copied() {
+            if self.nodes.lazy(ino).is_none() {
+                continue;
+            }
+            let (known, stored) = (self.inode(ino)?, self.stored_inode(ino)?);
+            let differs = (known.size, known.blocks) != (stored.size, stored.blocks);
+            if differs && known.kind == FileKind::Regular && known.links > 0 && !self.is_listed(ino)? {
+                lagging.push(ino);
+            }
+        }
+        Ok(lagging)
     }
 
     /// Blocks of a file from `first` on become holes, in a transaction: some at once, the rest is put onto the list and the block
@@ -228,26 +266,55 @@ impl<S: Store> Tree<S> {
     /// # Errors
     /// Of the store. What is done stays done.
     pub fn recover_orphans(&mut self) -> Result<u64> {
+        let cut = self.finish_cuts()?;
+        let (nameless, _) = self.free_nameless(0, u64::MAX)?;
+        Ok(cut + nameless)
+    }
+
+    /// Finishes what a crash left of files that were cut, or not settled. Returns how many these were.
+    ///
+    /// # Errors
+    /// Of the store. What is done stays done.
+    pub fn finish_cuts(&mut self) -> Result<u64> {
         let mut count = 0;
         let mut from = 0;
         while let Some((ino, kind, name)) = self.next_orphan(from)? {
             from = ino + 1;
             match kind {
-                NAMELESS if self.nodes.is_held(ino) => continue,
-                NAMELESS => {
-                    let inode = self.stored_inode(ino)?;
-                    self.doom(ino, &inode)?;
-                }
+                NAMELESS => {}
                 CUT if name.len() == 8 => {
                     self.finish_cut(ino, get_u64(&name, 0))?;
                     self.mend(ino)?;
+                    count += 1;
                 }
                 _ => return Err(damaged(format!("inode {ino} is listed as an orphan of the kind {kind}"))),
             }
-            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Frees `most` nodes without a name that nobody refers to, from an inode on. Returns how many there were, and where to go on if that was not all.
+    ///
+    /// # Errors
+    /// Of the store. What is done stays done.
+    pub fn free_nameless(&mut self, mut from: Ino, most: u64) -> Result<(u64, Option<Ino>)> {
+        let mut count = 0;
+        let mut next = Some(from);
+        while count < most {
+            let Some((ino, kind, _)) = self.next_orphan(from)? else {
+                next = None;
+                break;
+            };
+            from = ino + 1;
+            next = Some(from);
+            if kind == NAMELESS && !self.nodes.is_held(ino) {
+                let inode = self.stored_inode(ino)?;
+                self.doom(ino, &inode)?;
+                count += 1;
+            }
         }
         self.free_doomed()?;
-        Ok(count)
+        Ok((count, next))
     }
 
     /// Gives back what a crash left behind the end of a regular file, whose data became durable before its size, and counts its blocks
@@ -259,6 +326,36 @@ impl<S: Store> Tree<S> {
         self.clean_tail(ino)?;
         self.nodes.drop_idle(ino);
         self.recount(ino)
+    }
+
+    /// The same for files that a checkpoint names. What cannot be read of them is left to a check.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub fn mend_lagging(&mut self, lagging: &Lagging) -> Result<()> {
+        if let Lagging::Files(files) = lagging {
+            return files.iter().try_for_each(|ino| self.mend_named(*ino));
+        }
+        let mut from = Some(0);
+        while let Some(id) = from.and_then(|id| self.store.next_page(id).transpose()).transpose()? {
+            if self.store.page(id).is_ok_and(|page| page[0] == page_kind::INODES) {
+                (1..=INODES_PER_PAGE).try_for_each(|index| self.mend_named(16 * u64::from(id) + index))?;
+            }
+            from = id.checked_add(1);
+        }
+        Ok(())
+    }
+
+    fn mend_named(&mut self, ino: Ino) -> Result<()> {
+        // Since the checkpoint it may have gone, and another node may have come.
+        match self.stored_inode(ino) {
+            Ok(inode) if inode.kind == FileKind::Regular && inode.links > 0 => {}
+            _ => return Ok(()),
+        }
+        match self.mend(ino) {
+            Err(TreeError::Store(StoreError::Damaged(_))) => Ok(()),
+            done => done,
+        }
     }
 
     /// Counts the blocks of a regular file anew: after a crash the number may be off for files whose blocks became durable and

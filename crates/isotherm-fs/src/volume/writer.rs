@@ -5,7 +5,8 @@
 
 use super::Volume;
 use super::seat::{Asked, Done, Patience, Wanted, Writer};
-use crate::log::{Goal, Job, Log, Planned};
+use crate::format::checkpoint::Lagging;
+use crate::log::{CheckpointImage, Goal, Job, Log, Planned};
 use crate::store::{BLOCK_BYTES, StoreError};
 use crate::tree::Tree;
 use std::collections::HashSet;
@@ -50,6 +51,14 @@ fn settle(tree: &mut Tree<Log>, goal: &Goal) -> Result<(), StoreError> {
         Goal::Pages | Goal::Transactions | Goal::CleanedGroups | Goal::Cleaned => {}
     }
     Ok(())
+}
+
+/// The checkpoint of this moment. Blocks that were written while requests are held, or came along with pages, may be of files whose
+/// inodes do not count them, and roll-forward does not meet them: it names these.
+fn take_checkpoint(tree: &mut Tree<Log>, is_last: bool) -> Result<CheckpointImage, StoreError> {
+    let written = tree.store().written_files();
+    let lagging = tree.lagging(&written).map_err(StoreError::from)?;
+    Ok(tree.store_mut().checkpoint(is_last, Lagging::of(lagging)))
 }
 
 impl Volume {
@@ -319,10 +328,11 @@ impl Volume {
             if !writer.holds_requests {
                 // Where requests are held, room is counted by the block.
                 tree.settle_idle()?;
-                let written = tree.store_mut().take_written_files();
+                let written = tree.store().written_files();
                 match tree.list_unsettled(&written).map_err(StoreError::from) {
-                    // What is not listed is given back when the file grows: no reason to go without a checkpoint.
-                    Ok(()) | Err(StoreError::NoSpace) => {}
+                    Ok(()) => tree.store_mut().forget_written_files(),
+                    // No reason to go without a checkpoint, which names what is not listed.
+                    Err(StoreError::NoSpace) => {}
                     Err(error) => return Err(error),
                 }
             }
@@ -330,8 +340,11 @@ impl Volume {
             // They can be written over from this checkpoint on.
             log.free_empty_segments();
             let planned = log.plan(&Goal::Pages)?;
-            let image = (planned == Planned::Done).then(|| log.checkpoint(is_last));
-            (log.take_jobs(), image)
+            let image = match planned {
+                Planned::Done => Some(take_checkpoint(&mut tree, is_last)?),
+                _ => None,
+            };
+            (tree.store_mut().take_jobs(), image)
         };
         self.perform(writer, jobs)?;
         let Some(image) = image else {
@@ -361,3 +374,6 @@ impl Volume {
         StoreError::Device(why.to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -187,6 +187,17 @@ fn pages_that_roll_forward_changes_are_mended_or_given_up() {
     }
     let device = Arc::new(MemoryDevice::of(bytes));
     spoil(&device, at + 200);
+    let refused = open(device.clone(), false).expect_err("the page is changed").to_string();
+    for says in [&format!("page {page},"), "fsck.sfs -y mends it, or goes on without it", "with -o ro"] {
+        assert!(refused.contains(says), "{refused}");
+    }
+    let volume = mount(device.clone(), true);
+    for ino in &files {
+        let mut content = Vec::new();
+        let found = volume.read(*ino, Handle::default(), 0, 7, &mut content).map(|()| content);
+        assert_eq!(found.ok().as_deref(), ((ino / 16) as u32 != page).then_some(&b"content"[..]), "inode {ino}");
+    }
+    drop(volume);
     let report = check(device.clone(), Repair::Yes);
     assert_eq!(report.exit_code(), 1, "{:?} {:?}", report.findings, report.actions);
     assert_eq!(errors(&check(device.clone(), Repair::No)), Vec::<&isotherm_fs::check::Finding>::new());

@@ -12,6 +12,7 @@ mod exercise;
 mod extents;
 mod failure;
 mod full;
+mod held_back;
 mod log;
 mod repair;
 mod support;

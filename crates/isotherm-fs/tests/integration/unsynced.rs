@@ -134,3 +134,38 @@ fn a_block_that_was_written_and_waits_again_is_counted_after_a_crash() {
     mount(device.clone(), false).close().expect("the device works");
     assert_eq!(check(device, Options::default()).findings, []);
 }
+
+/// A file whose block is in the log, and that waits again, is listed to be counted after a crash. When it grew, it was taken off the
+/// list, because nothing lay behind its end.
+#[test]
+fn a_file_that_grows_before_its_blocks_are_counted_stays_to_be_counted_after_a_crash() {
+    for has_checkpoint in [false, true] {
+        let device = empty();
+        let volume = mount(device.clone(), false);
+        let [file, other] = ["file", "other"].map(|name| add(&volume, ROOT, name, FileKind::Regular));
+        write(&volume, file, 9 * BLOCK, b"end");
+        volume.checkpoint().expect("the device works");
+        let data_blocks = || volume.figures().expect("no panic").counters.data_blocks;
+        let before = data_blocks();
+        write(&volume, file, 0, &[1; BLOCK as usize]);
+        // Until there are so many that some are written.
+        (0..)
+            .take_while(|_| data_blocks() == before)
+            .for_each(|block| write(&volume, other, block * BLOCK, &[2; 4096]));
+        write(&volume, file, 0, b"again");
+        // Checkpoints that write no data.
+        let checkpoint = || volume.discard_free(0..u64::MAX, 1).expect("the device works");
+        checkpoint();
+        write(&volume, file, 30 * BLOCK, b"more");
+        if has_checkpoint {
+            checkpoint();
+        } else {
+            volume.fsync_directory(ROOT).expect("the device works");
+        }
+        drop(volume);
+        let report = check(device.clone(), Options::default());
+        assert_eq!(report.exit_code(), 0, "{:#?}", report.findings);
+        mount(device.clone(), false).close().expect("the device works");
+        assert_eq!(check(device, Options::default()).findings, []);
+    }
+}

@@ -1,5 +1,6 @@
 //! A log without a tree, driven by one thread: plans, writes, commits and cleans.
 
+use isotherm_fs::format::checkpoint::Lagging;
 use isotherm_fs::log::segment_reader::SegmentReader;
 use isotherm_fs::log::{Goal, Log, Planned};
 use isotherm_fs::store::BLOCK_BYTES;
@@ -34,7 +35,7 @@ fn perform(log: &mut Log) {
 /// Writes a checkpoint.
 pub fn commit(log: &mut Log, is_last: bool) {
     assert_eq!(log.plan(&Goal::Pages).expect("the device works"), Planned::Done, "no room for a checkpoint");
-    let image = log.checkpoint(is_last);
+    let image = log.checkpoint(is_last, Lagging::default());
     perform(log);
     let device = log.device().clone();
     device.flush().expect("the device works");
