@@ -282,12 +282,10 @@ impl<P: Payload> Medium for NandArray<P> {
         let count = pages.len();
         self.claim_run(target, count);
         let owners = &mut self.owners[..];
-        let mut to = target.0;
-        for from in pages {
+        for (to, from) in (target.0..).zip(pages) {
             let owner = owners[from.0 as usize];
             owners[to as usize] = owner;
             moved(Lpn(owner.address()), Ppn(to), others.next().map(|at| owners[at.0 as usize]));
-            to += 1;
         }
         self.counters.copies[cause] += count as u64;
     }
