@@ -80,12 +80,12 @@ def run(isotherm, setting, times):
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
-KINDS = ("plainly valid", "valid, while the placement may still learn", "anything else")
+KINDS = ("plainly valid", "valid, but early for a placement that learns", "anything else")
 
 
 def kind(verdict):
     first = verdict["first_replay"] or ""
-    if not verdict["valid"] or verdict["light"] or (first and not first.startswith(KINDS[1].removeprefix("valid, "))):
+    if not verdict["valid"] or verdict["light"] or (first and not first.startswith(KINDS[1].removeprefix("valid, but "))):
         return KINDS[2]
     return KINDS[1] if first else KINDS[0]
 

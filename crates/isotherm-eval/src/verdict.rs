@@ -345,7 +345,7 @@ mod tests {
         let early = run_of(Precondition::Random, Source::Pattern, 16, (2000, 17));
         assert_eq!((early.valid, early.words()), (true, vec!["first"]));
         let (name, text) = early.caveats()[0];
-        assert_eq!(name, "while the placement may still learn");
+        assert_eq!(name, "early for a placement that learns");
         assert!(
             text.contains("16 drive writes") && text.contains("made 15.0;") && text.contains("--precondition trace"),
             "{text}"

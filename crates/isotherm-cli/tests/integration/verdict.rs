@@ -44,6 +44,21 @@ fn a_device_that_was_filling_is_preconditioned_or_the_trace_is_repeated() {
     helps(&filling, "not steady", &[&["--repeat", "8"], &["--precondition", "trace"]]);
 }
 
+/// What such a placement does later cannot be seen in the window; a placement that does not learn is told nothing.
+#[test]
+fn a_placement_that_may_still_learn_sees_the_workload_first() {
+    let told = |placement: &str, precondition: &str| {
+        let pattern = "synth:hotcold,hot=0.5,hot_writes=0.95,pages=16Ki,writes=32Ki";
+        let says =
+            complaints(&run(&[pattern, "--op", "28%", "--placement", placement, "--precondition", precondition]));
+        assert!(!says.contains("early") || says.contains("--precondition trace"), "{says}");
+        says.contains("early for a placement that learns")
+    };
+    assert!(told("multilog", "random"));
+    assert!(!told("multilog", "trace"), "what is advised is done");
+    assert!(!told("host_gc", "random"));
+}
+
 /// What preconditioning left weighs on the first replay alone, and no advice makes the next run count it in again.
 #[test]
 fn a_first_replay_unlike_the_others_is_left_out_by_what_is_advised() {

@@ -135,7 +135,7 @@ impl Setting<'_> {
         let learns = self.source == Source::Pattern && was_filled && drive_writes < f64::from(self.learns_for);
         learns.then(|| {
             format!(
-                "while the placement may still learn: the device was filled with what it did not sort, which it may take {} drive writes to outgrow, \
+                "early for a placement that learns: the device was filled with what it did not sort, which it may take {} drive writes to outgrow, \
                  and the workload made {drive_writes:.1}; write amplification may change until then; --precondition trace lets it learn first",
                 self.learns_for
             )
