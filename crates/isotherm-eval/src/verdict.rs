@@ -199,7 +199,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         first_replay: setting
             .first_replay()
             .or_else(|| beginning.as_ref()?.caveat(whole?, setting))
-            .or_else(|| setting.is_learning((end.host.pages_written - setting.pages_before) as f64 / capacity)),
+            .or_else(|| setting.learning((end.host.pages_written - setting.pages_before) as f64 / capacity)),
         write_amplification_range: range(&recording.parts(window_start, RANGE_PARTS)[first_parts..]),
     }
 }

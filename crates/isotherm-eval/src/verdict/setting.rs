@@ -130,7 +130,7 @@ impl Setting<'_> {
 
     /// Why so many drive writes of the workload may be too early for a placement that learns, if they may be. What it did not sort it sorts as it is
     /// rewritten, and so long as that takes write amplification may stay where it was and fall later: nothing in the window shows it.
-    pub(super) fn is_learning(&self, drive_writes: f64) -> Option<String> {
+    pub(super) fn learning(&self, drive_writes: f64) -> Option<String> {
         let was_filled = matches!(self.replay.precondition, Precondition::Sequential | Precondition::Random);
         let learns = self.source == Source::Pattern && was_filled && drive_writes < f64::from(self.learns_for);
         learns.then(|| {

@@ -133,7 +133,8 @@ impl<S: Store> Tree<S> {
         Ok(tree)
     }
 
-    /// Opens the tree of a store. [`Tree::recover_orphans`] is to be called before anything is changed.
+    /// Opens the tree of a store. [`Tree::finish_cuts`] is to be called before anything is changed, and [`Tree::free_nameless`] before anybody is served;
+    /// [`Tree::recover_orphans`] does both.
     ///
     /// # Errors
     /// Of the store, and where it holds no tree.

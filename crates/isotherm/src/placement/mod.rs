@@ -89,7 +89,7 @@ pub trait Placement {
     }
     /// Drive writes of a workload that it may take until write amplification tells nothing any more of how the device was filled before, in order or
     /// at random: what was filled so was not sorted. 0 where two bring it within 7 % of what it
-    /// becomes, and eight within 2.5 % (`experiments/verdicts.py`).
+    /// becomes (`experiments/verdicts.py`).
     fn learns_for(&self) -> u32 {
         0
     }
