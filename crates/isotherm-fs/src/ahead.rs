@@ -34,7 +34,7 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// Carries out a write of `range`, and fills the hole that it goes into before, if more small writes are expected.
+    /// Carries out a write of `range`, and fills the holes that it goes into before, if more small writes are expected.
     pub(crate) fn write(
         &self,
         file: &File,
@@ -50,7 +50,7 @@ impl Ahead {
                 if !is_known(&known) {
                     let ahead = range.start..(range.start + AHEAD).max(range.end).min(end_of_file);
                     // What cannot be allocated now is allocated, or refused, when it is written.
-                    if fill_hole(file, ahead.clone()).is_ok() {
+                    if fill_holes(file, ahead.clone()).is_ok() {
                         if known.len() == REMEMBERED {
                             known.remove(0);
                         }
@@ -80,22 +80,28 @@ impl Ahead {
     }
 }
 
-/// Writes zeros to the hole that a range begins in, as far as the range goes.
-fn fill_hole(file: &File, range: Range<u64>) -> io::Result<()> {
+/// Writes zeros to every hole of a range.
+fn fill_holes(file: &File, range: Range<u64>) -> io::Result<()> {
     static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-    let end = match rustix::fs::seek(file, SeekFrom::Data(range.start)) {
-        Ok(data) => data.min(range.end),
+    let seek = |to| match rustix::fs::seek(file, to) {
         // No data follows.
-        Err(rustix::io::Errno::NXIO) => range.end,
-        Err(error) => return Err(error.into()),
+        Err(rustix::io::Errno::NXIO) => Ok(range.end),
+        found => found.map(|found| found.min(range.end)),
     };
     let mut at = range.start;
-    while at < end {
-        let length = ZEROS.len().min((end - at) as usize);
-        file.write_all_at(&ZEROS[..length], at)?;
-        at += length as u64;
+    loop {
+        // The write that asks for it may begin in what was filled before, and end behind it.
+        at = seek(SeekFrom::Hole(at))?;
+        let end = seek(SeekFrom::Data(at))?;
+        if at == range.end {
+            return Ok(());
+        }
+        while at < end {
+            let length = ZEROS.len().min((end - at) as usize);
+            file.write_all_at(&ZEROS[..length], at)?;
+            at += length as u64;
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -112,8 +118,13 @@ mod tests {
     }
 
     fn put(ahead: &Ahead, file: &File, offset: u64, byte: u8) {
-        let range = offset..offset + 4096;
-        ahead.write(file, range, LENGTH, || file.write_all_at(&[byte; 4096], offset)).expect("there is room");
+        put_blocks(ahead, file, offset, 1, byte);
+    }
+
+    fn put_blocks(ahead: &Ahead, file: &File, offset: u64, blocks: usize, byte: u8) {
+        let data = vec![byte; blocks * 4096];
+        let range = offset..offset + data.len() as u64;
+        ahead.write(file, range, LENGTH, || file.write_all_at(&data, offset)).expect("there is room");
     }
 
     fn allocated(file: &File) -> u64 {
@@ -138,6 +149,16 @@ mod tests {
         ahead.flush();
         put(&ahead, &file, 8 << 20, 4);
         assert!(allocated(&file) < filled + (1 << 20));
+    }
+
+    #[test]
+    fn a_write_that_begins_in_what_was_filled_and_ends_behind_it_fills_on() {
+        let (ahead, file) = (Ahead::default(), sparse());
+        ahead.small_flushes.store(EXPECTED, Ordering::Relaxed);
+        // Nine blocks at a time do not end where what was filled ends.
+        let across = AHEAD / (9 * 4096);
+        (0..=across).for_each(|write| put_blocks(&ahead, &file, write * 9 * 4096, 9, 1));
+        assert!(allocated(&file) >= across * 9 * 4096 + AHEAD, "{}", allocated(&file));
     }
 
     #[test]
