@@ -21,13 +21,12 @@ const BLOCKS_PER_CHECKPOINT: u64 = 20 * (32 << 20) / BLOCK_BYTES as u64;
 /// What is to be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Goal {
-    /// These files, all transactions, and groups that fill a segment, as far as these leave room to clean on.
+    /// These files and all transactions, where that leaves room to clean on: groups of the files' own blocks that fill a segment, the
+    /// rest mixed. Blocks of other files go on waiting, however many they are: whoever syncs a block does not wait for them.
     Files(HashSet<u64>),
-    /// These files and all transactions.
+    /// The same, whatever room that leaves.
     FilesAlone(HashSet<u64>),
-    /// Groups that fill a segment.
-    Groups,
-    /// A segment of the coldest blocks that fill one, and more only where these give no room in memory.
+    /// A segment of the coldest blocks that fill one; all blocks where none do and memory is short.
     Coldest,
     /// All blocks that wait, and all transactions.
     Everything,
@@ -45,7 +44,7 @@ impl Goal {
     /// Whether it is about what files hold.
     pub(crate) fn is_of_files(&self) -> bool {
         match self {
-            Self::Files(_) | Self::FilesAlone(_) | Self::Groups | Self::Coldest | Self::Everything => true,
+            Self::Files(_) | Self::FilesAlone(_) | Self::Coldest | Self::Everything => true,
             Self::CleanedGroups | Self::Cleaned | Self::Transactions | Self::Pages => false,
         }
     }
@@ -147,21 +146,14 @@ impl Log {
     fn plan_goal(&mut self, machine: &mut Machine, goal: &Goal) -> Result<(), Stop> {
         self.view = View::Blocks;
         self.chosen.clear();
+        self.shown.clear();
         match goal {
             Goal::Files(files) => {
                 if !self.choose(files) {
                     return Ok(());
                 }
                 self.check_room(machine, self.chosen.len() as u64)?;
-                let most = self.segments_to_take(machine);
-                if self.waiting.len() as u64 <= u64::from(most) * self.payload_of_segment() {
-                    return self.pass(machine, Extent::Chosen);
-                }
-                // Who waits for the files does not wait for room for all the groups.
-                match self.pass_of(machine, Extent::FullGroups, most) {
-                    Ok(()) | Err(Stop::Planned(_)) => self.pass_chosen(machine),
-                    Err(failed) => Err(failed),
-                }
+                self.pass_chosen(machine)
             }
             Goal::FilesAlone(files) => {
                 if self.choose(files) {
@@ -170,15 +162,15 @@ impl Log {
                     Ok(())
                 }
             }
-            Goal::Groups | Goal::Coldest => {
+            Goal::Coldest => {
                 if !self.room().takes(self.redo.len()) {
                     self.check_room(machine, 0)?;
                     self.pass(machine, Extent::Chosen)?;
                 }
-                let is_coldest = *goal == Goal::Coldest;
-                self.portions(machine, if is_coldest { Extent::Coldest } else { Extent::FullGroups })?;
+                let before = machine.counters().segments_written;
+                self.portions(machine, Extent::Coldest)?;
                 // Groups that all wait for their last blocks may be as much as there is room for.
-                if !self.is_memory_short() {
+                if machine.counters().segments_written > before || !self.is_memory_short() {
                     return Ok(());
                 }
                 self.portions(machine, Extent::Everything)
@@ -245,19 +237,19 @@ impl Log {
         Ok(())
     }
 
-    /// Chooses the blocks of some files. Returns whether there is anything to write, transactions included.
+    /// Chooses the blocks of some files, file by file. Returns whether there is anything to write, transactions included.
     fn choose(&mut self, files: &HashSet<u64>) -> bool {
-        let waiting = &self.waiting;
-        self.chosen.extend(files.iter().flat_map(|file| waiting.of(*file)));
+        let mut files: Vec<u64> = files.iter().copied().collect();
+        files.sort_unstable();
+        self.shown.extend(files.iter().flat_map(|file| self.waiting.of(*file)));
+        self.chosen.extend(&self.shown);
         !self.chosen.is_empty() || !self.redo.is_empty()
     }
 
-    /// The chosen blocks that still wait, and nothing but them and transactions.
+    /// The chosen blocks, and nothing but them and transactions.
     fn pass_chosen(&mut self, machine: &mut Machine) -> Result<(), Stop> {
-        let is_chosen = |number: &u32| self.chosen.contains(number) && self.waiting.contains(*number);
-        let chosen = self.waiting.numbers().iter().copied().filter(is_chosen).collect();
-        (self.view, self.shown) = (View::Some, chosen);
-        self.pass(machine, Extent::Everything)
+        self.view = View::Some;
+        self.pass(machine, Extent::Chosen)
     }
 
     /// What waits, as far as it leaves room to clean on; a segment of it where there is no more.
@@ -467,7 +459,7 @@ impl Mechanism for Log {
     }
 
     fn forget_written(&mut self) {
-        self.waiting.tidy();
+        // They are dropped when they are as many as those that wait, so that a sync of one block does not go through all.
     }
 
     fn commit(&mut self, machine: &mut Machine) -> Result<(), Stop> {

@@ -76,6 +76,11 @@ impl Log {
         (pages.div_ceil(payload) + redo.div_ceil(payload * BLOCK_BYTES as u64)) as usize
     }
 
+    /// Segments that all waiting blocks fill.
+    pub fn segments_waiting(&self) -> u64 {
+        (self.waiting.len() as u64).div_ceil(self.payload_of_segment())
+    }
+
     /// Blocks of so many that are planned at a time: what comes later must not keep segments free now.
     pub(super) fn portion_of(&self, blocks: u64) -> u64 {
         blocks.min(self.payload_of_segment())

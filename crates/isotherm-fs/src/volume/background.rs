@@ -166,7 +166,7 @@ impl Volume {
     /// Makes everything durable, without a checkpoint.
     pub(super) fn sync_all(&self) -> Result<(), StoreError> {
         self.seated(|writer| {
-            self.carry_out(writer, &Goal::Everything)?;
+            self.carry_out_all(writer)?;
             self.flush(writer)
         })
     }

@@ -20,7 +20,7 @@ pub use places::{EXTENTS_XATTR, parse_extents};
 pub use statistics::{Figures, STATISTICS_XATTR, SYNC_XATTR, SegmentView};
 
 use crate::device::Device;
-use crate::log::{Goal, Log, LogSettings, OpenError, Recovery};
+use crate::log::{Log, LogSettings, OpenError, Recovery};
 use crate::recording::Observer;
 use crate::store::StoreError;
 use crate::tree::{AccessTimes, Tree};
@@ -172,7 +172,7 @@ impl Volume {
 
     fn checkpoint_all(&self, is_last: bool) -> Result<(), StoreError> {
         self.seated(|writer| {
-            self.carry_out(writer, &Goal::Everything)?;
+            self.carry_out_all(writer)?;
             if is_last { self.commit(writer, true) } else { self.commit_and_make_room(writer) }
         })
     }
@@ -182,7 +182,7 @@ impl Volume {
     /// # Errors
     /// No space, the device.
     pub fn write_groups(&self) -> Result<(), StoreError> {
-        self.seated(|writer| self.carry_out(writer, &Goal::Groups))
+        self.seated(|writer| self.carry_out_groups(writer))
     }
 
     /// Sets when reading sets a time, and whether that of a directory too. On a volume that is only read it never does.

@@ -87,20 +87,30 @@ impl Seat {
 
     /// Waits for the seat. Whoever sits there then has something else to do than to serve requests.
     pub(super) fn take(&self) -> Result<Writer<'_>, StoreError> {
-        self.wait(self.lock(), Patience::Leaves)
+        let writer = self.wait(self.lock(), Patience::Leaves, |_| false)?;
+        Ok(writer.expect("it is waited for until it is free"))
     }
 
-    fn wait(&self, mut state: MutexGuard<'_, State>, patience: Patience) -> Result<Writer<'_>, StoreError> {
+    /// Waits for the seat, or until whoever has it has done what it is wanted for.
+    fn wait(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        patience: Patience,
+        is_done: impl Fn(&State) -> bool,
+    ) -> Result<Option<Writer<'_>>, StoreError> {
         state.waiting += 1;
-        let waited = self.free.wait_while(state, |state| state.is_taken);
+        let waited = self.free.wait_while(state, |state| state.is_taken && !is_done(state));
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
         state.waiting -= 1;
         if state.has_panicked {
             return Err(super::writer::panicked());
         }
+        if state.is_taken {
+            return Ok(None);
+        }
         state.is_taken = true;
         state.wants_relief = patience == Patience::Leaves;
-        Ok(Writer { seat: self, is_unflushed: state.is_unflushed, holds_requests: false })
+        Ok(Some(Writer { seat: self, is_unflushed: state.is_unflushed, holds_requests: false }))
     }
 
     /// Leaves a request. Returns the seat if it is up to whoever asks to serve it.
@@ -120,8 +130,11 @@ impl Seat {
         }
         // Who waits for the seat serves this as well.
         let is_needed = state.waiting == 0 && (!state.is_taken || state.wants_relief);
+        if !is_needed {
+            return None;
+        }
         // After a panic there is nothing left to serve.
-        if is_needed { self.wait(state, patience).ok() } else { None }
+        self.wait(state, patience, |state| state.asked.is_empty()).ok().flatten()
     }
 }
 
@@ -162,9 +175,13 @@ impl<'a> Writer<'a> {
         state.expected.flushed(group, came_since, took);
     }
 
-    /// What is asked for: to be served, or put back.
+    /// What is asked for: to be served, or put back. Whoever waits only to serve it need not.
     pub(super) fn take_asked(&mut self) -> Vec<Asked> {
-        std::mem::take(&mut self.seat.lock().asked)
+        let mut state = self.seat.lock();
+        if state.waiting > 0 && !state.asked.is_empty() {
+            self.seat.free.notify_all();
+        }
+        std::mem::take(&mut state.asked)
     }
 
     /// Requests wait on, before those that came since.

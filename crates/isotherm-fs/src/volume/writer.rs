@@ -46,7 +46,7 @@ fn settle(tree: &mut Tree<Log>, goal: &Goal) -> Result<(), StoreError> {
     }
     match goal {
         Goal::Files(files) | Goal::FilesAlone(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
-        Goal::Groups | Goal::Coldest => drop(tree.settle_idle()?),
+        Goal::Coldest => drop(tree.settle_idle()?),
         Goal::Everything => tree.settle_all()?,
         Goal::Pages | Goal::Transactions | Goal::CleanedGroups | Goal::Cleaned => {}
     }
@@ -190,13 +190,35 @@ impl Volume {
         }
     }
 
+    /// Writes the groups that fill a segment, one segment after the other: whoever has asked for something durable is served after
+    /// each. What begins to wait meanwhile does not prolong it.
+    pub(super) fn carry_out_groups(&self, writer: &mut Writer<'_>) -> Result<(), StoreError> {
+        let written = || lock(&self.tree).map(|tree| tree.store().machine().counters().segments_written);
+        let waiting = lock(&self.tree)?.store().segments_waiting();
+        for _ in 0..waiting {
+            let before = written()?;
+            self.carry_out(writer, &Goal::Coldest)?;
+            if written()? == before {
+                break;
+            }
+            self.serve(writer);
+        }
+        Ok(())
+    }
+
+    /// Writes all that waits: groups that fill a segment, and the rest mixed.
+    pub(super) fn carry_out_all(&self, writer: &mut Writer<'_>) -> Result<(), StoreError> {
+        self.carry_out_groups(writer)?;
+        self.carry_out(writer, &Goal::Everything)
+    }
+
     /// Plans what `goal` asks for as far as there is room, and writes that. Returns also whether it was anything.
     fn plan_and_write(&self, writer: &mut Writer<'_>, goal: &Goal) -> Result<(Planned, bool), StoreError> {
         let is_of_files = goal.is_of_files();
         let (planned, jobs) = {
             let mut tree = lock(&self.tree)?;
             // Sizes go with their data, or after it where planning may stop half way: never before it.
-            let goes_with_data = matches!(goal, Goal::Groups | Goal::Coldest) || tree.store().has_ample_room();
+            let goes_with_data = matches!(goal, Goal::Coldest) || tree.store().has_ample_room();
             if is_of_files && goes_with_data {
                 settle(&mut tree, goal)?;
             }

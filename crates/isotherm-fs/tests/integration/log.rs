@@ -173,7 +173,7 @@ fn run(seed: u64, steps: u32) -> Run {
         }
         match log.pressure() {
             Pressure::None => {}
-            Pressure::Blocks => carry_out(&mut log, &Goal::Groups),
+            Pressure::Blocks => carry_out(&mut log, &Goal::Coldest),
             Pressure::Pages => commit(&mut log, false),
             Pressure::Transactions => carry_out(&mut log, &Goal::Transactions),
         }

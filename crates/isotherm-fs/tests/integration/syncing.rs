@@ -2,6 +2,7 @@
 
 use crate::support::gated::Gated;
 use crate::support::sample::node;
+use crate::support::slow::Slow;
 use crate::support::volumes::make_on;
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::memory_device::MemoryDevice;
@@ -10,6 +11,9 @@ use isotherm_vfs::{Caller, Errno, FileKind, FileSystem, Handle, Ino, ROOT, Resul
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+const SEGMENT_BYTES: u64 = 256 << 10;
 
 /// A volume with three files that have something to be synced, on a device whose flushes wait.
 struct Stage {
@@ -20,7 +24,7 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
-        let device = Arc::new(Gated::over(make_on(MemoryDevice::new(24 << 20), 256 << 10)));
+        let device = Arc::new(Gated::over(make_on(MemoryDevice::new(24 << 20), SEGMENT_BYTES)));
         let volume = Volume::open(device.clone(), LogSettings::default(), Time::default).expect("it is new").0;
         let files = [b"1", b"2", b"3"].map(|name| {
             let made = volume.make_node(Caller::default(), ROOT, name, node(FileKind::Regular)).expect("it has room");
@@ -69,6 +73,61 @@ fn a_sync_is_answered_after_the_flush_that_follows_it() {
     stage.device.let_one_through();
     assert_eq!(others.map(|other| other.recv()), [Ok(Ok(())); 2]);
     thread.join().expect("no panic");
+}
+
+/// Writes a file of so many segments' blocks, which nobody has synced.
+fn write_much(volume: &Volume, segments: u64) -> Ino {
+    let made = volume.make_node(Caller::default(), ROOT, b"much", node(FileKind::Regular)).expect("it has room");
+    let data = vec![8; segments as usize * SEGMENT_BYTES as usize];
+    volume.write(made.ino, Handle::default(), 0, &data, WriteFlags::default()).expect("it has room");
+    made.ino
+}
+
+/// Segments that hold blocks of one group.
+fn segments_of_groups(volume: &Volume) -> u64 {
+    volume.figures().expect("no panic").groups.iter().map(|group| group.segments).sum()
+}
+
+#[test]
+fn a_sync_writes_what_it_asks_for_however_much_of_others_waits() {
+    let stage = Arc::new(Stage::new());
+    write_much(&stage.volume, 4);
+    stage.device.open(false);
+    assert_eq!(stage.sync(0).recv(), Ok(Ok(())));
+    let figures = stage.volume.figures().expect("no panic");
+    assert_eq!((figures.counters.data_blocks, segments_of_groups(&stage.volume)), (1, 0));
+}
+
+#[test]
+fn what_is_synced_is_written_by_groups_where_these_fill_segments() {
+    let stage = Arc::new(Stage::new());
+    let much = write_much(&stage.volume, 4);
+    stage.device.open(false);
+    assert_eq!(stage.volume.fsync(much, true), Ok(()));
+    // What summaries take of four segments goes into a fifth, mixed.
+    let figures = stage.volume.figures().expect("no panic");
+    assert_eq!((figures.blocks_waiting, segments_of_groups(&stage.volume)), (3, 4));
+}
+
+#[test]
+fn a_sync_is_answered_between_two_segments_of_a_checkpoint() {
+    const SEGMENTS: u64 = 12;
+    // Those that are still to be written leave time enough to ask.
+    let device = make_on(Slow::new(24 << 20, Duration::from_millis(50)), SEGMENT_BYTES);
+    let volume = Volume::open(device, LogSettings::default(), Time::default).expect("it is new").0;
+    write_much(&volume, SEGMENTS);
+    let small = volume.make_node(Caller::default(), ROOT, b"small", node(FileKind::Regular)).expect("it has room").ino;
+    thread::scope(|scope| {
+        let checkpoints = scope.spawn(|| volume.checkpoint());
+        while segments_of_groups(&volume) == 0 {
+            thread::yield_now();
+        }
+        assert_eq!(volume.fsync(small, true), Ok(()));
+        let written = segments_of_groups(&volume);
+        assert!(written < SEGMENTS, "it was answered after {written} segments");
+        assert_eq!(checkpoints.join().expect("no panic"), Ok(()));
+    });
+    assert_eq!((segments_of_groups(&volume), volume.figures().expect("no panic").blocks_waiting), (SEGMENTS, 0));
 }
 
 #[test]

@@ -69,6 +69,23 @@ fn whoever_has_something_else_to_do_is_relieved_by_the_next_who_asks() {
 }
 
 #[test]
+fn whoever_waits_only_to_be_served_goes_when_somebody_else_does_it() {
+    let seat = Arc::new(Seat::default());
+    let mut writer = seat.take().expect("nobody has panicked");
+    let of_thread = seat.clone();
+    let (asked, told) = request(Wanted::File(7));
+    let asks = thread::spawn(move || of_thread.ask(asked, Patience::Stays).is_none());
+    wait_for_waiting(&seat);
+    let asked = writer.take_asked();
+    assert!(asks.join().expect("no panic"), "the seat is taken still");
+    answer(asked);
+    assert_eq!(told.recv(), Ok(Ok(())));
+    assert!(writer.leave().is_none());
+    // The seat is free for others.
+    assert!(seat.take().expect("nobody has panicked").leave().is_none());
+}
+
+#[test]
 fn whoever_serves_gives_up_the_seat_to_other_work() {
     let seat = Arc::new(Seat::default());
     let (first, _told) = request(Wanted::Metadata);
