@@ -47,14 +47,11 @@ pub(super) fn repair(device: &Arc<dyn Device>, options: Options) -> Result<Vec<A
     for (place, what) in tree.repair().map_err(StoreError::from)? {
         actions.push(Action { place: place.into(), what });
     }
-    // Blocks behind the end of a file that a crash left, as at a mount.
-    for ino in tree.store_mut().take_replayed_owners()? {
-        tree.mend(ino).map_err(StoreError::from)?;
-    }
-    let lagging = tree.store_mut().take_lagging();
-    tree.mend_lagging(&lagging).map_err(StoreError::from)?;
     let now = options.now;
-    Volume::over(tree, device.clone(), false, Box::new(move || now)).close()?;
+    let volume = Volume::over(tree, device.clone(), false, Box::new(move || now));
+    volume.recover()?;
+    volume.free_unlisted()?;
+    volume.close()?;
     Ok(actions)
 }
 

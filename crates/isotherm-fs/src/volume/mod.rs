@@ -10,6 +10,7 @@ mod filesystem;
 mod making;
 mod places;
 mod reading;
+mod recovering;
 mod seat;
 mod statistics;
 mod writer;
@@ -25,7 +26,7 @@ use crate::recording::Observer;
 use crate::store::StoreError;
 use crate::tree::{AccessTimes, Tree};
 use attendant::Attendant;
-use isotherm_vfs::{Ino, Time};
+use isotherm_vfs::Time;
 use seat::{Patience, Seat, Wanted};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -96,43 +97,17 @@ impl Volume {
         if let Some(observer) = observer {
             log.observe(observer);
         }
-        let mut tree = Tree::open_store(log).map_err(StoreError::from)?;
-        tree.free_together(FREED_TOGETHER);
-        // Where to go on with the nodes that a crash left without a name.
-        let mut orphans = None;
-        if !is_read_only {
-            tree.set_now(clock());
-            tree.finish_cuts().map_err(StoreError::from)?;
-            for ino in tree.store_mut().take_replayed_owners()? {
-                tree.mend(ino).map_err(StoreError::from)?;
-            }
-            let lagging = tree.store_mut().take_lagging();
-            tree.mend_lagging(&lagging).map_err(StoreError::from)?;
-            orphans = tree.free_nameless(0, FREED_TOGETHER as u64).map_err(StoreError::from)?.1;
-        }
+        let tree = Tree::open_store(log).map_err(StoreError::from)?;
         let volume = Self::over(tree, device, is_read_only, clock);
         if !is_read_only {
-            // From here on writes that the replay did not reach never count again.
-            volume.seated(|writer| volume.commit_and_make_room(writer))?;
-        }
-        if let Some(from) = orphans {
-            volume.free_orphans(from)?;
+            volume.recover()?;
         }
         Ok((volume, recovery))
     }
 
-    /// Frees nodes without a name that a crash left, and makes that durable: of any number at once the log would have more to say than there is
-    /// room for on a full volume.
-    fn free_orphans(&self, from: Ino) -> Result<(), StoreError> {
-        let mut next = Some(from);
-        while let Some(from) = next {
-            next = lock(&self.tree)?.free_nameless(from, FREED_TOGETHER as u64).map_err(StoreError::from)?.1;
-            self.wait_for_room(0)?;
-        }
-        self.seated(|writer| self.commit_and_make_room(writer))
-    }
-
+    /// What is mounted over a tree whose log was opened: [`Volume::recover`] is to be called before anybody is served.
     pub(crate) fn over(mut tree: Tree<Log>, device: Arc<dyn Device>, is_read_only: bool, clock: Clock) -> Self {
+        tree.free_together(FREED_TOGETHER);
         if is_read_only {
             tree.set_access_times(AccessTimes::Never, false);
         }

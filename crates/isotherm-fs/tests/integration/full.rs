@@ -2,7 +2,7 @@
 
 use crate::support::random::Random;
 use crate::support::slow::Slow;
-use crate::support::volumes::make_on;
+use crate::support::volumes::{failure, make_on};
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::memory_device::MemoryDevice;
 use isotherm_fs::volume::{Background, Intervals, Volume};
@@ -169,63 +169,6 @@ fn empty_files_that_are_held_without_a_name_are_let_go_at_once() {
     fill_with_small_files(&[(32, 256)], 0, false);
 }
 
-/// A volume that is full of empty files, all of which are open and have been deleted, the file that `turn` says of their number at each turn.
-/// Returns the volume, the files, and the blocks that were free before.
-fn delete_open_files(device: Arc<MemoryDevice>, turn: impl Fn(usize, usize) -> usize) -> (Volume, Vec<u64>, u64) {
-    let volume = Volume::open(device, LogSettings::default(), Time::default).expect("it can be opened").0;
-    let free = volume.statistics().expect("it answers").blocks_free;
-    let node = NewNode { kind: FileKind::Regular, permissions: 0o644, umask: 0, device: 0 };
-    let name = |file: usize| format!("file number {file}");
-    let mut files = Vec::new();
-    loop {
-        match volume.make_node(Caller::default(), ROOT, name(files.len()).as_bytes(), node) {
-            Ok(found) => files.push(found.ino),
-            Err(error) => {
-                assert_eq!(error, Errno::NOSPC, "{} files, {:?}", files.len(), failure(&volume));
-                break;
-            }
-        }
-    }
-    let count = files.len();
-    assert!(count as u64 > 11 * free, "{count} files");
-    for number in 0..count {
-        let gone = volume.unlink(ROOT, name(turn(number, count)).as_bytes());
-        assert_eq!(gone, Ok(()), "file {number} of {count}: {:?}", failure(&volume));
-    }
-    (volume, files, free)
-}
-
-fn assert_free_again(volume: &Volume, free: u64) {
-    assert_eq!(volume.checkpoint(), Ok(()));
-    let left = volume.statistics().expect("it answers").blocks_free;
-    assert!(left + free / 250 + 8 >= free, "{left} of {free} blocks are free");
-    assert_eq!(volume.close(), Ok(()));
-}
-
-/// All nodes that a crash left without a name were freed before anything was written: where there were so many, the log had more to say of
-/// that than there was room for, and the volume could not be mounted.
-#[test]
-fn a_full_volume_whose_files_were_all_open_and_deleted_is_mounted_after_a_crash() {
-    let device = make_on(MemoryDevice::new(24 << 20), 256 << 10);
-    // By a prime that does not divide their number, because it is larger: in no order.
-    let (volume, _, free) = delete_open_files(device.clone(), |number, count| number * 7_368_787 % count);
-    volume.sync().expect("the device works");
-    drop(volume);
-    let volume = Volume::open(device, LogSettings::default(), Time::default).expect("it can be opened").0;
-    assert_free_again(&volume, free);
-}
-
-/// Names that go give back no page of a directory before two thirds of them are gone, and nodes that are open stand on a list meanwhile:
-/// where they went in the reverse order of their creation, which fills half of each of its pages, a third of them took all that may be
-/// taken of the reserve.
-#[test]
-fn files_that_are_all_open_can_all_be_deleted_from_a_full_volume() {
-    let device = make_on(MemoryDevice::new(40 << 20), 256 << 10);
-    let (volume, files, free) = delete_open_files(device, |number, count| count - 1 - number);
-    files.iter().for_each(|ino| volume.forget(*ino, 1));
-    assert_free_again(&volume, free);
-}
-
 /// On volumes of so many MiB with segments of so many KiB.
 fn fill_with_small_files(shapes: &[(u64, u64)], bytes: usize, is_attended: bool) {
     for (device_mib, segment_kib) in shapes {
@@ -341,10 +284,6 @@ fn fill_and_delete(volume: &Volume, seed: u64, place: &str) {
         let gone = volume.unlink(ROOT, &name(number));
         assert!(matches!(gone, Ok(()) | Err(Errno::NOENT)), "{place}, file {number}: {gone:?}, {:?}", failure(volume));
     }
-}
-
-fn failure(volume: &Volume) -> Option<String> {
-    volume.inspect(|tree| tree.store().failure().map(str::to_owned)).expect("no panic")
 }
 
 /// Blocks that are overwritten in an order that leaves whole segments empty, so fast that no checkpoint comes between but those that the

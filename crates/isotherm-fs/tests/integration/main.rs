@@ -14,6 +14,7 @@ mod failure;
 mod full;
 mod held_back;
 mod log;
+mod open_deleted;
 mod repair;
 mod support;
 mod syncing;

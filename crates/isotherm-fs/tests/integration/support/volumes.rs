@@ -4,7 +4,7 @@ use isotherm_fs::device::Device;
 use isotherm_fs::format::superblock::Superblock;
 use isotherm_fs::geometry::{Wishes, divide};
 use isotherm_fs::tree::FormatOptions;
-use isotherm_fs::volume::make;
+use isotherm_fs::volume::{Volume, make};
 use std::sync::Arc;
 
 /// How a device of so many bytes is divided.
@@ -26,4 +26,9 @@ pub fn make_on<D: Device>(device: D, segment_bytes: u64) -> Arc<D> {
     let options = FormatOptions { hash_key: [5; 16], permissions: 0o755, ..FormatOptions::default() };
     make(device.clone(), &superblock(device.length(), segment_bytes), &options).expect("the device works");
     device
+}
+
+/// Why nothing can be written to a volume any more.
+pub fn failure(volume: &Volume) -> Option<String> {
+    volume.inspect(|tree| tree.store().failure().map(str::to_owned)).expect("no panic")
 }

@@ -1,18 +1,19 @@
-//! Nodes without a name: those that were deleted are freed, the others get a name in `lost+found`.
+//! Nodes without a name: those that were deleted are listed as to be freed, the others get a name in `lost+found`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use isotherm_vfs::{Caller, FileKind, Ino, NewNode, ROOT};
 
+use super::super::super::inode::INODES_PER_PAGE;
 use super::super::super::{Result, Tree};
 use super::Mending;
-use crate::store::{Purpose, Store};
+use crate::store::{PageId, Purpose, Store, page_kind};
 
 /// Where nodes are put that lost their names.
 const LOST_AND_FOUND: &[u8] = b"lost+found";
 
 impl<S: Store> Tree<S> {
-    /// Makes every node a name or one that is to be freed, and lets every directory lie below the root.
+    /// Gives every node a name that was not deleted, and lets every directory lie below the root.
     pub(super) fn connect(&mut self, mending: &mut Mending) -> Result<()> {
         let check = self.run_check()?;
         let mut parents: BTreeMap<Ino, Ino> = BTreeMap::new();
@@ -29,10 +30,7 @@ impl<S: Store> Tree<S> {
                 }
                 continue;
             }
-            let holds_names = kind == FileKind::Directory && self.stored_inode(*ino)?.size > 0;
-            if links == 0 && !holds_names {
-                self.transaction(Purpose::Shrink, |tree| tree.list_nameless(*ino))?;
-            } else {
+            if links > 0 || kind == FileKind::Directory && self.stored_inode(*ino)?.size > 0 {
                 lost.push(*ino);
             }
         }
@@ -44,6 +42,32 @@ impl<S: Store> Tree<S> {
             self.find_again(mending, ino)?;
         }
         Ok(())
+    }
+
+    /// Puts nodes that were deleted and that nothing lists onto the list of what is to be freed, after [`Tree::repair`]: `most` and a few, in pages
+    /// from a number on. Returns where to go on if that was not all.
+    ///
+    /// # Errors
+    /// Of the store. What is done stays done.
+    pub fn list_deleted(&mut self, mut from: PageId, most: usize) -> Result<Option<PageId>> {
+        let mut listed = 0;
+        while listed < most {
+            let Some(id) = self.store.next_page(from)? else { return Ok(None) };
+            if self.store.page(id)?[0] == page_kind::INODES {
+                let mut deleted = Vec::new();
+                for ino in (1..=INODES_PER_PAGE).map(|index| 16 * u64::from(id) + index) {
+                    // A free place is an error.
+                    if self.stored_inode(ino).is_ok_and(|inode| inode.links == 0) && !self.is_listed(ino)? {
+                        deleted.push(ino);
+                    }
+                }
+                listed += deleted.len();
+                self.transaction(Purpose::Shrink, |tree| deleted.iter().try_for_each(|ino| tree.list_nameless(*ino)))?;
+            }
+            let Some(next) = id.checked_add(1) else { return Ok(None) };
+            from = next;
+        }
+        Ok(Some(from))
     }
 
     /// Takes the name of a directory out of its parent.

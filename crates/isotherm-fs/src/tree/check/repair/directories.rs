@@ -165,13 +165,18 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// Writes the list of what is to be freed anew, if anything is wrong with it.
+    /// Takes out of the list of what is to be freed what is wrong. Where the list is damaged it begins anew: nodes without a name are found again
+    /// ([`Tree::list_deleted`]), a portion at a time.
     pub(super) fn mend_orphans(&mut self) -> Result<()> {
         let root = root_page::orphans(&mut self.store)?;
         let walk = self.read_names(&Mending::default(), 0, root)?;
         let mut listed: BTreeMap<Ino, Name> = BTreeMap::new();
-        let mut is_whole = !walk.is_damaged;
+        let mut wrong = Vec::new();
+        let mut is_damaged = walk.is_damaged;
+        let mut last = None;
         for name in walk.names {
+            is_damaged |= last.is_some_and(|last| last >= name.key);
+            last = Some(name.key);
             let inode: Option<Inode> = readable(self.stored_inode(name.ino))?;
             let is_right = name.key == name.ino
                 && match (name.kind, inode) {
@@ -179,16 +184,17 @@ impl<S: Store> Tree<S> {
                     (CUT, Some(inode)) => inode.links > 0 && name.bytes.len() == 8 && inode.kind == FileKind::Regular,
                     _ => false,
                 };
-            is_whole &= is_right && listed.last_key_value().is_none_or(|(last, _)| *last < name.ino);
-            if is_right {
+            if !is_right {
+                wrong.push(name.key);
+            } else if name.kind == CUT {
                 listed.insert(name.ino, name);
             }
         }
-        if is_whole {
-            return Ok(());
+        if is_damaged {
+            let mut cut: Vec<Name> = listed.into_values().collect();
+            let root = self.write_names(0, &mut cut)?;
+            return self.transaction(Purpose::Shrink, |tree| root_page::set_orphans(&mut tree.store, root));
         }
-        let mut names: Vec<Name> = listed.into_values().collect();
-        let root = self.write_names(0, &mut names)?;
-        self.transaction(Purpose::Shrink, |tree| root_page::set_orphans(&mut tree.store, root))
+        wrong.into_iter().try_for_each(|key| self.transaction(Purpose::Shrink, |tree| tree.delist(key)))
     }
 }

@@ -2,7 +2,7 @@
 //! nodes that lost their names get new ones in `lost+found`, and the two root pages have to be whole.
 //!
 //! The order matters: inodes and what hangs below each; where there is room for new ones; what is to be freed; directories; nodes
-//! without a name; then what is only counted.
+//! without a name; then what is only counted. What is to be freed is so only when the tree is mended, as at a mount.
 
 mod connecting;
 mod counting;
@@ -38,7 +38,8 @@ impl Mending {
 }
 
 impl<S: Store> Tree<S> {
-    /// Repairs what a check finds, as far as it can be. Returns what was changed that people may miss.
+    /// Repairs what a check finds, as far as it can be. Returns what was changed that people may miss. What a crash left to be freed still
+    /// is, and [`Tree::list_deleted`] finds what is not listed of it.
     ///
     /// # Errors
     /// Of the store. What is done stays done.
@@ -56,7 +57,6 @@ impl<S: Store> Tree<S> {
         self.mend_orphans()?;
         self.mend_directories(&mut mending)?;
         self.connect(&mut mending)?;
-        self.recover_orphans()?;
         self.mend_links()?;
         self.free_unreached()?;
         self.mend_totals()?;
