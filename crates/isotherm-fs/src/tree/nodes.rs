@@ -179,21 +179,16 @@ impl Nodes {
         }
     }
 
-    /// Notes that a file is on the list of what is to be mended after a crash.
-    pub(super) fn set_listed(&mut self, ino: Ino) {
+    /// Notes whether a file is on the list of what is to be mended after a crash until it is settled.
+    pub(super) fn set_listed(&mut self, ino: Ino, listed: bool) {
         if let Some(node) = self.table.get_mut(&ino) {
-            node.is_listed = true;
+            node.is_listed = listed;
         }
     }
 
     /// Whether it is.
     pub(super) fn is_listed(&self, ino: Ino) -> bool {
         self.table.get(&ino).is_some_and(|node| node.is_listed)
-    }
-
-    /// Whether it was; it is not any more.
-    pub(super) fn take_listed(&mut self, ino: Ino) -> bool {
-        self.table.get_mut(&ino).is_some_and(|node| std::mem::take(&mut node.is_listed))
     }
 
     /// References and openings that are left.
@@ -251,13 +246,14 @@ impl<S: Store> Tree<S> {
                 let inode = tree.inode(*ino)?;
                 tree.nodes.set_lazy(*ino, None);
                 tree.save_inode(*ino, &inode)?;
-                if tree.nodes.take_listed(*ino) {
-                    tree.end_cut(*ino, &inode)?;
+                if tree.nodes.is_listed(*ino) {
+                    tree.end_lag(*ino)?;
                 }
             }
             Ok(())
         })?;
         for ino in some {
+            self.nodes.set_listed(*ino, false);
             self.nodes.drop_idle(*ino);
         }
         Ok(())

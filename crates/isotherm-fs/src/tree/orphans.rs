@@ -58,8 +58,10 @@ impl<S: Store> Tree<S> {
 
     fn enlist(&mut self, ino: Ino, kind: u8, name: &[u8]) -> Result<()> {
         let mut orphans = self.orphan_tree()?;
-        if orphans.get(ino)?.is_some() {
-            orphans.remove(ino)?;
+        match orphans.get(ino)? {
+            Some((_, before, ref rest)) if before == kind && rest == name => return Ok(()),
+            Some(_) => orphans.remove(ino)?,
+            None => {}
         }
         orphans.insert(&Record { key: ino, ino, kind, name })?;
         let root = orphans.root;
@@ -195,15 +197,17 @@ impl<S: Store> Tree<S> {
     /// Of the store.
     pub fn list_unsettled(&mut self, files: &[Ino]) -> Result<()> {
         for some in files.chunks(LISTED_AT_ONCE) {
+            let lagging = self.lagging(some)?;
             self.transaction(Purpose::Shrink, |tree| {
-                for ino in tree.lagging(some)? {
-                    tree.enlist(ino, CUT, &FILE_BLOCKS_MAX.to_le_bytes())?;
-                    tree.nodes.set_listed(ino);
-                }
-                Ok(())
+                lagging.iter().try_for_each(|ino| tree.list_unsettled_file(*ino))
             })?;
+            lagging.into_iter().for_each(|ino| self.nodes.set_listed(ino, true));
         }
         Ok(())
+    }
+
+    fn list_unsettled_file(&mut self, ino: Ino) -> Result<()> {
+        self.enlist(ino, CUT, &FILE_BLOCKS_MAX.to_le_bytes())
     }
 
     /// Those of some files whose size or number of blocks is not yet in their page, and that are not on the list.
@@ -235,14 +239,27 @@ impl<S: Store> Tree<S> {
         }
         if inode.links > 0 {
             self.enlist(ino, CUT, &next.to_le_bytes())?;
-            self.nodes.take_listed(ino);
         }
         Ok(Some(next))
     }
 
-    /// Nothing lies behind the end of a file any more, in a transaction: a cut that was broken off must not be taken up again.
+    /// Nothing lies behind the end of a file any more, in a transaction: a cut that was broken off must not be taken up again. That is the end
+    /// which memory knows: behind the one in the page data may lie until the file is settled, and so long it stays listed.
     pub(super) fn end_cut(&mut self, ino: Ino, inode: &Inode) -> Result<()> {
-        if inode.links > 0 { self.delist(ino) } else { Ok(()) }
+        match inode.links {
+            0 => Ok(()),
+            _ if self.nodes.is_listed(ino) => self.list_unsettled_file(ino),
+            _ => self.delist(ino),
+        }
+    }
+
+    /// The page of a file that was listed until then says all that memory knows, in a transaction. A cut that was broken off is still to be taken up.
+    pub(super) fn end_lag(&mut self, ino: Ino) -> Result<()> {
+        let record = self.orphan_tree()?.get(ino)?;
+        if record.is_some_and(|(_, kind, from)| kind == CUT && from == FILE_BLOCKS_MAX.to_le_bytes()) {
+            self.delist(ino)?;
+        }
+        Ok(())
     }
 
     /// Frees the rest of what was cut, in as many transactions as it takes.

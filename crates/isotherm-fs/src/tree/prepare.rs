@@ -70,8 +70,7 @@ impl<S: Store> Tree<S> {
             }
             block = extent.end();
         }
-        // A file whose size and number of blocks are not in its page yet stays listed until they are, whatever lies behind its end.
-        if inode.links > 0 && !self.nodes.is_listed(ino) && self.is_listed(ino)? {
+        if self.is_listed(ino)? {
             self.transaction(Purpose::Shrink, |tree| tree.end_cut(ino, &inode))?;
         }
         self.nodes.set_clean_tail(ino, true);

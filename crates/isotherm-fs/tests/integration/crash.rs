@@ -5,18 +5,19 @@ use crate::support::model::Model;
 use crate::support::operation::Operation;
 use crate::support::random::Random;
 use crate::support::recording::{Content, Event, RecordingDevice};
-use crate::support::snapshot::{perform, snapshot};
+use crate::support::snapshot::{Seen, Snapshot, perform, snapshot};
 use crate::support::volumes::make_on;
 use crate::support::workload::{self, Mix};
 use isotherm_fs::log::LogSettings;
 use isotherm_fs::tree::check::Finding;
 use isotherm_fs::volume::Volume;
-use isotherm_vfs::{Caller, Errno, FileSystem, RenameMode, Time};
+use isotherm_vfs::{Caller, Errno, FileKind, FileSystem, RenameMode, Time};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 const DEVICE_BYTES: u64 = 7 << 20;
+const BLOCK: u64 = 4096;
 
 fn settings() -> LogSettings {
     LogSettings { cache_bytes: 256 << 10, ..LogSettings::parse("sfs:groups=3").expect("it is one") }
@@ -107,6 +108,17 @@ fn faults(volume: &Volume) -> Vec<Finding> {
     volume.inspect(|tree| tree.check()).expect("no panic").expect("memory")
 }
 
+/// Files that keep space for data behind their end, which nobody can read.
+fn hoards(volume: &Volume, seen: &Snapshot) -> Vec<String> {
+    let keeps = |seen: &Seen| {
+        let first = seen.size.div_ceil(BLOCK);
+        let stored = volume.inspect(|tree| tree.stored_extents(seen.ino, first, 1)).expect("no panic");
+        !stored.expect("it is a file").is_empty()
+    };
+    let files = seen.iter().filter(|(_, seen)| seen.kind == FileKind::Regular);
+    files.filter(|(_, seen)| keeps(seen)).map(|(path, _)| path.clone()).collect()
+}
+
 /// Explores what crashes leave.
 struct Explorer {
     random: Random,
@@ -167,6 +179,10 @@ impl Explorer {
         let found = faults(&again.volume);
         if !found.is_empty() {
             return Err(format!("the check finds {found:?}"));
+        }
+        let found = hoards(&again.volume, &seen);
+        if !found.is_empty() {
+            return Err(format!("data lies behind the end of {found:?}"));
         }
         if self.continued > 0 && self.states.is_multiple_of(self.continued) {
             for _ in 0..12 {

@@ -169,3 +169,55 @@ fn a_file_that_grows_before_its_blocks_are_counted_stays_to_be_counted_after_a_c
         assert_eq!(check(device, Options::default()).findings, []);
     }
 }
+
+/// A file whose data a checkpoint has behind the end that is in its page is listed, to be given that back after a crash. When it was cut, it was
+/// taken off the list, because nothing lay behind the end that was known in memory: after a crash all that was left of the data stayed
+/// behind the end until the file grew or went.
+#[test]
+fn a_file_that_is_cut_before_its_size_is_settled_is_given_back_after_a_crash() {
+    cut_before_it_is_settled(1, 200);
+}
+
+/// The same for a cut that takes several transactions, one of which lists it as to be gone on with.
+#[test]
+fn a_file_that_is_cut_in_portions_before_its_size_is_settled_is_given_back_too() {
+    cut_before_it_is_settled(255, 320);
+}
+
+/// A file of so many blocks at a distance, of which 40 are left.
+fn cut_before_it_is_settled(distance: u64, blocks: u64) {
+    for (grows, has_checkpoint) in [(false, false), (false, true), (true, false), (true, true)] {
+        let device = empty();
+        let volume = mount(device.clone(), false);
+        let file = add(&volume, ROOT, "file", FileKind::Regular);
+        volume.checkpoint().expect("the device works");
+        let blocks_of = |volume: &dyn FileSystem| volume.attributes(file).expect("it is there").blocks_512 / 8;
+        let at = |block: u64| block * distance * BLOCK;
+        (0..blocks).for_each(|block| write(&volume, file, at(block), &[1; BLOCK as usize]));
+        volume.write_groups().expect("the device works");
+        write(&volume, file, at(7), b"waits");
+        // Checkpoints that write no data.
+        let checkpoint = || volume.discard_free(0..u64::MAX, 1).expect("the device works");
+        checkpoint();
+        let cut = Change { size: Some(at(40)), ..Change::default() };
+        volume.change(Caller::default(), file, cut).expect("it is there");
+        assert!(blocks_of(&volume) == 40 && volume.figures().expect("no panic").blocks_waiting > 0);
+        if grows {
+            write(&volume, file, at(50), b"waits");
+        }
+        if has_checkpoint {
+            checkpoint();
+        } else {
+            volume.fsync_directory(ROOT).expect("the device works");
+        }
+        drop(volume);
+        let report = check(device.clone(), Options::default());
+        assert_eq!(report.exit_code(), 0, "{:#?}", report.findings);
+        let volume = mount(device.clone(), false);
+        let place = format!("grows: {grows}, with a checkpoint: {has_checkpoint}");
+        assert_eq!((volume.attributes(file).expect("it is there").size, blocks_of(&volume)), (0, 0), "{place}");
+        volume.close().expect("the device works");
+        drop(volume);
+        assert_eq!(check(device, Options::default()).findings, [], "{place}");
+    }
+}
