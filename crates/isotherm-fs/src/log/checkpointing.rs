@@ -91,6 +91,13 @@ impl Log {
         records
     }
 
+    /// Whether the segment that begins at a block is free, and may be written over.
+    pub fn is_reusable_at(&self, position: u32) -> bool {
+        let segments = self.machine().segments();
+        let segment = self.segment_of(position);
+        segments.state(segment) == SegmentState::Freed && segments.is_reusable(segment)
+    }
+
     /// Free segments that may be written over, as ranges of bytes.
     pub fn reusable_runs(&self) -> Vec<(u64, u64)> {
         let segments = self.machine().segments();

@@ -124,8 +124,8 @@ impl Volume {
         answer(asked, &flushed.and_then(|()| self.check_failure()));
     }
 
-    /// Serves requests while segments are being cleaned, if there is room beside what was taken out of them.
-    fn serve_while_cleaning(&self, writer: &mut Writer<'_>) -> Result<(), StoreError> {
+    /// Serves requests in the middle of other work, if there is room beside what was taken out of segments that are being cleaned.
+    fn serve_in_between(&self, writer: &mut Writer<'_>) -> Result<(), StoreError> {
         let asked = writer.take_asked();
         if asked.is_empty() {
             return Ok(());
@@ -284,7 +284,7 @@ impl Volume {
             if !lock(&self.tree)?.store().has_memory_to_clean() {
                 let _ = self.plan_and_write(writer, &Goal::Cleaned)?;
             }
-            self.serve_while_cleaning(writer)?;
+            self.serve_in_between(writer)?;
         }
         let is_any = cleaned > 0;
         if self.plan_and_write(writer, &Goal::Cleaned)?.0 == Planned::NeedsCleaning {
@@ -378,11 +378,21 @@ impl Volume {
             return Err(self.fail(&error.to_string()));
         }
         self.flush(writer)?;
-        for (position, blocks) in image.free {
-            let (offset, length) = (u64::from(position) * BLOCK_BYTES as u64, u64::from(blocks) * BLOCK_BYTES as u64);
+        self.discard_freed(writer, &image.free)
+    }
+
+    /// Discards segments to which no checkpoint refers any more. Many of them take as long as writing several: whoever has asked for something
+    /// durable is served after each, and what is written for them may go into those that are to come.
+    fn discard_freed(&self, writer: &mut Writer<'_>, free: &[(u32, u32)]) -> Result<(), StoreError> {
+        for (position, blocks) in free {
+            if !lock(&self.tree)?.store().is_reusable_at(*position) {
+                continue;
+            }
+            let (offset, length) = (u64::from(*position) * BLOCK_BYTES as u64, u64::from(*blocks) * BLOCK_BYTES as u64);
             if let Err(error) = self.device.discard(offset, length) {
                 return Err(self.fail(&error.to_string()));
             }
+            self.serve_in_between(writer)?;
         }
         Ok(())
     }

@@ -109,14 +109,19 @@ fn what_is_synced_is_written_by_groups_where_these_fill_segments() {
     assert_eq!((figures.blocks_waiting, segments_of_groups(&stage.volume)), (3, 4));
 }
 
+/// A volume whose device takes so long for each write that there is time to ask for something meanwhile, and a file on it.
+fn on_slow_device() -> (Arc<Slow>, Volume, Ino) {
+    let device = make_on(Slow::new(24 << 20, Duration::from_millis(50)), SEGMENT_BYTES);
+    let volume = Volume::open(device.clone(), LogSettings::default(), Time::default).expect("it is new").0;
+    let small = volume.make_node(Caller::default(), ROOT, b"small", node(FileKind::Regular)).expect("it has room").ino;
+    (device, volume, small)
+}
+
 #[test]
 fn a_sync_is_answered_between_two_segments_of_a_checkpoint() {
     const SEGMENTS: u64 = 12;
-    // Those that are still to be written leave time enough to ask.
-    let device = make_on(Slow::new(24 << 20, Duration::from_millis(50)), SEGMENT_BYTES);
-    let volume = Volume::open(device, LogSettings::default(), Time::default).expect("it is new").0;
+    let (_, volume, small) = on_slow_device();
     write_much(&volume, SEGMENTS);
-    let small = volume.make_node(Caller::default(), ROOT, b"small", node(FileKind::Regular)).expect("it has room").ino;
     thread::scope(|scope| {
         let checkpoints = scope.spawn(|| volume.checkpoint());
         while segments_of_groups(&volume) == 0 {
@@ -128,6 +133,28 @@ fn a_sync_is_answered_between_two_segments_of_a_checkpoint() {
         assert_eq!(checkpoints.join().expect("no panic"), Ok(()));
     });
     assert_eq!((segments_of_groups(&volume), volume.figures().expect("no panic").blocks_waiting), (SEGMENTS, 0));
+}
+
+#[test]
+fn a_sync_is_answered_between_two_segments_that_are_discarded() {
+    const SEGMENTS: u64 = 12;
+    let (device, volume, small) = on_slow_device();
+    let much = write_much(&volume, SEGMENTS);
+    volume.checkpoint().expect("it has room");
+    volume.unlink(ROOT, b"much").expect("it is there");
+    volume.forget(much, 1);
+    let before = device.discards();
+    thread::scope(|scope| {
+        let checkpoints = scope.spawn(|| volume.checkpoint());
+        while device.discards() == before {
+            thread::yield_now();
+        }
+        assert_eq!(volume.fsync(small, true), Ok(()));
+        let discards = device.discards() - before;
+        assert!(discards < SEGMENTS, "it was answered after {discards} discards");
+        assert_eq!(checkpoints.join().expect("no panic"), Ok(()));
+    });
+    assert!(device.discards() - before >= SEGMENTS);
 }
 
 #[test]

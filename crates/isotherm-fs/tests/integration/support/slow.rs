@@ -3,19 +3,26 @@
 use isotherm_fs::device::{Device, DeviceCounters};
 use isotherm_fs::memory_device::MemoryDevice;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// A device in memory whose writes and flushes take a while each: what others do meanwhile, they do in tests too.
+/// A device in memory whose writes, flushes and discards take a while each: what others do meanwhile, they do in tests too.
 pub struct Slow {
     below: MemoryDevice,
     pause: Duration,
+    discards: AtomicU64,
 }
 
 impl Slow {
     /// A device of `length` bytes.
     pub fn new(length: u64, pause: Duration) -> Self {
-        Self { below: MemoryDevice::new(length), pause }
+        Self { below: MemoryDevice::new(length), pause, discards: AtomicU64::new(0) }
+    }
+
+    /// Ranges that were discarded.
+    pub fn discards(&self) -> u64 {
+        self.discards.load(Ordering::Relaxed)
     }
 }
 
@@ -35,6 +42,8 @@ impl Device for Slow {
         self.below.flush()
     }
     fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
+        sleep(self.pause);
+        self.discards.fetch_add(1, Ordering::Relaxed);
         self.below.discard(offset, length)
     }
     fn counters(&self) -> Option<DeviceCounters> {
