@@ -77,8 +77,12 @@ fn a_sync_is_answered_after_the_flush_that_follows_it() {
 
 /// Writes a file of so many segments' blocks, which nobody has synced.
 fn write_much(volume: &Volume, segments: u64) -> Ino {
-    let made = volume.make_node(Caller::default(), ROOT, b"much", node(FileKind::Regular)).expect("it has room");
-    let data = vec![8; segments as usize * SEGMENT_BYTES as usize];
+    write_file(volume, b"much", segments)
+}
+
+fn write_file(volume: &Volume, name: &[u8], segments: u64) -> Ino {
+    let made = volume.make_node(Caller::default(), ROOT, name, node(FileKind::Regular)).expect("it has room");
+    let data = vec![8; (segments * SEGMENT_BYTES) as usize];
     volume.write(made.ino, Handle::default(), 0, &data, WriteFlags::default()).expect("it has room");
     made.ino
 }
@@ -155,6 +159,39 @@ fn a_sync_is_answered_between_two_segments_that_are_discarded() {
         assert_eq!(checkpoints.join().expect("no panic"), Ok(()));
     });
     assert!(device.discards() - before >= SEGMENTS);
+}
+
+#[test]
+fn a_segment_that_a_sync_takes_before_it_is_discarded_is_not_discarded() {
+    const DELETED: u64 = 60;
+    let device = make_on(Slow::new(24 << 20, Duration::from_millis(20)), SEGMENT_BYTES);
+    let volume = Volume::open(device.clone(), LogSettings::default(), Time::default).expect("it is new").0;
+    let much = write_much(&volume, DELETED);
+    let space = volume.statistics().expect("no panic");
+    write_file(&volume, b"rest", space.blocks_available * 4096 / SEGMENT_BYTES);
+    volume.checkpoint().expect("it has room");
+    let free = u64::from(volume.figures().expect("no panic").segments_free);
+    volume.unlink(ROOT, b"much").expect("it is there");
+    volume.forget(much, 1);
+    let before = device.discards();
+    // Those that were free before are written first, then eight of those to be discarded: in the time that discarding these takes it is asked for.
+    let segments = free + 8;
+    assert!(2 * segments < DELETED, "{free} are free");
+    let taken = thread::scope(|scope| {
+        let checkpoints = scope.spawn(|| volume.checkpoint());
+        while device.discards() == before {
+            thread::yield_now();
+        }
+        let taken = write_file(&volume, b"taken", segments);
+        assert_eq!(volume.fsync(taken, true), Ok(()));
+        assert_eq!(checkpoints.join().expect("no panic"), Ok(()));
+        taken
+    });
+    drop(volume);
+    let volume = Volume::open(device, LogSettings::default(), Time::default).expect("it was synced").0;
+    let mut found = Vec::new();
+    volume.read(taken, Handle::default(), 0, (segments * SEGMENT_BYTES) as u32, &mut found).expect("it is there");
+    assert!(found.len() as u64 == segments * SEGMENT_BYTES && found.iter().all(|byte| *byte == 8));
 }
 
 #[test]
