@@ -191,6 +191,19 @@ mod tests {
         assert!(allocated(&file) >= AHEAD, "{}", allocated(&file));
     }
 
+    /// One that is too large for anything to be filled before it, too.
+    #[test]
+    fn no_hole_is_filled_while_somebody_writes() {
+        let (ahead, file) = (Ahead::default(), sparse());
+        for bytes in [4096, 2 * SMALL] {
+            let write = || {
+                assert!(ahead.known.try_write().is_err(), "{bytes} bytes");
+                Ok(())
+            };
+            ahead.write(&file, 0..bytes, LENGTH, write).expect("nothing is written");
+        }
+    }
+
     #[test]
     fn threads_that_write_into_one_hole_lose_nothing() {
         let (ahead, file) = (Ahead::default(), sparse());
