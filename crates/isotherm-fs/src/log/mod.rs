@@ -126,9 +126,8 @@ pub struct Log {
     jobs: Vec<Job>,
     /// What the machine is shown as waiting.
     view: planning::View,
-    /// The pages among that, and the blocks that must be written now.
+    /// All of that, where it is not every block of file data.
     shown: Vec<u32>,
-    chosen: HashSet<u32>,
     /// Whether anything happened since the last checkpoint.
     is_changed: bool,
     /// Segments that had been written at the last checkpoint.

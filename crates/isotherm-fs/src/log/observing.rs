@@ -46,14 +46,12 @@ impl Log {
     /// A segment write begins.
     pub(super) fn tell_pass(&self, extent: Extent, most: u32) {
         self.tell(|| {
-            let mut chosen: Vec<u32> =
-                self.chosen.iter().copied().filter(|number| self.waiting.contains(*number)).collect();
-            chosen.sort_unstable();
+            let chosen: &[u32] = if extent == Extent::Chosen { &self.shown } else { &[] };
             let with_heat = |number: &u32| (self.name(*number), heats(self.metadata_heat(*number)));
             Event::Pass {
                 scope: extent.into(),
                 most,
-                chosen: chosen.into_iter().map(|number| self.name(number)).collect(),
+                chosen: chosen.iter().map(|number| self.name(*number)).collect(),
                 metadata: (self.view != View::Blocks).then(|| self.shown.iter().map(with_heat).collect()),
             }
         });

@@ -253,7 +253,6 @@ impl Log {
             replayed: std::collections::HashSet::new(),
             lagging: checkpoint.lagging.clone(),
             rebuilt: std::collections::HashSet::new(),
-            chosen: std::collections::HashSet::new(),
             shown: Vec::new(),
             is_changed: true,
             checkpoint_at: 0,

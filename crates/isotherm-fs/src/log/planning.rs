@@ -24,8 +24,8 @@ pub enum Goal {
     /// These files and all transactions, where that leaves room to clean on: groups of the files' own blocks that fill a segment, the
     /// rest mixed. Blocks of other files go on waiting, however many they are: whoever syncs a block does not wait for them.
     Files(HashSet<u64>),
-    /// The same, whatever room that leaves.
-    FilesAlone(HashSet<u64>),
+    /// The same in the middle of other work, by whoever knows that there is room beside it.
+    FilesInBetween(HashSet<u64>),
     /// A segment of the coldest blocks that fill one; all blocks where none do and memory is short.
     Coldest,
     /// All blocks that wait, and all transactions.
@@ -44,7 +44,7 @@ impl Goal {
     /// Whether it is about what files hold.
     pub(crate) fn is_of_files(&self) -> bool {
         match self {
-            Self::Files(_) | Self::FilesAlone(_) | Self::Coldest | Self::Everything => true,
+            Self::Files(_) | Self::FilesInBetween(_) | Self::Coldest | Self::Everything => true,
             Self::CleanedGroups | Self::Cleaned | Self::Transactions | Self::Pages => false,
         }
     }
@@ -145,27 +145,23 @@ impl Log {
 
     fn plan_goal(&mut self, machine: &mut Machine, goal: &Goal) -> Result<(), Stop> {
         self.view = View::Blocks;
-        self.chosen.clear();
         self.shown.clear();
         match goal {
-            Goal::Files(files) => {
-                if !self.choose(files) {
+            Goal::Files(files) | Goal::FilesInBetween(files) => {
+                self.choose(files);
+                if self.shown.is_empty() && self.redo.is_empty() {
                     return Ok(());
                 }
-                self.check_room(machine, self.chosen.len() as u64)?;
-                self.pass_chosen(machine)
-            }
-            Goal::FilesAlone(files) => {
-                if self.choose(files) {
-                    self.pass_chosen(machine)
-                } else {
-                    Ok(())
+                if matches!(goal, Goal::Files(_)) {
+                    self.check_room(machine, self.shown.len() as u64)?;
                 }
+                self.pass_chosen(machine)
             }
             Goal::Coldest => {
                 if !self.room().takes(self.redo.len()) {
                     self.check_room(machine, 0)?;
-                    self.pass(machine, Extent::Chosen)?;
+                    self.pass_chosen(machine)?;
+                    self.view = View::Blocks;
                 }
                 let before = machine.counters().segments_written;
                 self.portions(machine, Extent::Coldest)?;
@@ -237,13 +233,11 @@ impl Log {
         Ok(())
     }
 
-    /// Chooses the blocks of some files, file by file. Returns whether there is anything to write, transactions included.
-    fn choose(&mut self, files: &HashSet<u64>) -> bool {
+    /// Chooses the blocks of some files, file by file.
+    fn choose(&mut self, files: &HashSet<u64>) {
         let mut files: Vec<u64> = files.iter().copied().collect();
         files.sort_unstable();
         self.shown.extend(files.iter().flat_map(|file| self.waiting.of(*file)));
-        self.chosen.extend(&self.shown);
-        !self.chosen.is_empty() || !self.redo.is_empty()
     }
 
     /// The chosen blocks, and nothing but them and transactions.
@@ -386,8 +380,9 @@ impl Mechanism for Log {
         }
     }
 
-    fn is_chosen(&self, number: u32) -> bool {
-        self.chosen.contains(&number)
+    fn is_chosen(&self, _: u32) -> bool {
+        // Where only some wait for the machine, they are the chosen ones.
+        self.view == View::Some
     }
 
     fn has_records(&self) -> bool {

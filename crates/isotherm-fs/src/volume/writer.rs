@@ -45,7 +45,7 @@ fn settle(tree: &mut Tree<Log>, goal: &Goal) -> Result<(), StoreError> {
         tree.free_doomed()?;
     }
     match goal {
-        Goal::Files(files) | Goal::FilesAlone(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
+        Goal::Files(files) | Goal::FilesInBetween(files) => files.iter().try_for_each(|ino| tree.settle(*ino))?,
         Goal::Coldest => drop(tree.settle_idle()?),
         Goal::Everything => tree.settle_all()?,
         Goal::Pages | Goal::Transactions | Goal::CleanedGroups | Goal::Cleaned => {}
@@ -144,7 +144,7 @@ impl Volume {
     /// Returns false if there is no room for it.
     fn write_beside_cleaning(&self, writer: &mut Writer<'_>, files: HashSet<u64>) -> Result<bool, StoreError> {
         if !lock(&self.tree)?.store().has_room_beside_cleaning(&files)
-            || self.plan_and_write(writer, &Goal::FilesAlone(files))?.0 != Planned::Done
+            || self.plan_and_write(writer, &Goal::FilesInBetween(files))?.0 != Planned::Done
         {
             return Ok(false);
         }
@@ -230,7 +230,7 @@ impl Volume {
             (planned, tree.store_mut().take_jobs())
         };
         let is_any = !jobs.is_empty();
-        if matches!(goal, Goal::Files(_) | Goal::FilesAlone(_) | Goal::Everything) {
+        if matches!(goal, Goal::Files(_) | Goal::FilesInBetween(_) | Goal::Everything) {
             self.perform_as_one(writer, jobs)?;
         } else {
             self.perform(writer, jobs)?;
