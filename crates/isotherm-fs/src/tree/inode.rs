@@ -54,6 +54,11 @@ pub(super) fn place(ino: Ino) -> Option<(PageId, usize)> {
     (index != 0).then(|| (page, 16 + (index as usize - 1) * INODE_BYTES))
 }
 
+/// The inodes of a page, free places included.
+pub(super) fn inodes_of(page: PageId) -> impl Iterator<Item = Ino> {
+    (1..=INODES_PER_PAGE).map(move |index| 16 * Ino::from(page) + index)
+}
+
 /// The slot of one of an inode's direct blocks.
 pub(super) fn direct_slot(ino: Ino, block: u64) -> Slot {
     debug_assert!(block < DIRECT_BLOCKS);

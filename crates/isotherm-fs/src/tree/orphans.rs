@@ -9,7 +9,7 @@ use super::Tree;
 use super::bytes::get_u64;
 use super::chain;
 use super::error::{Result, TreeError, damaged};
-use super::inode::{INODES_PER_PAGE, Inode};
+use super::inode::{Inode, inodes_of};
 use super::map::FILE_BLOCKS_MAX;
 use super::name_page::Record;
 use super::name_tree::NameTree;
@@ -356,7 +356,7 @@ impl<S: Store> Tree<S> {
         let mut from = Some(0);
         while let Some(id) = from.and_then(|id| self.store.next_page(id).transpose()).transpose()? {
             if self.store.page(id).is_ok_and(|page| page[0] == page_kind::INODES) {
-                (1..=INODES_PER_PAGE).try_for_each(|index| self.mend_named(16 * u64::from(id) + index))?;
+                inodes_of(id).try_for_each(|ino| self.mend_named(ino))?;
             }
             from = id.checked_add(1);
         }

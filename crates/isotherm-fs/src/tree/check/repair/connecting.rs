@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isotherm_vfs::{Caller, FileKind, Ino, NewNode, ROOT};
 
-use super::super::super::inode::INODES_PER_PAGE;
+use super::super::super::inode::inodes_of;
 use super::super::super::{Result, Tree};
 use super::Mending;
 use crate::store::{PageId, Purpose, Store, page_kind};
@@ -55,7 +55,7 @@ impl<S: Store> Tree<S> {
             let Some(id) = self.store.next_page(from)? else { return Ok(None) };
             if self.store.page(id)?[0] == page_kind::INODES {
                 let mut deleted = Vec::new();
-                for ino in (1..=INODES_PER_PAGE).map(|index| 16 * u64::from(id) + index) {
+                for ino in inodes_of(id) {
                     // A free place is an error.
                     if self.stored_inode(ino).is_ok_and(|inode| inode.links == 0) && !self.is_listed(ino)? {
                         deleted.push(ino);
