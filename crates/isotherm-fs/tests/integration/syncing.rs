@@ -76,10 +76,6 @@ fn a_sync_is_answered_after_the_flush_that_follows_it() {
 }
 
 /// Writes a file of so many segments' blocks, which nobody has synced.
-fn write_much(volume: &Volume, segments: u64) -> Ino {
-    write_file(volume, b"much", segments)
-}
-
 fn write_file(volume: &Volume, name: &[u8], segments: u64) -> Ino {
     let made = volume.make_node(Caller::default(), ROOT, name, node(FileKind::Regular)).expect("it has room");
     let data = vec![8; (segments * SEGMENT_BYTES) as usize];
@@ -95,7 +91,7 @@ fn segments_of_groups(volume: &Volume) -> u64 {
 #[test]
 fn a_sync_writes_what_it_asks_for_however_much_of_others_waits() {
     let stage = Arc::new(Stage::new());
-    write_much(&stage.volume, 4);
+    write_file(&stage.volume, b"much", 4);
     stage.device.open(false);
     assert_eq!(stage.sync(0).recv(), Ok(Ok(())));
     let figures = stage.volume.figures().expect("no panic");
@@ -105,7 +101,7 @@ fn a_sync_writes_what_it_asks_for_however_much_of_others_waits() {
 #[test]
 fn what_is_synced_is_written_by_groups_where_these_fill_segments() {
     let stage = Arc::new(Stage::new());
-    let much = write_much(&stage.volume, 4);
+    let much = write_file(&stage.volume, b"much", 4);
     stage.device.open(false);
     assert_eq!(stage.volume.fsync(much, true), Ok(()));
     // What summaries take of four segments goes into a fifth, mixed.
@@ -114,8 +110,8 @@ fn what_is_synced_is_written_by_groups_where_these_fill_segments() {
 }
 
 /// A volume whose device takes so long for each write that there is time to ask for something meanwhile, and a file on it.
-fn on_slow_device() -> (Arc<Slow>, Volume, Ino) {
-    let device = make_on(Slow::new(24 << 20, Duration::from_millis(50)), SEGMENT_BYTES);
+fn on_slow_device(pause: Duration) -> (Arc<Slow>, Volume, Ino) {
+    let device = make_on(Slow::new(24 << 20, pause), SEGMENT_BYTES);
     let volume = Volume::open(device.clone(), LogSettings::default(), Time::default).expect("it is new").0;
     let small = volume.make_node(Caller::default(), ROOT, b"small", node(FileKind::Regular)).expect("it has room").ino;
     (device, volume, small)
@@ -124,8 +120,8 @@ fn on_slow_device() -> (Arc<Slow>, Volume, Ino) {
 #[test]
 fn a_sync_is_answered_between_two_segments_of_a_checkpoint() {
     const SEGMENTS: u64 = 12;
-    let (_, volume, small) = on_slow_device();
-    write_much(&volume, SEGMENTS);
+    let (_, volume, small) = on_slow_device(Duration::from_millis(50));
+    write_file(&volume, b"much", SEGMENTS);
     thread::scope(|scope| {
         let checkpoints = scope.spawn(|| volume.checkpoint());
         while segments_of_groups(&volume) == 0 {
@@ -142,8 +138,8 @@ fn a_sync_is_answered_between_two_segments_of_a_checkpoint() {
 #[test]
 fn a_sync_is_answered_between_two_segments_that_are_discarded() {
     const SEGMENTS: u64 = 12;
-    let (device, volume, small) = on_slow_device();
-    let much = write_much(&volume, SEGMENTS);
+    let (device, volume, small) = on_slow_device(Duration::from_millis(50));
+    let much = write_file(&volume, b"much", SEGMENTS);
     volume.checkpoint().expect("it has room");
     volume.unlink(ROOT, b"much").expect("it is there");
     volume.forget(much, 1);
@@ -164,9 +160,8 @@ fn a_sync_is_answered_between_two_segments_that_are_discarded() {
 #[test]
 fn a_segment_that_a_sync_takes_before_it_is_discarded_is_not_discarded() {
     const DELETED: u64 = 60;
-    let device = make_on(Slow::new(24 << 20, Duration::from_millis(20)), SEGMENT_BYTES);
-    let volume = Volume::open(device.clone(), LogSettings::default(), Time::default).expect("it is new").0;
-    let much = write_much(&volume, DELETED);
+    let (device, volume, _) = on_slow_device(Duration::from_millis(20));
+    let much = write_file(&volume, b"much", DELETED);
     let space = volume.statistics().expect("no panic");
     write_file(&volume, b"rest", space.blocks_available * 4096 / SEGMENT_BYTES);
     volume.checkpoint().expect("it has room");

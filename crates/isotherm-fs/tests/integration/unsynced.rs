@@ -2,7 +2,10 @@
 
 use crate::support::sample::{add, empty, mount, write};
 use isotherm_fs::check::{Options, Place, check};
+use isotherm_fs::memory_device::MemoryDevice;
+use isotherm_fs::volume::Volume;
 use isotherm_vfs::{Allocation, Caller, Change, FileKind, FileSystem, Handle, ROOT, SeekFrom};
+use std::sync::Arc;
 
 const BLOCK: u64 = 4096;
 
@@ -128,11 +131,26 @@ fn a_block_that_was_written_and_waits_again_is_counted_after_a_crash() {
     // Until there are so many that some are written.
     (0..).take_while(|_| data_blocks() == before).for_each(|block| write(&volume, other, block * BLOCK, &[2; 4096]));
     write(&volume, file, 0, b"again");
-    // A checkpoint that writes no data.
-    volume.discard_free(0..u64::MAX, 1).expect("the device works");
+    checkpoint_without_data(&volume);
     drop(volume);
     mount(device.clone(), false).close().expect("the device works");
     assert_eq!(check(device, Options::default()).findings, []);
+}
+
+fn checkpoint_without_data(volume: &Volume) {
+    volume.discard_free(0..u64::MAX, 1).expect("the device works");
+}
+
+/// Makes names and attributes durable, by a checkpoint or without, and leaves the volume as a crash does, whose traces are no error.
+fn crash(volume: Volume, device: &Arc<MemoryDevice>, has_checkpoint: bool) {
+    if has_checkpoint {
+        checkpoint_without_data(&volume);
+    } else {
+        volume.fsync_directory(ROOT).expect("the device works");
+    }
+    drop(volume);
+    let report = check(device.clone(), Options::default());
+    assert_eq!(report.exit_code(), 0, "{:#?}", report.findings);
 }
 
 /// A file whose block is in the log, and that waits again, is listed to be counted after a crash. When it grew, it was taken off the
@@ -153,18 +171,9 @@ fn a_file_that_grows_before_its_blocks_are_counted_stays_to_be_counted_after_a_c
             .take_while(|_| data_blocks() == before)
             .for_each(|block| write(&volume, other, block * BLOCK, &[2; 4096]));
         write(&volume, file, 0, b"again");
-        // Checkpoints that write no data.
-        let checkpoint = || volume.discard_free(0..u64::MAX, 1).expect("the device works");
-        checkpoint();
+        checkpoint_without_data(&volume);
         write(&volume, file, 30 * BLOCK, b"more");
-        if has_checkpoint {
-            checkpoint();
-        } else {
-            volume.fsync_directory(ROOT).expect("the device works");
-        }
-        drop(volume);
-        let report = check(device.clone(), Options::default());
-        assert_eq!(report.exit_code(), 0, "{:#?}", report.findings);
+        crash(volume, &device, has_checkpoint);
         mount(device.clone(), false).close().expect("the device works");
         assert_eq!(check(device, Options::default()).findings, []);
     }
@@ -196,23 +205,14 @@ fn cut_before_it_is_settled(distance: u64, blocks: u64) {
         (0..blocks).for_each(|block| write(&volume, file, at(block), &[1; BLOCK as usize]));
         volume.write_groups().expect("the device works");
         write(&volume, file, at(7), b"waits");
-        // Checkpoints that write no data.
-        let checkpoint = || volume.discard_free(0..u64::MAX, 1).expect("the device works");
-        checkpoint();
+        checkpoint_without_data(&volume);
         let cut = Change { size: Some(at(40)), ..Change::default() };
         volume.change(Caller::default(), file, cut).expect("it is there");
         assert!(blocks_of(&volume) == 40 && volume.figures().expect("no panic").blocks_waiting > 0);
         if grows {
             write(&volume, file, at(50), b"waits");
         }
-        if has_checkpoint {
-            checkpoint();
-        } else {
-            volume.fsync_directory(ROOT).expect("the device works");
-        }
-        drop(volume);
-        let report = check(device.clone(), Options::default());
-        assert_eq!(report.exit_code(), 0, "{:#?}", report.findings);
+        crash(volume, &device, has_checkpoint);
         let volume = mount(device.clone(), false);
         let place = format!("grows: {grows}, with a checkpoint: {has_checkpoint}");
         assert_eq!((volume.attributes(file).expect("it is there").size, blocks_of(&volume)), (0, 0), "{place}");
